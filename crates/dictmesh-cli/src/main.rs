@@ -1,0 +1,2 @@
+//! The program `dictmesh`.
+fn main() {}

@@ -1,0 +1,173 @@
+//! The one error type: every message says what was given, what is allowed and what to do.
+
+use std::path::PathBuf;
+
+/// What can be wrong with what a caller, a file or a peer gave us.
+///
+/// Not converging is not an error: it is a [`Stop`](crate::Stop) value.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter is outside what is allowed.
+    #[error("{name} = {given}: {allowed}")]
+    Parameter {
+        /// The parameter's name as the user wrote it.
+        name: &'static str,
+        /// The value that was given.
+        given: String,
+        /// What is allowed, and why.
+        allowed: String,
+    },
+    /// Two sizes that must agree do not.
+    #[error("{what}: got {given}, expected {expected}")]
+    Dimension {
+        /// Which size of which object.
+        what: String,
+        /// The size that was given.
+        given: usize,
+        /// The size it must have.
+        expected: usize,
+    },
+    /// A NaN or an infinity in the data.
+    #[error(
+        "{what}: the entry at row {row} of column {column} is {value}; every entry must be a finite \
+         number (a column is one sample or one atom, both counted from 0): clean or fill it first"
+    )]
+    NotFinite {
+        /// Which matrix.
+        what: &'static str,
+        /// Row of the entry, from 0.
+        row: usize,
+        /// Column (sample or atom) of the entry, from 0.
+        column: usize,
+        /// The entry.
+        value: f64,
+    },
+    /// There is nothing to work on.
+    #[error("{what} is empty: {need}")]
+    Empty {
+        /// What is empty.
+        what: &'static str,
+        /// What is needed instead.
+        need: &'static str,
+    },
+    /// The graph does not connect all agents.
+    #[error(
+        "the graph is disconnected: agent {unreachable} cannot be reached from agent 0 ({reached} of \
+         {agents} agents can); every agent must be reachable: {remedy}"
+    )]
+    Disconnected {
+        /// How many agents there are.
+        agents: usize,
+        /// How many of them agent 0 reaches, itself included.
+        reached: usize,
+        /// The first agent out of reach.
+        unreachable: usize,
+        /// What to change.
+        remedy: &'static str,
+    },
+    /// A combination matrix breaks one of its conditions.
+    #[error("combination matrix, {line} {index}: {fault}")]
+    Weights {
+        /// "row" or "column".
+        line: &'static str,
+        /// Its number, from 0.
+        index: usize,
+        /// What is wrong with it and what is required.
+        fault: String,
+    },
+    /// Two choices that do not go together.
+    #[error("{what} cannot be used with {with}: {why}")]
+    Unsupported {
+        /// The choice that refuses.
+        what: String,
+        /// What it was combined with.
+        with: String,
+        /// Why, and what can be used instead.
+        why: String,
+    },
+    /// A name that is not on the list.
+    #[error("unknown {kind} \"{given}\": choose one of {known}")]
+    UnknownName {
+        /// What sort of name.
+        kind: &'static str,
+        /// The name that was given.
+        given: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A model file that cannot be used.
+    #[error("model file {}: {why}", path.display())]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it and what to do.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// A parameter error from anything that prints.
+    pub(crate) fn parameter(
+        name: &'static str,
+        given: impl std::fmt::Display,
+        allowed: impl Into<String>,
+    ) -> Self {
+        Error::Parameter {
+            name,
+            given: given.to_string(),
+            allowed: allowed.into(),
+        }
+    }
+
+    /// `Ok` if the two sizes agree.
+    pub(crate) fn check_dimension(
+        what: impl Into<String>,
+        given: usize,
+        expected: usize,
+    ) -> Result<()> {
+        if given == expected {
+            return Ok(());
+        }
+        Err(Error::Dimension {
+            what: what.into(),
+            given,
+            expected,
+        })
+    }
+
+    /// `Ok` if the parameter is a finite number above zero.
+    pub(crate) fn check_positive(name: &'static str, given: f64) -> Result<()> {
+        if given.is_finite() && given > 0.0 {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            name,
+            given,
+            "must be a finite number above 0",
+        ))
+    }
+
+    /// `Ok` if the parameter is a finite number, zero or above.
+    pub(crate) fn check_not_negative(name: &'static str, given: f64) -> Result<()> {
+        if given.is_finite() && given >= 0.0 {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            name,
+            given,
+            "must be a finite number, 0 or above",
+        ))
+    }
+}
+
+/// A result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;

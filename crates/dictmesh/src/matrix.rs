@@ -1,0 +1,249 @@
+//! Plain dense matrices: column-major, contiguous, so that a column (one sample, one atom, one
+//! dual vector) is a slice.
+
+use crate::error::{Error, Result};
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// A dense `rows x cols` matrix of `f64`, stored column by column without padding.
+///
+/// ```
+/// use dictmesh::Matrix;
+/// let w = Matrix::from_columns(2, &[vec![1.0, 2.0], vec![3.0, 4.0]])?;
+/// assert_eq!(w.column(1), &[3.0, 4.0]);
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    rows: usize,
+    cols: usize,
+    data: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix of zeros.
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Matrix {
+            rows,
+            cols,
+            data: vec![0.0; rows * cols],
+        }
+    }
+
+    /// A matrix over existing column-major data.
+    pub fn from_vec(rows: usize, cols: usize, data: Vec<f64>) -> Result<Self> {
+        Error::check_dimension(
+            format!("length of the data of a {rows} x {cols} matrix"),
+            data.len(),
+            rows * cols,
+        )?;
+        Ok(Matrix { rows, cols, data })
+    }
+
+    /// A matrix from its columns, each of length `rows`.
+    pub fn from_columns<C: AsRef<[f64]>>(rows: usize, columns: &[C]) -> Result<Self> {
+        let mut data = Vec::with_capacity(rows * columns.len());
+        for (j, column) in columns.iter().enumerate() {
+            let column = column.as_ref();
+            Error::check_dimension(format!("length of column {j}"), column.len(), rows)?;
+            data.extend_from_slice(column);
+        }
+        Ok(Matrix {
+            rows,
+            cols: columns.len(),
+            data,
+        })
+    }
+
+    /// A matrix whose entries are given by a function of row and column.
+    pub fn from_fn(rows: usize, cols: usize, mut entry: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut data = Vec::with_capacity(rows * cols);
+        for j in 0..cols {
+            for i in 0..rows {
+                data.push(entry(i, j));
+            }
+        }
+        Matrix { rows, cols, data }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// Column `j`.
+    pub fn column(&self, j: usize) -> &[f64] {
+        &self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    /// Column `j`, to be changed.
+    pub fn column_mut(&mut self, j: usize) -> &mut [f64] {
+        &mut self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    /// The columns from left to right (none has entries if there are no rows).
+    pub fn columns(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.cols).map(|j| self.column(j))
+    }
+
+    /// All entries, column by column.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// All entries, column by column, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// The entries, column by column.
+    pub fn into_vec(self) -> Vec<f64> {
+        self.data
+    }
+
+    /// The entry at row `i` and column `j`.
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        self.data[j * self.rows + i]
+    }
+
+    /// The transpose.
+    pub fn transpose(&self) -> Matrix {
+        Matrix::from_fn(self.cols, self.rows, |i, j| self.get(j, i))
+    }
+
+    /// Columns `range` as a matrix of their own.
+    pub fn columns_range(&self, range: std::ops::Range<usize>) -> Matrix {
+        Matrix {
+            rows: self.rows,
+            cols: range.len(),
+            data: self.data[range.start * self.rows..range.end * self.rows].to_vec(),
+        }
+    }
+
+    /// `[self, right]`, side by side.
+    pub fn append_columns(&mut self, right: &Matrix) -> Result<()> {
+        Error::check_dimension("rows of the appended columns", right.rows, self.rows)?;
+        self.data.extend_from_slice(&right.data);
+        self.cols += right.cols;
+        Ok(())
+    }
+
+    /// `self * right`.
+    pub fn times(&self, right: &Matrix) -> Matrix {
+        let mut out = Matrix::zeros(self.rows, right.cols);
+        gemm(out.view_mut(), self.view(), right.view(), 1.0, false);
+        out
+    }
+
+    /// `self' * right`.
+    pub fn transpose_times(&self, right: &Matrix) -> Matrix {
+        let mut out = Matrix::zeros(self.cols, right.cols);
+        gemm(
+            out.view_mut(),
+            self.view().transpose(),
+            right.view(),
+            1.0,
+            false,
+        );
+        out
+    }
+
+    /// The largest singular value squared, |self|^2; 0 for an empty matrix.
+    pub fn spectral_norm_squared(&self) -> f64 {
+        // The eigenvalues of the smaller Gram matrix; it is symmetric and of side min(rows, cols).
+        let gram = if self.cols <= self.rows {
+            self.transpose_times(self)
+        } else {
+            let t = self.transpose();
+            t.transpose_times(&t)
+        };
+        match symmetric_eigenvalues(&gram) {
+            Some(values) => values.last().copied().unwrap_or(0.0).max(0.0),
+            // Not finite: the bound by the Frobenius norm keeps steps safe.
+            None => self.data.iter().map(|v| v * v).sum(),
+        }
+    }
+
+    /// The first NaN or infinite entry as an error.
+    pub fn check_finite(&self, what: &'static str) -> Result<()> {
+        match self.data.iter().position(|v| !v.is_finite()) {
+            None => Ok(()),
+            Some(at) => Err(Error::NotFinite {
+                what,
+                row: at % self.rows,
+                column: at / self.rows,
+                value: self.data[at],
+            }),
+        }
+    }
+
+    pub(crate) fn view(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
+    }
+
+    pub(crate) fn view_mut(&mut self) -> MatMut<'_, f64> {
+        MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
+    }
+}
+
+/// `out = alpha a b`, or `out += alpha a b` if `add`. One thread: parallelism is over agents and
+/// samples, so that no sum depends on the number of threads.
+pub(crate) fn gemm(
+    out: MatMut<'_, f64>,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    alpha: f64,
+    add: bool,
+) {
+    let accum = if add { Accum::Add } else { Accum::Replace };
+    matmul(out, accum, a, b, alpha, Par::Seq);
+}
+
+/// Eigenvalues of a symmetric matrix in rising order, or `None` if it has entries that are not
+/// finite.
+pub(crate) fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
+    if a.as_slice().iter().any(|v| !v.is_finite()) {
+        return None;
+    }
+    if a.cols() == 0 {
+        return Some(Vec::new());
+    }
+    a.view().self_adjoint_eigenvalues(faer::Side::Lower).ok()
+}
+
+/// The inner product a'b.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    debug_assert_eq!(a.len(), b.len());
+    // Eight independent sums: the order is fixed, and the compiler can use vector registers.
+    let mut sums = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = a8
+        .remainder()
+        .iter()
+        .zip(b8.remainder())
+        .map(|(x, y)| x * y)
+        .sum();
+    for (x, y) in a8.zip(b8) {
+        for i in 0..8 {
+            sums[i] += x[i] * y[i];
+        }
+    }
+    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + tail
+}
+
+/// The Euclidean norm.
+pub(crate) fn norm(a: &[f64]) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// `y += alpha x`.
+pub(crate) fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += alpha * x;
+    }
+}

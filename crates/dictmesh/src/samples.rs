@@ -1,0 +1,242 @@
+//! A batch of samples side by side (M x B), dense or sparse.
+
+use crate::error::{Error, Result};
+use crate::matrix::{axpy, dot, norm, Matrix};
+
+/// A batch of B samples x of dimension M, one per column, checked to be finite.
+///
+/// Sparse samples stay sparse; the dual vectors computed from them are dense.
+///
+/// ```
+/// use dictmesh::Samples;
+/// let one = Samples::dense_from_columns(3, &[[1.0, 0.0, 2.0]])?;
+/// let same = Samples::sparse(3, vec![0, 2], vec![0, 2], vec![1.0, 2.0])?;
+/// assert_eq!(one.to_dense(), same.to_dense());
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    rows: usize,
+    store: Store,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Store {
+    Dense(Matrix),
+    Sparse {
+        /// Entries of sample j are at `start[j]..start[j + 1]`.
+        start: Vec<usize>,
+        /// Row of each entry, rising within a sample.
+        row: Vec<usize>,
+        value: Vec<f64>,
+    },
+}
+
+impl Samples {
+    /// Dense samples: the columns of `x`. NaN and infinite entries are refused.
+    pub fn dense(x: Matrix) -> Result<Self> {
+        if x.rows() == 0 {
+            return Err(Error::Empty {
+                what: "the sample",
+                need: "a sample has at least one row",
+            });
+        }
+        x.check_finite("samples")?;
+        Ok(Samples {
+            rows: x.rows(),
+            store: Store::Dense(x),
+        })
+    }
+
+    /// Dense samples from slices of length `rows`.
+    pub fn dense_from_columns<C: AsRef<[f64]>>(rows: usize, columns: &[C]) -> Result<Self> {
+        Samples::dense(Matrix::from_columns(rows, columns)?)
+    }
+
+    /// Sparse samples in compressed-column form: sample j has the entries `start[j]..start[j+1]` of
+    /// `row` and `value`. Rows must rise strictly within a sample.
+    pub fn sparse(
+        rows: usize,
+        start: Vec<usize>,
+        row: Vec<usize>,
+        value: Vec<f64>,
+    ) -> Result<Self> {
+        if rows == 0 {
+            return Err(Error::Empty {
+                what: "the sample",
+                need: "a sample has at least one row",
+            });
+        }
+        Error::check_dimension("number of sparse values", value.len(), row.len())?;
+        if start.first() != Some(&0) || start.last() != Some(&row.len()) {
+            return Err(Error::parameter(
+                "start",
+                format!("[{:?} .. {:?}]", start.first(), start.last()),
+                format!(
+                    "must begin with 0 and end with the number of entries, {}",
+                    row.len()
+                ),
+            ));
+        }
+        for j in 0..start.len() - 1 {
+            let (from, to) = (start[j], start[j + 1]);
+            if from > to || to > row.len() {
+                return Err(Error::parameter(
+                    "start",
+                    format!("{from}, {to} at sample {j}"),
+                    "must not fall from one sample to the next",
+                ));
+            }
+            for e in from..to {
+                if row[e] >= rows || (e > from && row[e - 1] >= row[e]) {
+                    return Err(Error::parameter(
+                        "row",
+                        format!("{} in sample {j}", row[e]),
+                        format!("rows must rise strictly within a sample and be below {rows}"),
+                    ));
+                }
+                if !value[e].is_finite() {
+                    return Err(Error::NotFinite {
+                        what: "samples",
+                        row: row[e],
+                        column: j,
+                        value: value[e],
+                    });
+                }
+            }
+        }
+        Ok(Samples {
+            rows,
+            store: Store::Sparse { start, row, value },
+        })
+    }
+
+    /// The dimension M.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of samples B.
+    pub fn len(&self) -> usize {
+        match &self.store {
+            Store::Dense(x) => x.cols(),
+            Store::Sparse { start, .. } => start.len() - 1,
+        }
+    }
+
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the samples are stored sparse.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.store, Store::Sparse { .. })
+    }
+
+    /// Samples `range` as a batch of their own.
+    pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
+        let store = match &self.store {
+            Store::Dense(x) => Store::Dense(x.columns_range(range)),
+            Store::Sparse { start, row, value } => {
+                let (from, to) = (start[range.start], start[range.end]);
+                Store::Sparse {
+                    start: start[range.start..=range.end]
+                        .iter()
+                        .map(|s| s - from)
+                        .collect(),
+                    row: row[from..to].to_vec(),
+                    value: value[from..to].to_vec(),
+                }
+            }
+        };
+        Samples {
+            rows: self.rows,
+            store,
+        }
+    }
+
+    /// The samples at `indices`, in that order.
+    pub fn select(&self, indices: &[usize]) -> Samples {
+        let store = match &self.store {
+            Store::Dense(x) => Store::Dense(Matrix::from_fn(self.rows, indices.len(), |i, j| {
+                x.get(i, indices[j])
+            })),
+            Store::Sparse { start, row, value } => {
+                let (mut s, mut r, mut v) = (vec![0], Vec::new(), Vec::new());
+                for &j in indices {
+                    r.extend_from_slice(&row[start[j]..start[j + 1]]);
+                    v.extend_from_slice(&value[start[j]..start[j + 1]]);
+                    s.push(r.len());
+                }
+                Store::Sparse {
+                    start: s,
+                    row: r,
+                    value: v,
+                }
+            }
+        };
+        Samples {
+            rows: self.rows,
+            store,
+        }
+    }
+
+    /// The entries (row, value) of sample `j` that are stored, in rising row order.
+    pub fn entries(&self, j: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
+        match &self.store {
+            Store::Dense(x) => Box::new(x.column(j).iter().copied().enumerate()),
+            Store::Sparse { start, row, value } => {
+                let range = start[j]..start[j + 1];
+                Box::new(
+                    row[range.clone()]
+                        .iter()
+                        .copied()
+                        .zip(value[range].iter().copied()),
+                )
+            }
+        }
+    }
+
+    /// `out += scale * x_j`.
+    pub fn add_scaled(&self, j: usize, scale: f64, out: &mut [f64]) {
+        match &self.store {
+            Store::Dense(x) => axpy(scale, x.column(j), out),
+            Store::Sparse { .. } => {
+                for (i, v) in self.entries(j) {
+                    out[i] += scale * v;
+                }
+            }
+        }
+    }
+
+    /// The inner product of sample `j` with `v`.
+    pub fn dot(&self, j: usize, v: &[f64]) -> f64 {
+        match &self.store {
+            Store::Dense(x) => dot(x.column(j), v),
+            Store::Sparse { .. } => self.entries(j).map(|(i, x)| x * v[i]).sum(),
+        }
+    }
+
+    /// The Euclidean norm of sample `j`.
+    pub fn norm(&self, j: usize) -> f64 {
+        match &self.store {
+            Store::Dense(x) => norm(x.column(j)),
+            Store::Sparse { .. } => self.entries(j).map(|(_, x)| x * x).sum::<f64>().sqrt(),
+        }
+    }
+
+    /// The samples as a dense M x B matrix.
+    pub fn to_dense(&self) -> Matrix {
+        match &self.store {
+            Store::Dense(x) => x.clone(),
+            Store::Sparse { .. } => {
+                let mut out = Matrix::zeros(self.rows, self.len());
+                for j in 0..self.len() {
+                    self.add_scaled(j, 1.0, out.column_mut(j));
+                }
+                out
+            }
+        }
+    }
+}
