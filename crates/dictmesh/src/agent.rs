@@ -1,0 +1,162 @@
+//! One agent: its private block of atoms, and all it knows of one batch of samples.
+
+use crate::coding::{start_code, Coding};
+use crate::error::Result;
+use crate::matrix::{axpy, dot, gemm, Matrix};
+use crate::regularizer::Regularizer;
+use crate::residual::Residual;
+use crate::task::LocalTask;
+use crate::Stop;
+
+/// An agent's number, from 0. Sums over agents run in this order everywhere.
+pub type AgentId = usize;
+
+/// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix. It may have no atoms:
+/// the agent then only relays, or only observes.
+///
+/// Deliberately not serialisable: atoms leave an agent only through a model file it writes itself.
+#[derive(Clone, Debug)]
+pub struct Block {
+    atoms: Matrix,
+    gram: Matrix,
+}
+
+impl Block {
+    /// A block of finite atoms.
+    pub fn new(atoms: Matrix) -> Result<Self> {
+        atoms.check_finite("atoms")?;
+        Ok(Block::from_finite(atoms))
+    }
+
+    pub(crate) fn from_finite(atoms: Matrix) -> Self {
+        let gram = atoms.transpose_times(&atoms);
+        Block { atoms, gram }
+    }
+
+    /// W_k.
+    pub fn atoms(&self) -> &Matrix {
+        &self.atoms
+    }
+
+    /// N_k, the number of atoms.
+    pub fn len(&self) -> usize {
+        self.atoms.cols()
+    }
+
+    /// Whether the agent has no atoms.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// |W_k|^2, the squared spectral norm.
+    pub fn norm_squared(&self) -> f64 {
+        self.atoms.spectral_norm_squared()
+    }
+
+    pub(crate) fn gram(&self) -> &Matrix {
+        &self.gram
+    }
+}
+
+/// All that agent k knows while a batch of B samples is coded: its own atoms and regularizer, the
+/// residual, N, its share b_k = x/|N_I| of the samples if it is informed, and its degree.
+///
+/// The paper's local cost is
+/// J_k(nu) = -b_k'nu + f*(nu)/N + h*(W_k'nu), with b_k = 0 where k is not informed.
+#[derive(Clone, Copy, Debug)]
+pub struct Local<'a> {
+    /// f, known to all.
+    pub residual: &'a dyn Residual,
+    /// h_y of this agent.
+    pub task: &'a LocalTask,
+    /// W_k.
+    pub block: &'a Block,
+    /// N.
+    pub agents: usize,
+    /// b_k, M x B, if the agent is informed.
+    pub share: Option<&'a Matrix>,
+    /// The number of neighbours, the agent itself not counted.
+    pub degree: usize,
+    /// B.
+    pub samples: usize,
+}
+
+impl Local<'_> {
+    /// M.
+    pub fn rows(&self) -> usize {
+        self.block.atoms.rows()
+    }
+
+    /// The codes y_k = argmax_y (W_k'nu)'y - h(y) of this agent's own nu, N_k x B.
+    pub fn codes(&self, nu: &Matrix) -> Matrix {
+        let mut y = self.block.atoms.transpose_times(nu);
+        let h = self.task.regularizer();
+        for s in y.as_mut_slice() {
+            *s = h.recover_damped(*s, 0.0);
+        }
+        y
+    }
+
+    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a smooth f*.
+    pub fn gradient(&self, nu: &Matrix, out: &mut Matrix) {
+        for j in 0..nu.cols() {
+            self.residual
+                .conjugate_gradient(nu.column(j), out.column_mut(j));
+        }
+        let weight = 1.0 / self.agents as f64;
+        out.as_mut_slice().iter_mut().for_each(|g| *g *= weight);
+        self.add_coded(nu, out);
+    }
+
+    /// The gradient of J_k without f*, into `out` (M x B): -b_k + W_k y_k(nu).
+    pub fn gradient_without_residual(&self, nu: &Matrix, out: &mut Matrix) {
+        out.as_mut_slice().fill(0.0);
+        self.add_coded(nu, out);
+    }
+
+    /// `out += W_k y_k(nu) - b_k`.
+    fn add_coded(&self, nu: &Matrix, out: &mut Matrix) {
+        if !self.block.is_empty() {
+            let y = self.codes(nu);
+            gemm(out.view_mut(), self.block.atoms.view(), y.view(), 1.0, true);
+        }
+        if let Some(share) = self.share {
+            axpy(-1.0, share.as_slice(), out.as_mut_slice());
+        }
+    }
+
+    /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. `y` (N_k x B)
+    /// holds a start on entry and the codes of v on return.
+    pub fn argmin(&self, q: f64, c: &Matrix, y: &mut Matrix, v: &mut Matrix) -> Stop {
+        let regularizers: Vec<&dyn Regularizer> = vec![self.task.regularizer(); self.block.len()];
+        let problem = Coding {
+            residual: self.residual,
+            regularizers: &regularizers,
+            atoms: &self.block.atoms,
+            gram: &self.block.gram,
+            s: 1.0 / self.agents as f64,
+            q,
+        };
+        problem.solve_batch(c, self.share, y, v)
+    }
+
+    /// Codes to start [`argmin`](Local::argmin) from, N_k x B.
+    pub fn start_codes(&self) -> Matrix {
+        let start = start_code(self.task.regularizer());
+        Matrix::from_fn(self.block.len(), self.samples, |_, _| start)
+    }
+
+    /// J_k(nu) for each sample.
+    pub fn cost(&self, nu: &Matrix) -> Vec<f64> {
+        let s = self.block.atoms.transpose_times(nu);
+        (0..nu.cols())
+            .map(|j| {
+                let nu = nu.column(j);
+                let x = self.share.map_or(0.0, |share| dot(share.column(j), nu));
+                self.residual.conjugate(nu) / self.agents as f64
+                    + self.task.regularizer().conjugate(s.column(j))
+                    - x
+            })
+            .collect()
+    }
+}

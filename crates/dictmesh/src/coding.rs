@@ -1,0 +1,161 @@
+//! The coding problem in one place, and the kernel under it.
+//!
+//! Everything that needs an argmin solves the same pair of problems, for a matrix W, a vector c, a
+//! residual f with weight s and a proximal weight q:
+//!
+//! ```text
+//! dual    min_v  s f*(v) + q/2 |v|^2 - c'v + h*(W'v)
+//! primal  min_y  e(c - W y) + h(y),    e the conjugate of s f* + q/2 |.|^2,    v = e'(c - W y)
+//! ```
+//!
+//! With s = 1, q = 0 and all atoms it is the paper's inference problem; with s = 1/N, q = rho d_k and
+//! one agent's atoms it is the local argmin of the ADMM strategies, the "third time scale" the paper
+//! objects to. It is solved in y, which has as many entries as there are atoms:
+//!
+//! - f* quadratic: coordinate descent on the Gram matrix, ended by exact solves ([`quadratic`]);
+//! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
+//!   ([`newton`]);
+//! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
+//!   the above ([`proximal_point`]).
+
+mod newton;
+mod proximal_point;
+mod quadratic;
+
+use crate::matrix::{axpy, dot, Matrix};
+use crate::regularizer::Regularizer;
+use crate::residual::Residual;
+use crate::Stop;
+
+/// One coding problem without its vector c.
+pub(crate) struct Coding<'a> {
+    /// f.
+    pub residual: &'a dyn Residual,
+    /// h, one entry per atom: agents may have different ones.
+    pub regularizers: &'a [&'a dyn Regularizer],
+    /// W, M x n.
+    pub atoms: &'a Matrix,
+    /// W'W.
+    pub gram: &'a Matrix,
+    /// The weight s of f*.
+    pub s: f64,
+    /// The proximal weight q.
+    pub q: f64,
+}
+
+impl Coding<'_> {
+    /// Solves for one c. `y` holds the start on entry and the code on return; `v` gets the dual
+    /// vector.
+    pub fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+        if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
+            return proximal_point::solve(self, c, y, v);
+        }
+        if let Some(a) = self.residual.envelope_quadratic(self.s, self.q) {
+            return self.solve_quadratic(a, c, y, v);
+        }
+        newton::solve(self, c, y, v)
+    }
+
+    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (W'c/a)'y + h(y), and v = (c - W y)/a.
+    fn solve_quadratic(&self, a: f64, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+        let mut g = vec![0.0; y.len()];
+        self.correlate(c, &mut g);
+        g.iter_mut().for_each(|g| *g /= a);
+        let stop = quadratic::solve(self.gram, 1.0 / a, &g, self.regularizers, y);
+        v.copy_from_slice(c);
+        self.subtract_atoms(y, v);
+        v.iter_mut().for_each(|v| *v /= a);
+        stop
+    }
+
+    /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
+    /// the codes on return, `v` gets the dual vectors. Returns the worst way any column ended.
+    pub fn solve_batch(
+        &self,
+        c: &Matrix,
+        share: Option<&Matrix>,
+        y: &mut Matrix,
+        v: &mut Matrix,
+    ) -> Stop {
+        let mut stop = Stop::Converged;
+        let mut total = vec![0.0; c.rows()];
+        for j in 0..c.cols() {
+            total.copy_from_slice(c.column(j));
+            if let Some(share) = share {
+                axpy(1.0, share.column(j), &mut total);
+            }
+            let ended = self.solve(&total, y.column_mut(j), v.column_mut(j));
+            stop = stop.worse(ended);
+        }
+        stop
+    }
+
+    /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.
+    fn envelope(&self, u: &[f64], v: &[f64]) -> f64 {
+        dot(u, v) - self.s * self.residual.conjugate(v) - 0.5 * self.q * dot(v, v)
+    }
+
+    /// v = e'(u).
+    fn envelope_gradient(&self, u: &[f64], v: &mut [f64]) {
+        self.residual.envelope_gradient(self.s, self.q, u, v);
+    }
+
+    /// The largest |w_q|.
+    fn longest_atom(&self) -> f64 {
+        (0..self.gram.cols())
+            .map(|q| self.gram.get(q, q))
+            .fold(0.0, f64::max)
+            .sqrt()
+    }
+
+    /// `u -= W y`.
+    pub fn subtract_atoms(&self, y: &[f64], u: &mut [f64]) {
+        for (w, y) in self.atoms.columns().zip(y) {
+            if *y != 0.0 {
+                axpy(-y, w, u);
+            }
+        }
+    }
+
+    /// `s = W'v`.
+    pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
+        for (s, w) in s.iter_mut().zip(self.atoms.columns()) {
+            *s = dot(w, v);
+        }
+    }
+
+    /// h(y).
+    pub fn regularizer_value(&self, y: &[f64]) -> f64 {
+        self.regularizers
+            .iter()
+            .zip(y)
+            .map(|(h, y)| h.value_at(*y))
+            .sum()
+    }
+
+    /// h*(s).
+    pub fn regularizer_conjugate(&self, s: &[f64]) -> f64 {
+        self.regularizers
+            .iter()
+            .zip(s)
+            .map(|(h, s)| h.conjugate(std::slice::from_ref(s)))
+            .sum()
+    }
+
+    /// Whether y is the code of v to rounding: y = grad h*(W'v), which with v = e'(c - W y) is the
+    /// whole optimality condition.
+    pub fn is_fixed_point(&self, s: &[f64], y: &[f64], tolerance: f64) -> bool {
+        self.regularizers.iter().zip(s).zip(y).all(|((h, s), y)| {
+            let recovered = h.recover_damped(*s, 0.0);
+            // An error of eps |s| in s moves the recovered code by eps |s| / delta.
+            (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
+        })
+    }
+}
+
+/// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
+pub(crate) use proximal_point::support_within_reach;
+
+pub(crate) fn start_code(h: &dyn Regularizer) -> f64 {
+    h.recover_damped(0.0, 0.0)
+}

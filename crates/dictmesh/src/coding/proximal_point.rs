@@ -1,0 +1,85 @@
+//! The proximal point method on the dual, for residuals whose conjugate is flat (l1, ball,
+//! equality): v <- argmin_v s f*(v) - c'v + h*(W'v) + q/2 |v - v_old|^2. Each step is a coding
+//! problem with proximal weight q and c + q v_old in place of c; in the primal it is the method of
+//! multipliers.
+
+use super::Coding;
+use crate::matrix::{dot, norm};
+use crate::Stop;
+
+const STEPS: usize = 300;
+/// Relative size of the primal residual's miss at which we stop.
+const ROUNDING: f64 = 1e-13;
+/// A code of more than this many times |c| over the longest atom counts as out of reach.
+const REACH: f64 = 1e8;
+
+pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+    let size = norm(c);
+    let delta = problem
+        .regularizers
+        .iter()
+        .map(|h| h.strong_convexity())
+        .fold(f64::INFINITY, f64::min);
+    let longest = problem.longest_atom();
+    // Where the proximal term weighs as much as the curvature |w|^2 / delta of h*(W'v).
+    let mut q = if longest > 0.0 {
+        longest * longest / delta
+    } else {
+        1.0
+    };
+    let floor = 1e-7 * q;
+    v.fill(0.0);
+    let (mut old, mut shifted) = (vec![0.0; v.len()], vec![0.0; v.len()]);
+    let mut s = vec![0.0; y.len()];
+    for _ in 0..STEPS {
+        old.copy_from_slice(v);
+        for i in 0..c.len() {
+            shifted[i] = c[i] + q * v[i];
+        }
+        Coding { q, ..*problem }.solve(&shifted, y, v);
+        let direction: Vec<f64> = v.iter().zip(&old).map(|(new, old)| new - old).collect();
+        // q (v - v_old) is by how much the primal residual misses, in the units of c.
+        if q * norm(&direction) <= ROUNDING * size {
+            problem.correlate(v, &mut s);
+            return if problem.is_fixed_point(&s, y, 1e-7) {
+                Stop::Converged
+            } else {
+                Stop::RoundLimit
+            };
+        }
+        if problem.residual.can_be_infeasible() && proves_infeasible(problem, c, &direction) {
+            return Stop::Infeasible;
+        }
+        q = (0.2 * q).max(floor);
+    }
+    Stop::RoundLimit
+}
+
+/// Whether the direction d separates c from all that codes can reach:
+/// c'd > s f*(d) + sup over codes of d'W y. Where the supremum is infinite only because W'd is zero
+/// to rounding, it is taken over codes so long that they count as out of reach.
+fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
+    let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);
+    let mut s = vec![0.0; problem.atoms.cols()];
+    problem.correlate(d, &mut s);
+    let support = support_within_reach(problem.regularizers, &s, norm(c), problem.longest_atom());
+    excess > support && excess > 1e-9 * norm(c) * norm(d)
+}
+
+/// sup of s'y over the codes in the domain of h that are within reach for a sample of size `size`.
+pub(crate) fn support_within_reach(
+    regularizers: &[&dyn crate::regularizer::Regularizer],
+    s: &[f64],
+    size: f64,
+    longest_atom: f64,
+) -> f64 {
+    if longest_atom == 0.0 {
+        return 0.0; // zero atoms reach nothing, whatever their code
+    }
+    let reach = REACH * size / longest_atom;
+    regularizers
+        .iter()
+        .zip(s)
+        .map(|(h, s)| h.domain_support(*s).min(reach * s.abs()))
+        .sum()
+}

@@ -1,0 +1,294 @@
+//! Distributed inference: the strategies by which agents find the dual vector nu of each sample by
+//! talking to their neighbours only, and the exact solution to hold them against.
+//!
+//! | strategy | sends | needs | lands |
+//! |---|---|---|---|
+//! | [`diffusion`] | psi_k | smooth f* | within O(mu) of nu |
+//! | [`consensus`] | nu_k | smooth f* | within O(mu) of nu, less stable |
+//! | [`jacobi_admm`] | nu_k | a graph that is not bipartite | at nu |
+//! | [`exact_diffusion`] | phi_k | symmetric weights | at nu |
+//! | [`relaxed_admm`] | nu_k | | at nu, in the fewest rounds; the default |
+//!
+//! A [`Strategy`] is one agent's part: no input or output, no threads, no clock. The mesh in this
+//! process and agents on a network run the very same objects.
+
+pub mod agreement;
+pub mod consensus;
+pub mod diffusion;
+pub mod exact;
+pub mod exact_diffusion;
+pub mod jacobi_admm;
+pub mod relaxed_admm;
+
+use crate::agent::Local;
+use crate::error::{Error, Result};
+use crate::matrix::Matrix;
+use crate::residual::Residual;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One agent's part of a strategy. A round is: every agent [`adapt`](Strategy::adapt)s, its
+/// [`outgoing`](Strategy::outgoing) array goes to its neighbours, and every agent
+/// [`absorb`](Strategy::absorb)s the combination of what arrived.
+///
+/// All arrays are M x B.
+pub trait Strategy: Send + fmt::Debug {
+    /// Forgets everything: nu = 0.
+    fn start(&mut self, local: &Local);
+
+    /// The agent's own computation of this round.
+    fn adapt(&mut self, local: &Local);
+
+    /// What the neighbours get after [`adapt`](Strategy::adapt).
+    fn outgoing(&self) -> &Matrix;
+
+    /// Takes in what arrived, combined as [`StrategySpec::combine`] says.
+    fn absorb(&mut self, local: &Local, combined: &Matrix);
+
+    /// The agent's own estimate nu_k.
+    fn dual(&self) -> &Matrix;
+}
+
+/// How what arrives is combined before [`Strategy::absorb`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combine {
+    /// sum over l in N_k of a_lk (what l sent), k itself included.
+    Weights,
+    /// The same with (I + A)/2 in place of A.
+    LazyWeights,
+    /// The plain sum over the neighbours, k itself not included.
+    NeighbourSum,
+}
+
+/// What all agents know: sizes and constants, no atoms. Default steps come from this alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Common {
+    /// N, the number of agents.
+    pub agents: usize,
+    /// M, the dimension of a sample.
+    pub rows: usize,
+    /// K, the number of atoms over all agents.
+    pub atoms: usize,
+    /// N_max, the largest number of atoms at one agent.
+    pub atoms_max: usize,
+    /// The smallest delta of any agent's regularizer.
+    pub delta: f64,
+    /// The curvature of f*: 1 for the squared residual, eta for Huber, otherwise 0.
+    pub curvature: f64,
+    /// lambda_max(D + B) and lambda_2(D - B) of the graph.
+    pub laplacian: (f64, f64),
+}
+
+/// A strategy by name and constants; a constant left out gets a default from [`Common`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StrategySpec {
+    /// [`diffusion`].
+    Diffusion {
+        /// The step mu.
+        #[serde(default)]
+        mu: Option<f64>,
+    },
+    /// [`consensus`].
+    Consensus {
+        /// The step mu.
+        #[serde(default)]
+        mu: Option<f64>,
+    },
+    /// [`jacobi_admm`].
+    JacobiAdmm {
+        /// The step mu of the multipliers.
+        #[serde(default)]
+        mu: Option<f64>,
+        /// The weight of |nu_l - nu_k|^2 (1 in the paper).
+        #[serde(default)]
+        penalty: Option<f64>,
+    },
+    /// [`exact_diffusion`].
+    ExactDiffusion {
+        /// The step mu.
+        #[serde(default)]
+        mu: Option<f64>,
+    },
+    /// [`relaxed_admm`].
+    RelaxedAdmm {
+        /// The penalty rho.
+        #[serde(default)]
+        rho: Option<f64>,
+        /// The relaxation alpha, between 0 and 1.
+        #[serde(default)]
+        alpha: Option<f64>,
+    },
+}
+
+impl Default for StrategySpec {
+    fn default() -> Self {
+        StrategySpec::RelaxedAdmm {
+            rho: None,
+            alpha: None,
+        }
+    }
+}
+
+impl StrategySpec {
+    /// The names, as flags and files write them.
+    pub const NAMES: [&'static str; 5] = [
+        "diffusion",
+        "consensus",
+        "jacobi-admm",
+        "exact-diffusion",
+        "relaxed-admm",
+    ];
+
+    /// A strategy by name, with default constants.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Ok(match name {
+            "diffusion" => StrategySpec::Diffusion { mu: None },
+            "consensus" => StrategySpec::Consensus { mu: None },
+            "jacobi-admm" => StrategySpec::JacobiAdmm {
+                mu: None,
+                penalty: None,
+            },
+            "exact-diffusion" => StrategySpec::ExactDiffusion { mu: None },
+            "relaxed-admm" => StrategySpec::default(),
+            _ => {
+                return Err(Error::UnknownName {
+                    kind: "strategy",
+                    given: name.to_string(),
+                    known: StrategySpec::NAMES.join(", "),
+                })
+            }
+        })
+    }
+
+    /// The strategy's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StrategySpec::Diffusion { .. } => "diffusion",
+            StrategySpec::Consensus { .. } => "consensus",
+            StrategySpec::JacobiAdmm { .. } => "jacobi-admm",
+            StrategySpec::ExactDiffusion { .. } => "exact-diffusion",
+            StrategySpec::RelaxedAdmm { .. } => "relaxed-admm",
+        }
+    }
+
+    /// How the strategy wants what arrives to be combined.
+    pub fn combine(&self) -> Combine {
+        match self {
+            StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. } => Combine::Weights,
+            StrategySpec::ExactDiffusion { .. } => Combine::LazyWeights,
+            StrategySpec::JacobiAdmm { .. } | StrategySpec::RelaxedAdmm { .. } => {
+                Combine::NeighbourSum
+            }
+        }
+    }
+
+    /// The same with every constant filled in.
+    pub fn resolve(&self, common: &Common) -> Result<StrategySpec> {
+        let filled = match *self {
+            StrategySpec::Diffusion { mu } => StrategySpec::Diffusion {
+                mu: Some(mu.unwrap_or_else(|| diffusion::default_step(common))),
+            },
+            StrategySpec::Consensus { mu } => StrategySpec::Consensus {
+                mu: Some(mu.unwrap_or_else(|| consensus::default_step(common))),
+            },
+            StrategySpec::JacobiAdmm { mu, penalty } => {
+                let penalty = penalty.unwrap_or_else(|| jacobi_admm::default_penalty(common));
+                StrategySpec::JacobiAdmm {
+                    mu: Some(mu.unwrap_or_else(|| jacobi_admm::default_step(penalty))),
+                    penalty: Some(penalty),
+                }
+            }
+            StrategySpec::ExactDiffusion { mu } => StrategySpec::ExactDiffusion {
+                mu: Some(mu.unwrap_or_else(|| exact_diffusion::default_step(common))),
+            },
+            StrategySpec::RelaxedAdmm { rho, alpha } => StrategySpec::RelaxedAdmm {
+                rho: Some(rho.unwrap_or_else(|| relaxed_admm::default_rho(common))),
+                alpha: Some(alpha.unwrap_or(relaxed_admm::DEFAULT_ALPHA)),
+            },
+        };
+        filled.check_constants()?;
+        Ok(filled)
+    }
+
+    fn check_constants(&self) -> Result<()> {
+        let positive =
+            |name, value: Option<f64>| value.map_or(Ok(()), |v| Error::check_positive(name, v));
+        match *self {
+            StrategySpec::Diffusion { mu }
+            | StrategySpec::Consensus { mu }
+            | StrategySpec::ExactDiffusion { mu } => positive("mu", mu),
+            StrategySpec::JacobiAdmm { mu, penalty } => {
+                positive("mu", mu)?;
+                positive("penalty", penalty)
+            }
+            StrategySpec::RelaxedAdmm { rho, alpha } => {
+                positive("rho", rho)?;
+                match alpha {
+                    Some(alpha) if !(alpha > 0.0 && alpha < 1.0) => Err(Error::parameter(
+                        "alpha",
+                        alpha,
+                        "must be above 0 and below 1 (0.5 is plain ADMM, 0.9 the default)",
+                    )),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Whether the strategy can solve for this residual with these weights.
+    pub fn check(&self, residual: &dyn Residual, symmetric_weights: bool) -> Result<()> {
+        let gradient = matches!(
+            self,
+            StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. }
+        );
+        if gradient && !residual.is_conjugate_smooth() {
+            return Err(Error::Unsupported {
+                what: format!("the strategy \"{}\"", self.name()),
+                with: format!("the residual \"{}\"", residual.name()),
+                why:
+                    "it follows the gradient of f*, which this residual's conjugate does not have \
+                      at 0; use relaxed-admm, exact-diffusion or jacobi-admm"
+                        .to_string(),
+            });
+        }
+        if matches!(self, StrategySpec::ExactDiffusion { .. }) && !symmetric_weights {
+            return Err(Error::Unsupported {
+                what: "the strategy \"exact-diffusion\"".to_string(),
+                with: "a combination matrix that is not symmetric".to_string(),
+                why: "its correction converges only for symmetric weights; use Metropolis or \
+                      uniform weights, or relaxed-admm, which needs none"
+                    .to_string(),
+            });
+        }
+        Ok(())
+    }
+
+    /// One agent's strategy object. Constants must be [`resolve`](StrategySpec::resolve)d first.
+    pub fn build(&self) -> Result<Box<dyn Strategy>> {
+        let need = |name: &'static str, value: Option<f64>| {
+            value.ok_or_else(|| Error::parameter(name, "none", "resolve the strategy first"))
+        };
+        self.check_constants()?;
+        Ok(match *self {
+            StrategySpec::Diffusion { mu } => Box::new(diffusion::Diffusion::new(need("mu", mu)?)),
+            StrategySpec::Consensus { mu } => Box::new(consensus::Consensus::new(need("mu", mu)?)),
+            StrategySpec::JacobiAdmm { mu, penalty } => Box::new(jacobi_admm::JacobiAdmm::new(
+                need("mu", mu)?,
+                need("penalty", penalty)?,
+            )),
+            StrategySpec::ExactDiffusion { mu } => {
+                Box::new(exact_diffusion::ExactDiffusion::new(need("mu", mu)?))
+            }
+            StrategySpec::RelaxedAdmm { rho, alpha } => Box::new(relaxed_admm::RelaxedAdmm::new(
+                need("rho", rho)?,
+                need("alpha", alpha)?,
+            )),
+        })
+    }
+}
+
+/// The state of every strategy has this shape at the start.
+fn zeros(local: &Local) -> Matrix {
+    Matrix::zeros(local.rows(), local.samples)
+}

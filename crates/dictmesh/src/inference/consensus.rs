@@ -1,0 +1,66 @@
+//! `consensus`: the strategy the paper compares diffusion with. The gradient is taken where the agent
+//! was, not where its neighbours are:
+//!
+//! ```text
+//! nu_k <- Proj_{V_f} { sum over l in N_k of a_lk nu_l  -  mu grad J_k(nu_k) }
+//! ```
+//!
+//! Guarantee: for small mu it converges to a point within O(mu) of nu. Stable for smaller steps than
+//! diffusion: mu must stay below (1 + lambda_min(A)) / sigma_k.
+
+use super::{diffusion, zeros, Common, Strategy};
+use crate::agent::Local;
+use crate::matrix::{axpy, Matrix};
+
+/// The default step: half of diffusion's, for the smaller region of stability.
+pub fn default_step(common: &Common) -> f64 {
+    0.5 * diffusion::default_step(common)
+}
+
+/// One agent's part.
+#[derive(Debug)]
+pub struct Consensus {
+    mu: f64,
+    nu: Matrix,
+    gradient: Matrix,
+}
+
+impl Consensus {
+    /// With step `mu`.
+    pub fn new(mu: f64) -> Self {
+        let empty = Matrix::zeros(0, 0);
+        Consensus {
+            mu,
+            nu: empty.clone(),
+            gradient: empty,
+        }
+    }
+}
+
+impl Strategy for Consensus {
+    fn start(&mut self, local: &Local) {
+        self.nu = zeros(local);
+        self.gradient = zeros(local);
+    }
+
+    fn adapt(&mut self, local: &Local) {
+        local.gradient(&self.nu, &mut self.gradient);
+    }
+
+    fn outgoing(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+        let nu = self.nu.as_mut_slice();
+        nu.copy_from_slice(combined.as_slice());
+        axpy(-self.mu, self.gradient.as_slice(), nu);
+        for j in 0..self.nu.cols() {
+            local.residual.project_dual(self.nu.column_mut(j));
+        }
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+}

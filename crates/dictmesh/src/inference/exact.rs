@@ -1,0 +1,178 @@
+//! `exact`: the whole coding problem solved in one place, with a certificate. The reference for the
+//! strategies, and the fast path where all atoms are at hand. Not a [`Strategy`](super::Strategy): it
+//! needs every atom.
+//!
+//! For any nu in the dual domain and any y, weak duality bounds how far both are from the optimum:
+//!
+//! ```text
+//! gap = [f(u) + f*(nu) - u'nu] + [h(y) + h*(W'nu) - y'W'nu] >= 0,    u = x - W y
+//! ```
+//!
+//! which is primal minus dual cost, written so that nothing large cancels. For `ball` and `equality` the
+//! first bracket is taken at the nearest feasible u, plus |nu| times the distance to it, and that
+//! distance is returned as the violation.
+
+use crate::agent::Block;
+use crate::coding::{start_code, Coding};
+use crate::error::{Error, Result};
+use crate::matrix::{dot, norm, Matrix};
+use crate::regularizer::Regularizer;
+use crate::residual::Residual;
+use crate::samples::Samples;
+use crate::task::LocalTask;
+use crate::Stop;
+use rayon::prelude::*;
+
+/// One block and its owner's share of the task.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// W_k.
+    pub block: &'a Block,
+    /// h_y of its owner.
+    pub task: &'a LocalTask,
+}
+
+/// The exact solution for a batch.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    /// The codes, K x B, blocks in order.
+    pub codes: Matrix,
+    /// The dual vectors nu, M x B.
+    pub duals: Matrix,
+    /// The certificates, one a sample.
+    pub certificates: Vec<Certificate>,
+}
+
+/// What is proven about one sample's solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certificate {
+    /// The dual cost, a lower bound of the optimum.
+    pub dual: f64,
+    /// The duality gap: the primal cost is at most dual + gap.
+    pub gap: f64,
+    /// The distance of x - W y from the domain of f (0 for the finite residuals).
+    pub violation: f64,
+    /// `Converged` if gap and violation are within the tolerance, relative to the cost and to |x|.
+    pub stop: Stop,
+}
+
+impl Exact {
+    /// The worst ending over the batch.
+    pub fn stop(&self) -> Stop {
+        self.certificates
+            .iter()
+            .fold(Stop::Converged, |worst, c| worst.worse(c.stop))
+    }
+
+    /// The largest relative gap over the batch.
+    pub fn relative_gap(&self) -> f64 {
+        self.certificates
+            .iter()
+            .map(|c| c.gap / c.dual.abs().max(f64::MIN_POSITIVE))
+            .fold(0.0, f64::max)
+    }
+}
+
+/// The relative gap that well-posed problems reach.
+pub const TOLERANCE: f64 = 1e-10;
+
+/// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to a relative gap of
+/// `tolerance` ([`TOLERANCE`] is a good value). Whether it was reached is in each certificate.
+pub fn solve(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+    tolerance: f64,
+) -> Result<Exact> {
+    Error::check_positive("tolerance", tolerance)?;
+    let mut atoms = Matrix::zeros(x.rows(), 0);
+    let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
+    for part in parts {
+        atoms.append_columns(part.block.atoms())?;
+        regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
+    }
+    let problem = Coding {
+        residual,
+        regularizers: &regularizers,
+        gram: &atoms.transpose_times(&atoms),
+        atoms: &atoms,
+        s: 1.0,
+        q: 0.0,
+    };
+    // Each sample is solved on its own: the result does not depend on the number of threads.
+    let solved: Vec<_> = (0..x.len())
+        .into_par_iter()
+        .map(|j| solve_one(&problem, x, j, tolerance))
+        .collect();
+    let mut exact = Exact {
+        codes: Matrix::zeros(atoms.cols(), x.len()),
+        duals: Matrix::zeros(x.rows(), x.len()),
+        certificates: Vec::with_capacity(x.len()),
+    };
+    for (j, (y, nu, certificate)) in solved.into_iter().enumerate() {
+        exact.codes.column_mut(j).copy_from_slice(&y);
+        exact.duals.column_mut(j).copy_from_slice(&nu);
+        exact.certificates.push(certificate);
+    }
+    Ok(exact)
+}
+
+fn solve_one(
+    problem: &Coding,
+    x: &Samples,
+    j: usize,
+    tolerance: f64,
+) -> (Vec<f64>, Vec<f64>, Certificate) {
+    let mut c = vec![0.0; x.rows()];
+    x.add_scaled(j, 1.0, &mut c);
+    let mut y: Vec<f64> = problem
+        .regularizers
+        .iter()
+        .map(|h| start_code(*h))
+        .collect();
+    let mut nu = vec![0.0; c.len()];
+    let ended = problem.solve(&c, &mut y, &mut nu);
+    let certificate = certify(problem, &c, &y, &nu, ended, tolerance);
+    (y, nu, certificate)
+}
+
+fn certify(
+    problem: &Coding,
+    x: &[f64],
+    y: &[f64],
+    nu: &[f64],
+    ended: Stop,
+    tolerance: f64,
+) -> Certificate {
+    let residual = problem.residual;
+    let mut u = x.to_vec();
+    problem.subtract_atoms(y, &mut u);
+    let violation = residual.violation(&u);
+    if violation > 0.0 {
+        // The nearest feasible residual.
+        let keep = 1.0 - violation / norm(&u);
+        u.iter_mut().for_each(|u| *u *= keep);
+    }
+    let mut s = vec![0.0; y.len()];
+    problem.correlate(nu, &mut s);
+    let conjugate = residual.conjugate(nu);
+    let data_gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
+    let code_gap: f64 = (problem.regularizers.iter().zip(&s).zip(y))
+        .map(|((h, s), y)| h.value_at(*y) + h.conjugate(std::slice::from_ref(s)) - s * y)
+        .sum();
+    let dual = dot(x, nu) - conjugate - problem.regularizer_conjugate(&s);
+    let gap = (data_gap + code_gap).max(0.0);
+    let met = gap <= tolerance * dual.abs().max(problem.regularizer_value(y))
+        && violation <= tolerance * norm(x);
+    let stop = match ended {
+        Stop::Infeasible => Stop::Infeasible,
+        _ if met => Stop::Converged,
+        _ => Stop::RoundLimit,
+    };
+    Certificate {
+        dual,
+        gap,
+        violation,
+        stop,
+    }
+}

@@ -1,0 +1,90 @@
+//! `jacobi-admm`: the paper's Jacobian ADMM with its sign mended (lambda moves by nu_l - nu_k) and a
+//! weight c on the quadratic term (1 in the paper):
+//!
+//! ```text
+//! nu_k      = argmin J_k(nu) + sum over neighbours l of [ lambda_kl'(nu_l - nu) + c |nu_l - nu|^2 ]
+//! lambda_kl = lambda_kl + mu (nu_l - nu_k)
+//! ```
+//!
+//! Only L_k = sum over l of lambda_kl enters, so one vector is kept and one is sent:
+//! nu_k = argmin J_k(nu) + c d_k |nu|^2 - (L_k + 2 c sum nu_l)'nu and L_k += mu (sum nu_l - d_k nu_k).
+//!
+//! Guarantee: none on bipartite graphs (rings of even length, paths, grids, stars), where it keeps
+//! oscillating; on others it converges for a suitable mu and c.
+
+use super::{relaxed_admm, zeros, Common, Strategy};
+use crate::agent::Local;
+use crate::matrix::Matrix;
+
+/// The default weight c.
+pub fn default_penalty(common: &Common) -> f64 {
+    relaxed_admm::default_rho(common)
+}
+
+/// The default step of the multipliers for a weight c.
+pub fn default_step(penalty: f64) -> f64 {
+    penalty
+}
+
+/// One agent's part.
+#[derive(Debug)]
+pub struct JacobiAdmm {
+    mu: f64,
+    penalty: f64,
+    nu: Matrix,
+    /// L_k.
+    multiplier: Matrix,
+    /// L_k + 2 c sum nu_l.
+    linear: Matrix,
+    codes: Matrix,
+}
+
+impl JacobiAdmm {
+    /// With multiplier step `mu` and quadratic weight `penalty`.
+    pub fn new(mu: f64, penalty: f64) -> Self {
+        let empty = Matrix::zeros(0, 0);
+        JacobiAdmm {
+            mu,
+            penalty,
+            nu: empty.clone(),
+            multiplier: empty.clone(),
+            linear: empty.clone(),
+            codes: empty,
+        }
+    }
+}
+
+impl Strategy for JacobiAdmm {
+    fn start(&mut self, local: &Local) {
+        self.nu = zeros(local);
+        self.multiplier = zeros(local);
+        self.linear = zeros(local);
+        self.codes = local.start_codes();
+    }
+
+    fn adapt(&mut self, local: &Local) {
+        let q = 2.0 * self.penalty * local.degree as f64;
+        local.argmin(q, &self.linear, &mut self.codes, &mut self.nu);
+    }
+
+    fn outgoing(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+        let degree = local.degree as f64;
+        let nu = self.nu.as_slice();
+        let multiplier = self.multiplier.as_mut_slice();
+        for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
+            .zip(combined.as_slice())
+            .enumerate()
+        {
+            multiplier[i] += self.mu * (sum - degree * nu[i]);
+            *linear = multiplier[i] + 2.0 * self.penalty * sum;
+        }
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+}

@@ -1,0 +1,99 @@
+//! `relaxed-admm`, the default: relaxed decentralised ADMM in broadcast form. One vector goes to the
+//! neighbours each round, two are kept, s_k and t_k, both 0 at the start; d_k is the degree.
+//!
+//! ```text
+//! nu_k = argmin J_k(nu) + rho d_k/2 |nu|^2 - s_k'nu
+//! s_k <- (1 - alpha) s_k + alpha (2 rho sum over neighbours nu_l - t_k)
+//! t_k <- (1 - alpha) t_k + alpha (2 rho d_k nu_k - s_k)            (old s_k and t_k in both)
+//! ```
+//!
+//! The argmin is closed form for one atom and the squared residual, and a problem in N_k variables
+//! otherwise. Guarantee: every nu_k tends to nu for any rho > 0 and 0 < alpha < 1 (linearly where f*
+//! is strongly convex); y_k and the cost converge for all residuals. (Bastianello, Carli, Schenato,
+//! Todescato 2020.)
+
+use super::{zeros, Common, Strategy};
+use crate::agent::Local;
+use crate::matrix::Matrix;
+
+/// The default relaxation.
+pub const DEFAULT_ALPHA: f64 = 0.9;
+
+/// rho = 2 sqrt( m L / (lambda_max(D+B) lambda_2(D-B)) ) with m = c/N (1/N where f* is flat) and
+/// L = (c + |W|^2/delta)/N. Atoms are private, so (1 + sqrt(K/M))^2, the value for incoherent unit
+/// atoms, stands in for |W|^2. 1 for a single agent, which needs none.
+pub fn default_rho(common: &Common) -> f64 {
+    let (lambda_max, lambda_2) = common.laplacian;
+    if common.agents < 2 {
+        return 1.0;
+    }
+    let n = common.agents as f64;
+    let m = if common.curvature > 0.0 {
+        common.curvature
+    } else {
+        1.0
+    } / n;
+    let w = 1.0 + (common.atoms as f64 / common.rows as f64).sqrt();
+    let l = (common.curvature + w * w / common.delta) / n;
+    2.0 * (m * l / (lambda_max * lambda_2)).sqrt()
+}
+
+/// One agent's part.
+#[derive(Debug)]
+pub struct RelaxedAdmm {
+    rho: f64,
+    alpha: f64,
+    nu: Matrix,
+    s: Matrix,
+    t: Matrix,
+    codes: Matrix,
+}
+
+impl RelaxedAdmm {
+    /// With penalty `rho` and relaxation `alpha`.
+    pub fn new(rho: f64, alpha: f64) -> Self {
+        let empty = Matrix::zeros(0, 0);
+        RelaxedAdmm {
+            rho,
+            alpha,
+            nu: empty.clone(),
+            s: empty.clone(),
+            t: empty.clone(),
+            codes: empty,
+        }
+    }
+}
+
+impl Strategy for RelaxedAdmm {
+    fn start(&mut self, local: &Local) {
+        self.nu = zeros(local);
+        self.s = zeros(local);
+        self.t = zeros(local);
+        self.codes = local.start_codes();
+    }
+
+    fn adapt(&mut self, local: &Local) {
+        let q = self.rho * local.degree as f64;
+        local.argmin(q, &self.s, &mut self.codes, &mut self.nu);
+    }
+
+    fn outgoing(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+        let (keep, alpha, two_rho) = (1.0 - self.alpha, self.alpha, 2.0 * self.rho);
+        let degree = local.degree as f64;
+        let (nu, sum) = (self.nu.as_slice(), combined.as_slice());
+        let t = self.t.as_mut_slice();
+        for (i, s) in self.s.as_mut_slice().iter_mut().enumerate() {
+            let (old_s, old_t) = (*s, t[i]);
+            *s = keep * old_s + alpha * (two_rho * sum[i] - old_t);
+            t[i] = keep * old_t + alpha * (two_rho * degree * nu[i] - old_s);
+        }
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+}

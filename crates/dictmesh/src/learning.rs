@@ -1,0 +1,201 @@
+//! The dictionary update each agent makes alone, from its own nu_k and y_k:
+//!
+//! ```text
+//! W_k <- Proj_{W_k} { prox_{p h_W} ( W_k + p nu_k y_k' ) }
+//! ```
+//!
+//! In a batch, nu y' is the mean over its samples. The step p is a number for all atoms, or one for
+//! each ([`Update`]).
+
+use crate::agent::Block;
+use crate::atoms::AtomSet;
+use crate::error::{Error, Result};
+use crate::matrix::{axpy, Matrix};
+use crate::random::{gaussian, Rng};
+use crate::residual::Residual;
+use crate::samples::Samples;
+use crate::task::LocalTask;
+use rand::seq::index;
+use serde::{Deserialize, Serialize};
+
+/// The rule for the step p of the dictionary update.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Update {
+    /// p = mu_w, the paper's rule.
+    Constant {
+        /// The step.
+        mu_w: f64,
+    },
+    /// p = mu_w / s where s counts learned blocks from 1, the paper's rule for documents (mu_w = 1).
+    Schedule {
+        /// The step of the first block.
+        mu_w: f64,
+    },
+    /// Each atom q its own step p = B / S_q (times eta for Huber), S_q <- c S_q + sum of y_q^2 over the
+    /// batch: the step of recursive least squares, from local knowledge only. No step while S_q = 0.
+    Adaptive {
+        /// The forgetting c per batch, above 0 and at most 1 (1 forgets nothing).
+        forgetting: f64,
+    },
+}
+
+impl Default for Update {
+    fn default() -> Self {
+        Update::Adaptive { forgetting: 0.97 }
+    }
+}
+
+impl Update {
+    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
+    pub fn check(&self, residual: &dyn Residual) -> Result<()> {
+        match *self {
+            Update::Constant { mu_w } | Update::Schedule { mu_w } => {
+                Error::check_positive("mu_w", mu_w)
+            }
+            Update::Adaptive { forgetting } if !(forgetting > 0.0 && forgetting <= 1.0) => {
+                Err(Error::parameter(
+                    "forgetting",
+                    forgetting,
+                    "must be above 0 and at most 1 (1 forgets nothing)",
+                ))
+            }
+            Update::Adaptive { .. } if residual.conjugate_curvature() == 0.0 => {
+                Err(Error::Unsupported {
+                    what: "the update \"adaptive\"".to_string(),
+                    with: format!("the residual \"{}\"", residual.name()),
+                    why: "its step is the inverse curvature of f, which this residual does not \
+                          have; use a constant mu_w or the schedule"
+                        .to_string(),
+                })
+            }
+            Update::Adaptive { .. } => Ok(()),
+        }
+    }
+}
+
+/// What an agent remembers of its atoms' use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AtomUse {
+    /// S_q, the discounted sum of y_q^2 (for [`Update::Adaptive`]).
+    pub energy: Vec<f64>,
+    /// How many samples each atom took part in since it was started.
+    pub samples: Vec<u64>,
+}
+
+impl AtomUse {
+    /// `atoms` fresh atoms.
+    pub fn fresh(atoms: usize) -> Self {
+        AtomUse {
+            energy: vec![0.0; atoms],
+            samples: vec![0; atoms],
+        }
+    }
+
+    /// Adds `atoms` fresh ones behind.
+    pub(crate) fn grow(&mut self, atoms: usize) {
+        self.energy.resize(self.energy.len() + atoms, 0.0);
+        self.samples.resize(self.samples.len() + atoms, 0);
+    }
+}
+
+/// One agent's update after a batch: its atoms change in place. `s` is the number of the block being
+/// learned, from 1. Returns the movement |W_new - W_old|_F.
+pub fn update_block(
+    update: &Update,
+    s: usize,
+    residual: &dyn Residual,
+    task: &LocalTask,
+    nu: &Matrix,
+    y: &Matrix,
+    block: &mut Block,
+    used: &mut AtomUse,
+) -> f64 {
+    let batch = nu.cols() as f64;
+    let mut atoms = block.atoms().clone();
+    let mut movement = 0.0;
+    for q in 0..atoms.cols() {
+        let codes = || (0..y.cols()).map(|j| y.get(q, j));
+        let fired = codes().filter(|y| *y != 0.0).count() as u64;
+        let energy: f64 = codes().map(|y| y * y).sum();
+        used.samples[q] += fired;
+        let p = match *update {
+            Update::Constant { mu_w } => mu_w,
+            Update::Schedule { mu_w } => mu_w / s as f64,
+            Update::Adaptive { forgetting } => {
+                used.energy[q] = forgetting * used.energy[q] + energy;
+                if used.energy[q] <= 0.0 {
+                    continue;
+                }
+                residual.conjugate_curvature() * batch / used.energy[q]
+            }
+        };
+        let w = atoms.column_mut(q);
+        for (j, y) in codes().enumerate() {
+            if y != 0.0 {
+                axpy(p * y / batch, nu.column(j), w);
+            }
+        }
+        task.penalty().prox(p, w);
+        task.set().project(w);
+        movement += (w.iter().zip(block.atoms().column(q)))
+            .map(|(new, old)| (new - old) * (new - old))
+            .sum::<f64>();
+    }
+    if movement > 0.0 {
+        *block = Block::from_finite(atoms);
+    }
+    movement.sqrt()
+}
+
+/// Where new atoms come from.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// Gaussian entries, projected onto the set: the paper's start.
+    Random,
+    /// Samples drawn without repetition, scaled to norm 1 and projected (random atoms where there are
+    /// not enough samples that are not zero).
+    Samples(&'a Samples),
+    /// These atoms (M x count), projected onto the set.
+    Given(&'a Matrix),
+}
+
+impl Start<'_> {
+    /// `count` atoms of dimension `rows` in `set`.
+    pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
+        let mut atoms = match self {
+            Start::Given(given) => {
+                Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
+                Error::check_dimension("number of given atoms", given.cols(), count)?;
+                given.check_finite("given atoms")?;
+                let mut atoms = (*given).clone();
+                (0..count).for_each(|q| set.project(atoms.column_mut(q)));
+                return Ok(atoms);
+            }
+            Start::Random => gaussian(rows, count, rng),
+            Start::Samples(samples) => {
+                Error::check_dimension("rows of the samples", samples.rows(), rows)?;
+                let mut atoms = gaussian(rows, count, rng);
+                let usable: Vec<usize> = (0..samples.len())
+                    .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
+                    .collect();
+                let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
+                for (q, i) in chosen.into_iter().enumerate() {
+                    let w = atoms.column_mut(q);
+                    w.fill(0.0);
+                    samples.add_scaled(usable[i], 1.0, w);
+                }
+                atoms
+            }
+        };
+        for q in 0..count {
+            set.normalise(atoms.column_mut(q));
+        }
+        Ok(atoms)
+    }
+}
+
+/// Whether an entry survives the projection onto the set.
+fn reaches(set: AtomSet, entry: f64) -> bool {
+    entry > 0.0 || (entry < 0.0 && !set.is_non_negative())
+}

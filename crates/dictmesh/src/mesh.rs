@@ -1,0 +1,439 @@
+//! N agents in lock-step in this process: the paper's main algorithm.
+
+mod builder;
+mod growth;
+mod run;
+
+pub use builder::MeshBuilder;
+pub use run::{Inference, Run, Stopping};
+
+use crate::agent::{AgentId, Block, Local};
+use crate::error::{Error, Result};
+use crate::inference::exact::{self, Exact, Part};
+use crate::inference::{agreement, diffusion, Common, Strategy, StrategySpec};
+use crate::learning::{update_block, AtomUse, Update};
+use crate::matrix::Matrix;
+use crate::samples::Samples;
+use crate::task::{LocalTask, Task};
+use crate::topology::{Topology, WeightRule, Weights};
+use crate::Stop;
+use rayon::prelude::*;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
+#[derive(Clone, Debug)]
+struct Agent {
+    task: LocalTask,
+    block: Block,
+    informed: bool,
+    used: AtomUse,
+}
+
+/// A mesh of agents that code samples together and learn each its own atoms.
+///
+/// ```
+/// use dictmesh::{Mesh, Samples, Start, Stopping, Topology};
+/// use dictmesh::task::Task;
+///
+/// let x = Samples::dense_from_columns(3, &[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])?;
+/// let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::ring(4)?)
+///     .stopping(Stopping::tolerance(1e-6))
+///     .build(3, &[2, 1, 0, 1], Start::Samples(&x))?; // agent 2 only relays
+/// let before = mesh.infer(&x)?.mean_cost();
+/// mesh.learn(&x, |_event| std::ops::ControlFlow::Continue(()))?;
+/// assert!(mesh.infer(&x)?.mean_cost() <= before);
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Mesh {
+    task: Task,
+    topology: Topology,
+    rule: WeightRule,
+    weights: Weights,
+    /// (I + A)/2, for the strategies that want it.
+    lazy: Weights,
+    spectrum: (f64, f64),
+    spectral_gap: f64,
+    agents: Vec<Agent>,
+    rows: usize,
+    strategy: StrategySpec,
+    stopping: Stopping,
+    warm_start: bool,
+    update: Update,
+    batch: usize,
+    seed: u64,
+    /// How many random draws were made: each gets a stream of its own.
+    draws: u64,
+    blocks_learned: usize,
+    samples_learned: u64,
+    pool: Option<Arc<rayon::ThreadPool>>,
+}
+
+/// What an observer of [`Mesh::learn`] hears after each batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// How many samples the mesh has learned from so far, this batch included.
+    pub samples: u64,
+    /// Samples in this batch.
+    pub batch: usize,
+    /// Rounds the inference took.
+    pub rounds: usize,
+    /// Bytes that crossed links.
+    pub bytes: u64,
+    /// How the inference ended.
+    pub stop: Stop,
+    /// Mean cost of a sample, before the update.
+    pub cost: f64,
+    /// Mean number of coefficients that are not zero.
+    pub sparsity: f64,
+    /// How far the atoms moved, |W_new - W_old|_F.
+    pub movement: f64,
+}
+
+/// Something that works, but maybe not as meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// The step of a gradient strategy is above what guarantees convergence.
+    StepAboveBound {
+        /// The strategy.
+        strategy: &'static str,
+        /// The step that was given.
+        mu: f64,
+        /// The bound of the paper's table, from N_max and delta.
+        table: f64,
+        /// The bound from the agents' own norms.
+        exact: f64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::StepAboveBound {
+                strategy,
+                mu,
+                table,
+                exact,
+            } => write!(
+                f,
+                "{strategy}: the step mu = {mu} is above {exact:.4e}, the smallest 1/sigma_k of the \
+                 agents (the paper's table gives {table:.4e} from N_max and delta); it may diverge"
+            ),
+        }
+    }
+}
+
+impl Mesh {
+    /// A mesh to be built for a task on a graph.
+    pub fn builder(task: Task, topology: Topology) -> MeshBuilder {
+        MeshBuilder::new(task, topology)
+    }
+
+    /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
+    pub fn infer(&self, x: &Samples) -> Result<Inference> {
+        let mut run = self.run(x)?;
+        let stop = self.in_pool(|| run.until(&self.stopping));
+        Ok(run.finish(stop))
+    }
+
+    /// A run that can be stepped round by round.
+    pub fn run(&self, x: &Samples) -> Result<Run<'_>> {
+        Run::start(self, x, None)
+    }
+
+    /// Learns one block of samples, batch by batch: the paper's main algorithm. The observer may
+    /// break off after any batch. A batch whose inference diverged or was infeasible teaches nothing
+    /// and ends the block.
+    pub fn learn(
+        &mut self,
+        block: &Samples,
+        mut observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Stop> {
+        self.check_samples(block)?;
+        if block.is_empty() {
+            return Err(Error::Empty {
+                what: "the block of samples",
+                need: "learning needs at least one sample",
+            });
+        }
+        let s = self.blocks_learned + 1;
+        let mut worst = Stop::Converged;
+        let mut warm: Option<Vec<Box<dyn Strategy>>> = None;
+        for from in (0..block.len()).step_by(self.batch) {
+            let x = block.range(from..(from + self.batch).min(block.len()));
+            // Inference: nu_k by exchange with the neighbours, y_k from it.
+            let mut run = Run::start(self, &x, warm.take())?;
+            let stop = self.in_pool(|| run.until(&self.stopping));
+            let (inference, strategies) = run.finish_keeping(stop);
+            worst = worst.worse(stop);
+            if matches!(stop, Stop::Diverged | Stop::Infeasible) {
+                break;
+            }
+            // Update: each agent alone.
+            let movement = self.update(&inference, s);
+            self.samples_learned += x.len() as u64;
+            if self.warm_start {
+                warm = Some(strategies);
+            }
+            let event = Event {
+                samples: self.samples_learned,
+                batch: x.len(),
+                rounds: inference.rounds,
+                bytes: inference.bytes,
+                stop,
+                cost: inference.mean_cost(),
+                sparsity: inference.mean_sparsity(),
+                movement,
+            };
+            if observer(&event).is_break() {
+                break;
+            }
+        }
+        self.blocks_learned = s;
+        Ok(worst)
+    }
+
+    /// Every agent updates its atoms from its own nu_k and y_k; returns |W_new - W_old|_F.
+    fn update(&mut self, inference: &Inference, s: usize) -> f64 {
+        let (update, residual) = (&self.update, self.task.residual());
+        let moved: Vec<f64> = self
+            .agents
+            .par_iter_mut()
+            .zip(&inference.duals)
+            .zip(&inference.codes)
+            .map(|((agent, nu), y)| {
+                let Agent {
+                    task, block, used, ..
+                } = agent;
+                update_block(update, s, residual, task, nu, y, block, used)
+            })
+            .collect();
+        moved.iter().map(|m| m * m).sum::<f64>().sqrt()
+    }
+
+    /// The whole problem solved in one place over all blocks, with a certificate.
+    pub fn exact(&self, x: &Samples) -> Result<Exact> {
+        self.check_samples(x)?;
+        let parts: Vec<Part> = self
+            .agents
+            .iter()
+            .map(|agent| Part {
+                block: &agent.block,
+                task: &agent.task,
+            })
+            .collect();
+        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+    }
+
+    /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
+    /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
+    pub fn agree(&self, inference: &Inference) -> Matrix {
+        let rounds = agreement::rounds_to_agree(self.spectral_gap, 1e-12);
+        self.agree_by(inference, |costs| {
+            agreement::average(&self.weights, costs, rounds)
+        })
+    }
+
+    /// The same by the paper's scalar diffusion with step `mu_g`.
+    pub fn agree_by_diffusion(
+        &self,
+        inference: &Inference,
+        mu_g: f64,
+        rounds: usize,
+    ) -> Result<Matrix> {
+        if !(mu_g > 0.0 && mu_g < 2.0) {
+            return Err(Error::parameter(
+                "mu_g",
+                mu_g,
+                "must be above 0 and below 2, or the scalar diffusion diverges",
+            ));
+        }
+        Ok(self.agree_by(inference, |costs| {
+            agreement::scalar_diffusion(&self.weights, costs, mu_g, rounds)
+        }))
+    }
+
+    fn agree_by(&self, inference: &Inference, agree: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+        let n = self.agents.len();
+        let samples = inference.local_costs.first().map_or(0, Vec::len);
+        let mut out = Matrix::zeros(n, samples);
+        for j in 0..samples {
+            let costs: Vec<f64> = inference.local_costs.iter().map(|c| c[j]).collect();
+            for (out, g) in out.column_mut(j).iter_mut().zip(agree(&costs)) {
+                *out = n as f64 * g;
+            }
+        }
+        out
+    }
+
+    /// What all agents know, from which default steps follow.
+    pub fn common(&self) -> Common {
+        let delta = self
+            .agents
+            .iter()
+            .map(|agent| agent.task.regularizer().strong_convexity())
+            .fold(f64::INFINITY, f64::min);
+        Common {
+            agents: self.agents.len(),
+            rows: self.rows,
+            atoms: self.atoms(),
+            atoms_max: self.agents.iter().map(|a| a.block.len()).max().unwrap_or(0),
+            delta,
+            curvature: self.task.residual().conjugate_curvature(),
+            laplacian: self.spectrum,
+        }
+    }
+
+    /// The bounds on diffusion's step: the paper's table, and the exact minimum over the agents.
+    pub fn step_bounds(&self) -> (f64, f64) {
+        (
+            diffusion::step_bound(&self.common()),
+            diffusion::exact_step_bound((0..self.agents.len()).map(|k| self.local(k, None, 0))),
+        )
+    }
+
+    /// What works but may not be meant.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mu = match self.strategy {
+            StrategySpec::Diffusion { mu } | StrategySpec::Consensus { mu } => mu,
+            _ => None,
+        };
+        let (table, exact) = self.step_bounds();
+        match mu {
+            Some(mu) if mu > exact => vec![Warning::StepAboveBound {
+                strategy: self.strategy.name(),
+                mu,
+                table,
+                exact,
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What agent `k` knows of a batch; `share` is b = x/|N_I|, for the informed.
+    fn local<'a>(&'a self, k: AgentId, share: Option<&'a Matrix>, samples: usize) -> Local<'a> {
+        let agent = &self.agents[k];
+        Local {
+            residual: self.task.residual(),
+            task: &agent.task,
+            block: &agent.block,
+            agents: self.agents.len(),
+            share: share.filter(|_| agent.informed),
+            degree: self.topology.degree(k),
+            samples,
+        }
+    }
+
+    fn check_samples(&self, x: &Samples) -> Result<()> {
+        Error::check_dimension("rows of the samples (the atoms' M)", x.rows(), self.rows)
+    }
+
+    /// Runs in the mesh's own pool of threads, if it has one.
+    fn in_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The graph.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The rule by which weights are renewed when the mesh changes.
+    pub fn weight_rule(&self) -> &WeightRule {
+        &self.rule
+    }
+
+    /// The combination matrix A.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// The strategy, as it was given.
+    pub fn strategy(&self) -> &StrategySpec {
+        &self.strategy
+    }
+
+    /// Changes the strategy.
+    pub fn set_strategy(&mut self, strategy: StrategySpec) -> Result<()> {
+        strategy.check(self.task.residual(), self.weights.is_symmetric())?;
+        strategy.resolve(&self.common())?;
+        self.strategy = strategy;
+        Ok(())
+    }
+
+    /// When the rounds of one batch end.
+    pub fn stopping(&self) -> Stopping {
+        self.stopping
+    }
+
+    /// Changes when the rounds of one batch end.
+    pub fn set_stopping(&mut self, stopping: Stopping) -> Result<()> {
+        stopping.check()?;
+        self.stopping = stopping;
+        Ok(())
+    }
+
+    /// The dictionary update.
+    pub fn update_rule(&self) -> Update {
+        self.update
+    }
+
+    /// M.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// N.
+    pub fn agents(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// K, the number of atoms over all agents.
+    pub fn atoms(&self) -> usize {
+        self.agents.iter().map(|agent| agent.block.len()).sum()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Agent `k`'s private block.
+    pub fn block(&self, k: AgentId) -> &Block {
+        &self.agents[k].block
+    }
+
+    /// Whether samples reach agent `k`.
+    pub fn is_informed(&self, k: AgentId) -> bool {
+        self.agents[k].informed
+    }
+
+    /// How agent `k`'s atoms were used.
+    pub fn atom_use(&self, k: AgentId) -> &AtomUse {
+        &self.agents[k].used
+    }
+
+    /// How many blocks were learned.
+    pub fn blocks_learned(&self) -> usize {
+        self.blocks_learned
+    }
+
+    /// All atoms side by side, M x K: for whoever is allowed to see them.
+    pub fn dictionary(&self) -> Matrix {
+        let mut all = Vec::with_capacity(self.rows * self.atoms());
+        for agent in &self.agents {
+            all.extend_from_slice(agent.block.atoms().as_slice());
+        }
+        Matrix::from_fn(self.rows, self.atoms(), |i, j| all[j * self.rows + i])
+    }
+}

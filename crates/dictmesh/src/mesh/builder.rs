@@ -1,0 +1,233 @@
+use super::{Agent, Mesh, Stopping};
+use crate::agent::{AgentId, Block};
+use crate::error::{Error, Result};
+use crate::inference::StrategySpec;
+use crate::learning::{AtomUse, Start, Update};
+use crate::random;
+use crate::task::Task;
+use crate::topology::{Topology, WeightRule, Weights};
+use std::sync::Arc;
+
+/// Collects the choices for a [`Mesh`]; each has a default.
+#[derive(Clone, Debug)]
+pub struct MeshBuilder {
+    task: Task,
+    topology: Topology,
+    rule: WeightRule,
+    strategy: StrategySpec,
+    stopping: Stopping,
+    warm_start: bool,
+    update: Update,
+    batch: usize,
+    seed: u64,
+    informed: Option<Vec<AgentId>>,
+    threads: Option<usize>,
+}
+
+impl MeshBuilder {
+    pub(super) fn new(task: Task, topology: Topology) -> Self {
+        MeshBuilder {
+            task,
+            topology,
+            rule: WeightRule::Metropolis,
+            strategy: StrategySpec::default(),
+            stopping: Stopping::default(),
+            warm_start: false,
+            update: Update::default(),
+            batch: 1,
+            seed: 0,
+            informed: None,
+            threads: None,
+        }
+    }
+
+    /// The combination weights; Metropolis by default.
+    pub fn weights(mut self, rule: WeightRule) -> Self {
+        self.rule = rule;
+        self
+    }
+
+    /// The inference strategy; `relaxed-admm` by default.
+    pub fn strategy(mut self, strategy: StrategySpec) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// When the rounds of one batch end.
+    pub fn stopping(mut self, stopping: Stopping) -> Self {
+        self.stopping = stopping;
+        self
+    }
+
+    /// Whether learning starts each batch from where the last one ended instead of nu = 0.
+    pub fn warm_start(mut self, warm: bool) -> Self {
+        self.warm_start = warm;
+        self
+    }
+
+    /// The dictionary update; `adaptive` by default.
+    pub fn update(mut self, update: Update) -> Self {
+        self.update = update;
+        self
+    }
+
+    /// Samples per update; 1, the paper's, by default.
+    pub fn batch(mut self, batch: usize) -> Self {
+        self.batch = batch;
+        self
+    }
+
+    /// The seed of everything random; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The agents that samples reach, N_I; all by default.
+    pub fn informed(mut self, agents: &[AgentId]) -> Self {
+        self.informed = Some(agents.to_vec());
+        self
+    }
+
+    /// The number of threads; all cores by default. No result depends on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// The mesh, for samples of dimension `rows`, with `sizes[k]` atoms at agent k (0 is allowed: the
+    /// agent then only relays or observes).
+    pub fn build(self, rows: usize, sizes: &[usize], start: Start<'_>) -> Result<Mesh> {
+        let n = self.topology.agents();
+        Error::check_dimension("number of block sizes (one per agent)", sizes.len(), n)?;
+        if rows == 0 {
+            return Err(Error::Empty {
+                what: "the sample",
+                need: "a sample has at least one row",
+            });
+        }
+        let total: usize = sizes.iter().sum();
+        if total == 0 {
+            return Err(Error::parameter(
+                "K",
+                0,
+                "the mesh needs at least one atom: give some agent a block size of 1 or more",
+            ));
+        }
+        if self.batch == 0 {
+            return Err(Error::parameter("batch", 0, "must be 1 or more"));
+        }
+        let informed = informed_flags(n, self.informed.as_deref())?;
+        self.stopping.check()?;
+        self.update.check(self.task.residual())?;
+        let weights = Weights::new(&self.topology, &self.rule)?;
+        self.strategy
+            .check(self.task.residual(), weights.is_symmetric())?;
+        let pool = match self.threads {
+            None => None,
+            Some(threads) => Some(Arc::new(
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .map_err(|e| Error::parameter("threads", threads, e.to_string()))?,
+            )),
+        };
+        let mut mesh = Mesh {
+            lazy: weights.lazy(),
+            spectrum: self.topology.laplacian_extremes(),
+            spectral_gap: weights.spectral_gap(),
+            weights,
+            task: self.task,
+            topology: self.topology,
+            rule: self.rule,
+            agents: Vec::with_capacity(n),
+            rows,
+            strategy: self.strategy,
+            stopping: self.stopping,
+            warm_start: self.warm_start,
+            update: self.update,
+            batch: self.batch,
+            seed: self.seed,
+            draws: 0,
+            blocks_learned: 0,
+            samples_learned: 0,
+            pool,
+        };
+        let mut rng = random::stream(mesh.seed, mesh.next_draw());
+        for (k, atoms) in deal(rows, sizes, start, &mesh.task, &mut rng)?
+            .into_iter()
+            .enumerate()
+        {
+            mesh.agents.push(Agent {
+                task: mesh.task.local(k).clone(),
+                used: AtomUse::fresh(atoms.cols()),
+                block: Block::new(atoms)?,
+                informed: informed[k],
+            });
+        }
+        mesh.strategy.resolve(&mesh.common())?;
+        Ok(mesh)
+    }
+}
+
+impl Mesh {
+    /// The stream for the next random draw.
+    pub(super) fn next_draw(&mut self) -> u64 {
+        self.draws += 1;
+        self.draws
+    }
+}
+
+/// The starting atoms of each agent. They are drawn together, so that no sample starts two atoms,
+/// then dealt out and projected onto each agent's own set.
+fn deal(
+    rows: usize,
+    sizes: &[usize],
+    start: Start<'_>,
+    task: &Task,
+    rng: &mut random::Rng,
+) -> Result<Vec<crate::Matrix>> {
+    let total = sizes.iter().sum();
+    let all = start.draw(rows, total, task.common().set(), rng)?;
+    let mut from = 0;
+    Ok(sizes
+        .iter()
+        .enumerate()
+        .map(|(k, size)| {
+            let mut atoms = all.columns_range(from..from + size);
+            from += size;
+            let set = task.local(k).set();
+            for q in 0..*size {
+                set.project(atoms.column_mut(q));
+            }
+            atoms
+        })
+        .collect())
+}
+
+/// Which of `n` agents are informed.
+fn informed_flags(n: usize, informed: Option<&[AgentId]>) -> Result<Vec<bool>> {
+    let Some(list) = informed else {
+        return Ok(vec![true; n]);
+    };
+    if list.is_empty() {
+        return Err(Error::Empty {
+            what: "the set of informed agents",
+            need: "at least one agent must see the samples",
+        });
+    }
+    let mut flags = vec![false; n];
+    for &k in list {
+        match flags.get_mut(k) {
+            Some(flag) => *flag = true,
+            None => {
+                return Err(Error::parameter(
+                    "informed",
+                    k,
+                    format!("agents are numbered from 0 to {}", n - 1),
+                ))
+            }
+        }
+    }
+    Ok(flags)
+}

@@ -1,0 +1,156 @@
+//! The mesh grows and shrinks in mid-stream; weights are renewed by their rule.
+
+use super::{Agent, Mesh};
+use crate::agent::{AgentId, Block};
+use crate::error::{Error, Result};
+use crate::learning::{AtomUse, Start};
+use crate::random;
+use crate::task::{LocalSpec, LocalTask};
+use crate::topology::{Topology, WeightRule, Weights};
+
+impl Mesh {
+    /// Adds `count` atoms to agent `k`.
+    pub fn add_atoms(&mut self, k: AgentId, count: usize, start: Start<'_>) -> Result<()> {
+        self.check_agent(k)?;
+        let mut rng = random::stream(self.seed, self.next_draw());
+        let set = self.agents[k].task.set();
+        let new = start.draw(self.rows, count, set, &mut rng)?;
+        let agent = &mut self.agents[k];
+        let mut atoms = agent.block.atoms().clone();
+        atoms.append_columns(&new)?;
+        agent.block = Block::new(atoms)?;
+        agent.used.grow(count);
+        Ok(())
+    }
+
+    /// Adds an agent with `count` atoms beside `neighbours`; it gets the next number, which is
+    /// returned. `own` is its share of the task where it differs from the common one.
+    pub fn add_agent(
+        &mut self,
+        neighbours: &[AgentId],
+        count: usize,
+        start: Start<'_>,
+        informed: bool,
+        own: Option<&LocalSpec>,
+    ) -> Result<AgentId> {
+        let topology = self.topology.with_agent(neighbours)?;
+        let weights = self.renewed_weights(&topology)?;
+        let task = match own {
+            Some(spec) => LocalTask::build(spec)?,
+            None => self.task.common().clone(),
+        };
+        let mut rng = random::stream(self.seed, self.next_draw());
+        let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
+        let block = Block::new(atoms)?;
+        let k = self.agents.len();
+        if own.is_some() {
+            self.task.set_local(k, task.clone());
+        }
+        self.agents.push(Agent {
+            task,
+            block,
+            informed,
+            used: AtomUse::fresh(count),
+        });
+        self.adopt(topology, weights);
+        Ok(k)
+    }
+
+    /// Removes agent `k` with its atoms; later agents move down by one. Refused if the others would
+    /// be cut apart, if nobody informed would be left, or no atom.
+    pub fn remove_agent(&mut self, k: AgentId) -> Result<()> {
+        self.check_agent(k)?;
+        let topology = self.topology.without_agent(k)?;
+        let others = || (self.agents.iter().enumerate()).filter(|(j, _)| *j != k);
+        if !others().any(|(_, agent)| agent.informed) {
+            return Err(Error::Empty {
+                what: "the set of informed agents",
+                need: "the last agent that sees the samples cannot be removed",
+            });
+        }
+        if others().all(|(_, agent)| agent.block.is_empty()) {
+            return Err(Error::parameter(
+                "K",
+                0,
+                "the last agent that has atoms cannot be removed",
+            ));
+        }
+        let weights = self.renewed_weights(&topology)?;
+        self.agents.remove(k);
+        self.task.remove_local(k);
+        self.adopt(topology, weights);
+        Ok(())
+    }
+
+    /// The atoms that took part in no sample since they were started, as (agent, atom).
+    pub fn unused_atoms(&self) -> Vec<(AgentId, usize)> {
+        let mut unused = Vec::new();
+        for (k, agent) in self.agents.iter().enumerate() {
+            for (q, samples) in agent.used.samples.iter().enumerate() {
+                if *samples == 0 {
+                    unused.push((k, q));
+                }
+            }
+        }
+        unused
+    }
+
+    /// Starts these atoms, given as (agent, atom), anew.
+    pub fn restart_atoms(&mut self, which: &[(AgentId, usize)], start: Start<'_>) -> Result<()> {
+        for &(k, q) in which {
+            self.check_agent(k)?;
+            if q >= self.agents[k].block.len() {
+                return Err(Error::parameter(
+                    "atom",
+                    q,
+                    format!("agent {k} has {} atoms", self.agents[k].block.len()),
+                ));
+            }
+        }
+        let mut rng = random::stream(self.seed, self.next_draw());
+        let set = self.task.common().set();
+        let fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
+        for (i, &(k, q)) in which.iter().enumerate() {
+            let agent = &mut self.agents[k];
+            let mut atoms = agent.block.atoms().clone();
+            let w = atoms.column_mut(q);
+            w.copy_from_slice(fresh.column(i));
+            agent.task.set().project(w);
+            agent.block = Block::new(atoms)?;
+            agent.used.energy[q] = 0.0;
+            agent.used.samples[q] = 0;
+        }
+        Ok(())
+    }
+
+    fn check_agent(&self, k: AgentId) -> Result<()> {
+        if k < self.agents.len() {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "agent",
+            k,
+            format!("agents are numbered from 0 to {}", self.agents.len() - 1),
+        ))
+    }
+
+    fn renewed_weights(&self, topology: &Topology) -> Result<Weights> {
+        if let WeightRule::Given(_) = self.rule {
+            return Err(Error::Unsupported {
+                what: "a combination matrix of your own".to_string(),
+                with: "a mesh that grows or shrinks".to_string(),
+                why: "it says nothing about the new graph; use the Metropolis or uniform rule"
+                    .to_string(),
+            });
+        }
+        Weights::new(topology, &self.rule)
+    }
+
+    fn adopt(&mut self, topology: Topology, weights: Weights) {
+        self.spectrum = topology.laplacian_extremes();
+        self.spectral_gap = weights.spectral_gap();
+        self.lazy = weights.lazy();
+        self.weights = weights;
+        self.topology = topology;
+    }
+}

@@ -1,0 +1,481 @@
+//! One batch coded by all agents in lock-step.
+
+use super::Mesh;
+use crate::coding::support_within_reach;
+use crate::error::{Error, Result};
+use crate::inference::{Combine, Strategy};
+use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::samples::Samples;
+use crate::task::Task;
+use crate::Stop;
+use rayon::prelude::*;
+
+/// When the rounds of one batch end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stopping {
+    /// The relative error of nu to stop at, estimated; `None` does all rounds.
+    pub tolerance: Option<f64>,
+    /// The most rounds to do.
+    pub rounds: usize,
+}
+
+impl Stopping {
+    /// Exactly this many rounds.
+    pub fn rounds(rounds: usize) -> Self {
+        Stopping {
+            tolerance: None,
+            rounds,
+        }
+    }
+
+    /// When the estimated relative error of nu is at most `tolerance`, or after 100,000 rounds.
+    ///
+    /// Each agent measures by how much its nu_k changed in a round, relative to its size, and how far
+    /// it is from its neighbours; the agents flood the largest such number for as many rounds as the
+    /// graph has diameter, so that all know it and stop together. The rate at which it falls from one
+    /// flood to the next turns it into an estimate of the remaining error. It is an estimate, not a
+    /// certificate: that is [`Mesh::exact`]'s.
+    pub fn tolerance(tolerance: f64) -> Self {
+        Stopping {
+            tolerance: Some(tolerance),
+            rounds: 100_000,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if let Some(tolerance) = self.tolerance {
+            Error::check_positive("tolerance", tolerance)?;
+        }
+        if self.rounds == 0 {
+            return Err(Error::parameter("rounds", 0, "must be 1 or more"));
+        }
+        Ok(())
+    }
+}
+
+impl Default for Stopping {
+    /// A relative error of 1e-4.
+    fn default() -> Self {
+        Stopping::tolerance(1e-4)
+    }
+}
+
+/// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
+const WINDOW: usize = 5;
+/// nu longer than this many times |x| has left all bounds.
+const RUNAWAY: f64 = 1e12;
+/// Below this many numbers in a round, threads cost more than they bring.
+const PARALLEL: usize = 1 << 14;
+
+/// All agents of a mesh at work on one batch, to be stepped round by round.
+#[derive(Debug)]
+pub struct Run<'m> {
+    mesh: &'m Mesh,
+    strategies: Vec<Box<dyn Strategy>>,
+    combined: Vec<Matrix>,
+    /// b = x/|N_I|, the same at every informed agent.
+    share: Matrix,
+    /// |x| of each sample.
+    sizes: Vec<f64>,
+    combine: Combine,
+    rounds: usize,
+    bytes: u64,
+    infeasible: Vec<usize>,
+}
+
+/// What every agent found for a batch.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    /// nu_k of each agent, M x B.
+    pub duals: Vec<Matrix>,
+    /// y_k of each agent, N_k x B, from its own nu_k.
+    pub codes: Vec<Matrix>,
+    /// J_k(nu_k) of each agent, one number a sample.
+    pub local_costs: Vec<Vec<f64>>,
+    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample.
+    pub costs: Vec<f64>,
+    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+    pub disagreement: f64,
+    /// Rounds done.
+    pub rounds: usize,
+    /// Bytes that would cross links: eight for each number on each directed edge.
+    pub bytes: u64,
+    /// How it ended.
+    pub stop: Stop,
+    /// The samples that no code can meet, if it ended so.
+    pub infeasible: Vec<usize>,
+}
+
+impl<'m> Run<'m> {
+    /// At nu = 0, or where strategies of an earlier batch of the same size ended.
+    pub(super) fn start(
+        mesh: &'m Mesh,
+        x: &Samples,
+        warm: Option<Vec<Box<dyn Strategy>>>,
+    ) -> Result<Self> {
+        mesh.check_samples(x)?;
+        let informed = mesh.agents.iter().filter(|a| a.informed).count();
+        let mut share = Matrix::zeros(x.rows(), x.len());
+        for j in 0..x.len() {
+            x.add_scaled(j, 1.0 / informed as f64, share.column_mut(j));
+        }
+        let warm = warm.filter(|s| s.first().is_some_and(|s| s.dual().cols() == x.len()));
+        let strategies = match warm {
+            Some(strategies) => strategies,
+            None => {
+                let spec = mesh.strategy.resolve(&mesh.common())?;
+                (0..mesh.agents.len())
+                    .map(|k| {
+                        let mut strategy = spec.build()?;
+                        strategy.start(&mesh.local(k, Some(&share), x.len()));
+                        Ok(strategy)
+                    })
+                    .collect::<Result<_>>()?
+            }
+        };
+        Ok(Run {
+            mesh,
+            strategies,
+            combined: vec![Matrix::zeros(x.rows(), x.len()); mesh.agents.len()],
+            sizes: (0..x.len()).map(|j| x.norm(j)).collect(),
+            share,
+            combine: mesh.strategy.combine(),
+            rounds: 0,
+            bytes: 0,
+            infeasible: Vec::new(),
+        })
+    }
+
+    /// One round: adapt, exchange, combine, absorb.
+    pub fn round(&mut self) {
+        let (mesh, share) = (self.mesh, &self.share);
+        let numbers = share.as_slice().len();
+        let parallel = numbers * self.strategies.len() >= PARALLEL;
+        let each = |strategies: &mut [Box<dyn Strategy>],
+                    work: &(dyn Fn(usize, &mut Box<dyn Strategy>) + Sync)| {
+            if parallel {
+                (strategies.par_iter_mut().enumerate()).for_each(|(k, s)| work(k, s));
+            } else {
+                (strategies.iter_mut().enumerate()).for_each(|(k, s)| work(k, s));
+            }
+        };
+        let local = |k| mesh.local(k, Some(share), share.cols());
+        each(&mut self.strategies, &|k, strategy| {
+            strategy.adapt(&local(k));
+        });
+        let sent: Vec<&Matrix> = self.strategies.iter().map(|s| s.outgoing()).collect();
+        let combine = self.combine;
+        let into = |(k, out): (usize, &mut Matrix)| combine_into(mesh, combine, k, &sent, out);
+        if parallel {
+            self.combined.par_iter_mut().enumerate().for_each(into);
+        } else {
+            self.combined.iter_mut().enumerate().for_each(into);
+        }
+        let combined = &self.combined;
+        each(&mut self.strategies, &|k, strategy| {
+            strategy.absorb(&local(k), &combined[k]);
+        });
+        self.rounds += 1;
+        self.bytes += self.links() * 8 * numbers as u64;
+    }
+
+    /// Rounds until the stopping rule ends them.
+    pub fn until(&mut self, stopping: &Stopping) -> Stop {
+        let diameter = self.mesh.topology.diameter();
+        let window = diameter.max(WINDOW);
+        let mut last: Option<f64> = None;
+        let mut pending: Option<(usize, Stop)> = None;
+        while self.rounds < stopping.rounds {
+            // The number that is flooded is measured in the first round of each window.
+            let measure = stopping
+                .tolerance
+                .filter(|_| self.rounds % window == window - 1);
+            let Some(tolerance) = measure else {
+                self.round();
+                if let Some((due, stop)) = pending {
+                    if self.rounds >= due {
+                        return stop;
+                    }
+                }
+                continue;
+            };
+            let before: Vec<Matrix> = self.duals().cloned().collect();
+            self.round();
+            let residual = self.largest_residual(&before);
+            self.bytes += self.links() * 8 * diameter as u64;
+            let stop = self.judge(&before, residual, last, window, tolerance);
+            last = Some(residual);
+            match stop {
+                Some(stop) if diameter == 0 => return stop,
+                Some(stop) => pending = Some((self.rounds + diameter, stop)),
+                None => {}
+            }
+        }
+        self.verdict_at_limit()
+    }
+
+    /// What a flooded residual means, if it means the end.
+    fn judge(
+        &mut self,
+        before: &[Matrix],
+        residual: f64,
+        last: Option<f64>,
+        window: usize,
+        tolerance: f64,
+    ) -> Option<Stop> {
+        if !residual.is_finite() || self.has_run_away() {
+            return Some(Stop::Diverged);
+        }
+        if self.find_infeasible(before) {
+            return Some(Stop::Infeasible);
+        }
+        if residual == 0.0 {
+            return Some(Stop::Converged);
+        }
+        let rate = (residual / last?).powf(1.0 / window as f64);
+        // What remains of a geometric series with this rate.
+        (rate < 1.0 && residual / (1.0 - rate) <= tolerance).then_some(Stop::Converged)
+    }
+
+    fn verdict_at_limit(&mut self) -> Stop {
+        if self.has_run_away() {
+            return Stop::Diverged;
+        }
+        if self.mesh.task.residual().can_be_infeasible() {
+            let before: Vec<Matrix> = self.duals().cloned().collect();
+            self.round();
+            if self.find_infeasible(&before) {
+                return Stop::Infeasible;
+            }
+        }
+        Stop::RoundLimit
+    }
+
+    /// The largest relative change of any agent's nu for any sample, and its distance from its
+    /// neighbours where the strategy sends nu itself.
+    fn largest_residual(&self, before: &[Matrix]) -> f64 {
+        let mut largest = 0.0_f64;
+        for (k, strategy) in self.strategies.iter().enumerate() {
+            let nu = strategy.dual();
+            let degree = self.mesh.topology.degree(k) as f64;
+            let apart = self.combine == Combine::NeighbourSum && degree > 0.0;
+            for j in 0..nu.cols() {
+                let (new, old) = (nu.column(j), before[k].column(j));
+                let mut distance = distance(new, old);
+                if apart {
+                    let sum = self.combined[k].column(j);
+                    let squared: f64 = new
+                        .iter()
+                        .zip(sum)
+                        .map(|(v, s)| (v - s / degree) * (v - s / degree))
+                        .sum();
+                    distance = distance.max(squared.sqrt());
+                }
+                if distance.is_nan() {
+                    return f64::NAN;
+                }
+                if distance > 0.0 {
+                    largest = largest.max(distance / norm(new).max(f64::MIN_POSITIVE));
+                }
+            }
+        }
+        largest
+    }
+
+    fn has_run_away(&self) -> bool {
+        let delta = self.mesh.common().delta;
+        self.duals().any(|nu| {
+            nu.columns().zip(&self.sizes).any(|(nu, x)| {
+                // nu scales with |x|, and where the residual is an equality with delta too.
+                let bound = RUNAWAY * x.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
+                let size = norm(nu);
+                !(size <= bound || size == 0.0)
+            })
+        })
+    }
+
+    /// Where the residual is a constraint: whether the way nu moves proves that some sample cannot be
+    /// met. The direction d in which all nu_k drift apart from any bound separates x from all that
+    /// codes can reach: d'x > f*(d) + sup over codes of d'W y, each agent adding its own part.
+    fn find_infeasible(&mut self, before: &[Matrix]) -> bool {
+        let residual = self.mesh.task.residual();
+        if !residual.can_be_infeasible() {
+            return false;
+        }
+        self.infeasible = (0..self.share.cols())
+            .filter(|j| self.proves_infeasible(before, *j))
+            .collect();
+        !self.infeasible.is_empty()
+    }
+
+    fn proves_infeasible(&self, before: &[Matrix], j: usize) -> bool {
+        let (n, size) = (self.strategies.len() as f64, self.sizes[j]);
+        let residual = self.mesh.task.residual();
+        let (mut excess, mut support, mut length) = (0.0, 0.0, 0.0_f64);
+        for (k, agent) in self.mesh.agents.iter().enumerate() {
+            let nu = self.strategies[k].dual().column(j);
+            let d: Vec<f64> = nu
+                .iter()
+                .zip(before[k].column(j))
+                .map(|(a, b)| a - b)
+                .collect();
+            length = length.max(norm(&d));
+            excess -= residual.conjugate(&d) / n;
+            if agent.informed {
+                excess += dot(self.share.column(j), &d);
+            }
+            let atoms = agent.block.atoms();
+            let s: Vec<f64> = atoms.columns().map(|w| dot(w, &d)).collect();
+            let longest = atoms.columns().map(norm).fold(0.0, f64::max);
+            let regularizers = vec![agent.task.regularizer(); s.len()];
+            support += support_within_reach(&regularizers, &s, size, longest);
+        }
+        excess > support && excess > 1e-9 * size * length
+    }
+
+    /// Every agent's own nu_k, M x B.
+    pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
+        self.strategies.iter().map(|s| s.dual())
+    }
+
+    /// Rounds done.
+    pub fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// Directed edges: what each round's arrays cross.
+    fn links(&self) -> u64 {
+        let topology = &self.mesh.topology;
+        (0..topology.agents())
+            .map(|k| topology.degree(k) as u64)
+            .sum()
+    }
+
+    /// What the agents have found so far.
+    pub fn finish(self, stop: Stop) -> Inference {
+        self.finish_keeping(stop).0
+    }
+
+    pub(super) fn finish_keeping(self, stop: Stop) -> (Inference, Vec<Box<dyn Strategy>>) {
+        let samples = self.share.cols();
+        let duals: Vec<Matrix> = self.duals().cloned().collect();
+        let results: Vec<(Matrix, Vec<f64>)> = duals
+            .par_iter()
+            .enumerate()
+            .map(|(k, nu)| {
+                let local = self.mesh.local(k, Some(&self.share), samples);
+                (local.codes(nu), local.cost(nu))
+            })
+            .collect();
+        let (codes, local_costs): (Vec<Matrix>, Vec<Vec<f64>>) = results.into_iter().unzip();
+        let costs = (0..samples)
+            .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
+            .collect();
+        let inference = Inference {
+            disagreement: disagreement(&duals),
+            duals,
+            codes,
+            local_costs,
+            costs,
+            rounds: self.rounds,
+            bytes: self.bytes,
+            stop,
+            infeasible: self.infeasible,
+        };
+        (inference, self.strategies)
+    }
+}
+
+/// What agent k gets: the combination, in AgentId order, of what it and its neighbours sent.
+fn combine_into(mesh: &Mesh, combine: Combine, k: usize, sent: &[&Matrix], out: &mut Matrix) {
+    let out = out.as_mut_slice();
+    out.fill(0.0);
+    match combine {
+        Combine::Weights => {
+            for (l, a) in mesh.weights.column(k) {
+                axpy(*a, sent[*l].as_slice(), out);
+            }
+        }
+        Combine::LazyWeights => {
+            for (l, a) in mesh.lazy.column(k) {
+                axpy(*a, sent[*l].as_slice(), out);
+            }
+        }
+        Combine::NeighbourSum => {
+            for l in mesh.topology.neighbours(k) {
+                axpy(1.0, sent[*l].as_slice(), out);
+            }
+        }
+    }
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squared: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    squared.sqrt()
+}
+
+fn disagreement(duals: &[Matrix]) -> f64 {
+    let Some(first) = duals.first() else {
+        return 0.0;
+    };
+    let mut mean = Matrix::zeros(first.rows(), first.cols());
+    for nu in duals {
+        axpy(1.0 / duals.len() as f64, nu.as_slice(), mean.as_mut_slice());
+    }
+    let mut largest = 0.0_f64;
+    for nu in duals {
+        for (nu, mean) in nu.columns().zip(mean.columns()) {
+            let apart = distance(nu, mean);
+            if apart > 0.0 {
+                largest = largest.max(apart / norm(mean).max(f64::MIN_POSITIVE));
+            }
+        }
+    }
+    largest
+}
+
+impl Inference {
+    /// The mean of the costs.
+    pub fn mean_cost(&self) -> f64 {
+        self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
+    }
+
+    /// The mean number of coefficients per sample that are not zero.
+    pub fn mean_sparsity(&self) -> f64 {
+        let count: usize = self
+            .codes
+            .iter()
+            .map(|y| y.as_slice().iter().filter(|y| **y != 0.0).count())
+            .sum();
+        count as f64 / self.costs.len().max(1) as f64
+    }
+
+    /// All codes one below the other, K x B.
+    pub fn stacked_codes(&self) -> Matrix {
+        let total: usize = self.codes.iter().map(Matrix::rows).sum();
+        let mut out = Matrix::zeros(total, self.costs.len());
+        for j in 0..self.costs.len() {
+            let column = out.column_mut(j);
+            let mut at = 0;
+            for y in &self.codes {
+                column[at..at + y.rows()].copy_from_slice(y.column(j));
+                at += y.rows();
+            }
+        }
+        out
+    }
+
+    /// The paper's z of each sample as agent `k` recovers it from its own nu_k: x - u, where u is what
+    /// f* gives for nu_k. NaN in each entry that nu does not determine (|nu_m| = 1 for Huber and l1).
+    pub fn z(&self, task: &Task, x: &Samples, k: usize) -> Matrix {
+        let nu = &self.duals[k];
+        let mut z = Matrix::zeros(nu.rows(), nu.cols());
+        for j in 0..nu.cols() {
+            let column = z.column_mut(j);
+            task.residual().recover(nu.column(j), column);
+            column.iter_mut().for_each(|u| *u = -*u);
+            x.add_scaled(j, 1.0, column);
+        }
+        z
+    }
+}

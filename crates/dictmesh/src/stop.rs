@@ -1,0 +1,47 @@
+//! How a run ended: a value, not an error.
+
+use std::fmt;
+
+/// Why an iteration stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The tolerance was met.
+    Converged,
+    /// The given number of rounds was done without meeting the tolerance (or none was given).
+    RoundLimit,
+    /// The iterates grow without bound: the step is too large.
+    Diverged,
+    /// No code meets the constraint of the residual (`ball` or `equality`) for some sample.
+    Infeasible,
+}
+
+impl Stop {
+    /// The worse of two endings, for a batch.
+    pub(crate) fn worse(self, other: Stop) -> Stop {
+        let rank = |stop| match stop {
+            Stop::Converged => 0,
+            Stop::RoundLimit => 1,
+            Stop::Infeasible => 2,
+            Stop::Diverged => 3,
+        };
+        if rank(other) > rank(self) {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stop::Converged => "converged to the tolerance",
+            Stop::RoundLimit => "stopped at the limit of rounds",
+            Stop::Diverged => "diverged: the step is too large for these atoms; give a smaller one",
+            Stop::Infeasible => {
+                "infeasible: no code can meet the residual's constraint; relax it (a larger sigma, \
+                 or the squared-l2 residual) or add atoms"
+            }
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Named graphs, regular and random.
+
+use super::{check_agents, Topology};
+use crate::error::{Error, Result};
+use crate::random;
+use rand::RngExt;
+
+/// The stream of a seed that graphs draw from ("graph" in ASCII), far from any agent's number.
+const GRAPH_STREAM: u64 = 0x67_72_61_70_68;
+
+impl Topology {
+    /// Every pair joined: the paper's fully connected case. Holds N(N-1)/2 edges.
+    pub fn complete(n: usize) -> Result<Self> {
+        check_agents(n)?;
+        Topology::build(n, pairs(n), "add edges")
+    }
+
+    /// Agent k joined to k+1 modulo N. One agent stands alone, two share one edge.
+    pub fn ring(n: usize) -> Result<Self> {
+        check_agents(n)?;
+        let closing = (n > 2).then(|| (0, n - 1));
+        Topology::build(n, line(n).chain(closing), "add edges")
+    }
+
+    /// Agent k joined to k+1, without closing the ring: the largest diameter there is.
+    pub fn path(n: usize) -> Result<Self> {
+        check_agents(n)?;
+        Topology::build(n, line(n), "add edges")
+    }
+
+    /// Agent 0 joined to every other.
+    pub fn star(n: usize) -> Result<Self> {
+        check_agents(n)?;
+        Topology::build(n, (1..n).map(|k| (0, k)), "add edges")
+    }
+
+    /// `rows` x `cols` agents, each joined to those above, below, left and right of it; the agent
+    /// at row r and column c is r `cols` + c.
+    pub fn grid(rows: usize, cols: usize) -> Result<Self> {
+        let n = grid_agents(rows, cols)?;
+        check_agents(n)?;
+        let right = (0..n)
+            .filter(move |k| k % cols + 1 < cols)
+            .map(|k| (k, k + 1));
+        let down = (0..n - cols).map(move |k| (k, k + cols));
+        Topology::build(n, right.chain(down), "add edges")
+    }
+
+    /// Each pair (i, j), i < j, in lexicographic order, joined with probability `p`, independently;
+    /// one draw a pair, so that the graph is fixed by `n`, `p` and `seed` on every machine.
+    ///
+    /// For a fixed seed a larger `p` keeps every edge and adds some. The graph is likely to be
+    /// connected when p is well above ln(n)/n; [`Error::Disconnected`] if it is not.
+    pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Self> {
+        check_agents(n)?;
+        if !(0.0..=1.0).contains(&p) {
+            return Err(Error::parameter(
+                "p",
+                p,
+                "must be a probability, from 0 to 1: each pair of agents is joined with it",
+            ));
+        }
+        let mut rng = random::stream(seed, GRAPH_STREAM);
+        let drawn = pairs(n).filter(move |_| rng.random::<f64>() < p);
+        Topology::build(
+            n,
+            drawn,
+            "take a larger p (well above ln(agents) / agents is usually enough) or another seed",
+        )
+    }
+
+    /// N points drawn uniformly from the unit square, two of them joined if their distance is at
+    /// most `radius`: agents that reach as far as their radio does. The points are not kept.
+    ///
+    /// For a fixed seed a larger `radius` keeps every edge and adds some; sqrt(2) joins every pair.
+    /// [`Error::Disconnected`] if the graph is not connected.
+    pub fn random_geometric(n: usize, radius: f64, seed: u64) -> Result<Self> {
+        check_agents(n)?;
+        Error::check_positive("radius", radius)?;
+        let mut rng = random::stream(seed, GRAPH_STREAM);
+        let points: Vec<(f64, f64)> = (0..n).map(|_| (rng.random(), rng.random())).collect();
+        let near = pairs(n).filter(|&(i, j)| {
+            let (dx, dy) = (points[i].0 - points[j].0, points[i].1 - points[j].1);
+            dx.hypot(dy) <= radius
+        });
+        Topology::build(
+            n,
+            near,
+            "take a larger radius (1.42 joins every pair) or another seed",
+        )
+    }
+}
+
+/// `rows * cols`, or an error if that is no number of agents.
+pub(super) fn grid_agents(rows: usize, cols: usize) -> Result<usize> {
+    rows.checked_mul(cols).filter(|&n| n > 0).ok_or_else(|| {
+        Error::parameter(
+            "grid",
+            format!("{rows} x {cols}"),
+            "must have at least one row and one column, and no more places than agents can be \
+             counted",
+        )
+    })
+}
+
+/// All (i, j) with i < j < n, in lexicographic order.
+fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)))
+}
+
+/// (0, 1), (1, 2), ..., (n-2, n-1).
+fn line(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (1..n).map(|k| (k - 1, k))
+}
