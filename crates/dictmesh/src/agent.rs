@@ -52,10 +52,6 @@ impl Block {
     pub fn norm_squared(&self) -> f64 {
         self.atoms.spectral_norm_squared()
     }
-
-    pub(crate) fn gram(&self) -> &Matrix {
-        &self.gram
-    }
 }
 
 /// All that agent k knows while a batch of B samples is coded: its own atoms and regularizer, the

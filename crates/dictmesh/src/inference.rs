@@ -75,8 +75,12 @@ pub struct Common {
     pub delta: f64,
     /// The curvature of f*: 1 for the squared residual, eta for Huber, otherwise 0.
     pub curvature: f64,
-    /// lambda_max(D + B) and lambda_2(D - B) of the graph.
-    pub laplacian: (f64, f64),
+    /// Whether all atoms are non-negative, and so are likely to be alike.
+    pub non_negative: bool,
+    /// The mean degree of the graph.
+    pub mean_degree: f64,
+    /// lambda_2(D - B), the algebraic connectivity of the graph.
+    pub lambda_2: f64,
 }
 
 /// A strategy by name and constants; a constant left out gets a default from [`Common`].

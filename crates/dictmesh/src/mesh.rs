@@ -54,7 +54,7 @@ pub struct Mesh {
     weights: Weights,
     /// (I + A)/2, for the strategies that want it.
     lazy: Weights,
-    spectrum: (f64, f64),
+    lambda_2: f64,
     spectral_gap: f64,
     agents: Vec<Agent>,
     rows: usize,
@@ -282,7 +282,9 @@ impl Mesh {
             atoms_max: self.agents.iter().map(|a| a.block.len()).max().unwrap_or(0),
             delta,
             curvature: self.task.residual().conjugate_curvature(),
-            laplacian: self.spectrum,
+            non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
+            mean_degree: 2.0 * self.topology.edges().len() as f64 / self.agents.len() as f64,
+            lambda_2: self.lambda_2,
         }
     }
 

@@ -134,7 +134,7 @@ impl MeshBuilder {
         };
         let mut mesh = Mesh {
             lazy: weights.lazy(),
-            spectrum: self.topology.laplacian_extremes(),
+            lambda_2: self.topology.laplacian_extremes().1,
             spectral_gap: weights.spectral_gap(),
             weights,
             task: self.task,

@@ -183,35 +183,37 @@ impl<'m> Run<'m> {
     pub fn until(&mut self, stopping: &Stopping) -> Stop {
         let diameter = self.mesh.topology.diameter();
         let window = diameter.max(WINDOW);
+        let constraint = self.mesh.task.residual().can_be_infeasible();
         let mut last: Option<f64> = None;
-        let mut pending: Option<(usize, Stop)> = None;
+        let mut decided: Option<(usize, Stop)> = None;
         while self.rounds < stopping.rounds {
-            // The number that is flooded is measured in the first round of each window.
+            // Agents measure in the last round of each window, then flood what they measured.
             let measure = stopping
                 .tolerance
-                .filter(|_| self.rounds % window == window - 1);
-            let Some(tolerance) = measure else {
-                self.round();
-                if let Some((due, stop)) = pending {
-                    if self.rounds >= due {
-                        return stop;
-                    }
-                }
-                continue;
-            };
-            let before: Vec<Matrix> = self.duals().cloned().collect();
+                .filter(|_| (self.rounds + 1) % window == 0);
+            let last_round = self.rounds + 1 == stopping.rounds;
+            let keep = measure.is_some() || (last_round && constraint);
+            let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();
             self.round();
-            let residual = self.largest_residual(&before);
-            self.bytes += self.links() * 8 * diameter as u64;
-            let stop = self.judge(&before, residual, last, window, tolerance);
-            last = Some(residual);
-            match stop {
-                Some(stop) if diameter == 0 => return stop,
-                Some(stop) => pending = Some((self.rounds + diameter, stop)),
-                None => {}
+            if let Some(tolerance) = measure {
+                let residual = self.largest_residual(&before);
+                self.bytes += self.links() * 8 * diameter as u64;
+                let verdict = self.judge(&before, residual, last, window, tolerance);
+                decided = verdict.map(|stop| (self.rounds + diameter, stop));
+                last = Some(residual);
+            } else if keep && self.find_infeasible(&before) {
+                return Stop::Infeasible;
+            }
+            match decided {
+                Some((due, stop)) if self.rounds >= due => return stop,
+                _ => {}
             }
         }
-        self.verdict_at_limit()
+        match decided {
+            Some((_, stop)) if stop != Stop::Converged => stop,
+            _ if self.has_run_away() => Stop::Diverged,
+            _ => Stop::RoundLimit,
+        }
     }
 
     /// What a flooded residual means, if it means the end.
@@ -235,20 +237,6 @@ impl<'m> Run<'m> {
         let rate = (residual / last?).powf(1.0 / window as f64);
         // What remains of a geometric series with this rate.
         (rate < 1.0 && residual / (1.0 - rate) <= tolerance).then_some(Stop::Converged)
-    }
-
-    fn verdict_at_limit(&mut self) -> Stop {
-        if self.has_run_away() {
-            return Stop::Diverged;
-        }
-        if self.mesh.task.residual().can_be_infeasible() {
-            let before: Vec<Matrix> = self.duals().cloned().collect();
-            self.round();
-            if self.find_infeasible(&before) {
-                return Stop::Infeasible;
-            }
-        }
-        Stop::RoundLimit
     }
 
     /// The largest relative change of any agent's nu for any sample, and its distance from its

@@ -1,0 +1,83 @@
+//! `exact` on every residual x regularizer: the certificate holds, and it is a certificate.
+
+use dictmesh::atoms::{AtomPenalty, AtomSet};
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::{Matrix, Mesh, Samples, Start, Stop, Topology};
+
+fn residuals() -> Vec<ResidualSpec> {
+    vec![
+        ResidualSpec::SquaredL2,
+        ResidualSpec::Huber { eta: 0.2 },
+        ResidualSpec::L1,
+        ResidualSpec::Ball { sigma: 0.3 },
+        ResidualSpec::Equality,
+    ]
+}
+
+fn regularizers() -> Vec<RegularizerSpec> {
+    let (gamma, delta) = (0.1, 0.1);
+    vec![
+        RegularizerSpec::ElasticNet { gamma, delta },
+        RegularizerSpec::NonNegativeElasticNet { gamma, delta },
+        RegularizerSpec::BoxedElasticNet {
+            gamma,
+            delta,
+            lo: Some(-0.7),
+            hi: Some(0.8),
+        },
+    ]
+}
+
+fn mesh(residual: ResidualSpec, regularizer: RegularizerSpec, w: &Matrix) -> Mesh {
+    let task = TaskSpec {
+        residual,
+        common: LocalSpec {
+            regularizer,
+            penalty: AtomPenalty::None,
+            set: AtomSet::UnitBall,
+        },
+        own: Default::default(),
+    };
+    Mesh::builder(task.build().unwrap(), Topology::complete(1).unwrap())
+        .build(w.rows(), &[w.cols()], Start::Given(w))
+        .unwrap()
+}
+
+/// A sample that every regularizer's codes can reach exactly: a sparse code inside the box.
+fn reachable(w: &Matrix, seed: u64) -> Samples {
+    let mut rng = stream(seed, 5);
+    let y = gaussian(w.cols(), 3, &mut rng);
+    let y = Matrix::from_fn(w.cols(), 3, |i, j| {
+        if i % 3 == 0 {
+            y.get(i, j).abs().min(0.5)
+        } else {
+            0.0
+        }
+    });
+    Samples::dense(w.times(&y)).unwrap()
+}
+
+#[test]
+fn certified_gap_on_every_residual_and_regularizer() {
+    for (m, k) in [(12, 30), (30, 12), (40, 80), (5, 1)] {
+        for seed in 0..3 {
+            let w = gaussian(m, k, &mut stream(seed, 1));
+            let mut w = w;
+            for q in 0..k {
+                AtomSet::UnitBall.normalise(w.column_mut(q));
+            }
+            let x = reachable(&w, seed);
+            for residual in residuals() {
+                for regularizer in regularizers() {
+                    let label = format!("{m}x{k} seed {seed} {residual:?} {regularizer:?}");
+                    let exact = mesh(residual.clone(), regularizer, &w).exact(&x).unwrap();
+                    for (j, c) in exact.certificates.iter().enumerate() {
+                        assert_eq!(c.stop, Stop::Converged, "{label} sample {j}: {c:?}");
+                        assert!(c.gap <= 1e-10 * c.dual.abs(), "{label} sample {j}: {c:?}");
+                    }
+                }
+            }
+        }
+    }
+}
