@@ -1,6 +1,7 @@
 //! Dictionary learning over a mesh of agents.
 
 pub mod agent;
+pub mod apps;
 pub mod atoms;
 mod coding;
 mod error;

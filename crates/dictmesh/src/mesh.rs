@@ -152,6 +152,7 @@ impl Mesh {
         mut observer: impl FnMut(&Event) -> ControlFlow<()>,
     ) -> Result<Stop> {
         self.check_samples(block)?;
+        self.update.check(self.task.residual())?;
         if block.is_empty() {
             return Err(Error::Empty {
                 what: "the block of samples",

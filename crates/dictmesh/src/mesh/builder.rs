@@ -119,7 +119,6 @@ impl MeshBuilder {
         }
         let informed = informed_flags(n, self.informed.as_deref())?;
         self.stopping.check()?;
-        self.update.check(self.task.residual())?;
         let weights = Weights::new(&self.topology, &self.rule)?;
         self.strategy
             .check(self.task.residual(), weights.is_symmetric())?;
