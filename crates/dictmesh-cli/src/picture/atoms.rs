@@ -34,7 +34,7 @@ pub fn draw(canvas: &mut Canvas, frame: Frame, result: &DemoResult, matches: &[M
     let w = ((frame.w - GAP * (COLUMNS - 1) as f32) / COLUMNS as f32).floor();
     let h = ((frame.bottom() - top - GAP * (rows - 1) as f32) / rows as f32).floor();
     // Whole screen pixels for every pixel of an atom, as many as the card has room for.
-    let across = (w - 20.0) / most as f32 - 8.0;
+    let across = (w - 8.0 * (most + 1) as f32) / most as f32;
     let down = (h - 30.0 - 22.0) / 2.0;
     let pixel = (across.min(down) / SIDE as f32).floor().max(1.0);
 
@@ -133,15 +133,16 @@ fn tile(canvas: &mut Canvas, (x, y): (f32, f32), pixel: f32, atom: &[f64], sign:
 
 /// What the colours of a pixel mean.
 fn scale_bar(canvas: &mut Canvas, frame: Frame) {
-    let (w, h) = (96.0, 10.0);
+    let w = 96.0;
     let y = frame.y + 5.0;
     let mut x = frame.right();
     x -= canvas.text(x, y + 10.0, Anchor::End, plain(13.0, MUTED), "+") + 6.0 + w;
-    let steps = 48;
-    for i in 0..steps {
-        let rgb = signed(2.0 * (i as f64 + 0.5) / f64::from(steps) - 1.0);
-        let step = w / steps as f32;
-        canvas.rect(x + i as f32 * step, y, step, h, Ink { rgb, alpha: 1.0 });
+    let x = x.round();
+    for i in 0..48u8 {
+        let rgb = signed((f64::from(i) - 23.5) / 24.0);
+        let at = x + 2.0 * f32::from(i);
+        let column: Vec<_> = (0..5u8).map(|r| (at, y + 2.0 * f32::from(r))).collect();
+        canvas.squares(&column, 2.0, Ink { rgb, alpha: 1.0 });
     }
     canvas.text(x - 6.0, y + 10.0, Anchor::End, plain(13.0, MUTED), "−");
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, PathSegment, Pixmap, Rect,
-    Stroke, StrokeDash, Transform,
+    Stroke, Transform,
 };
 use ttf_parser::{Face, OutlineBuilder};
 
@@ -28,30 +28,17 @@ pub struct Type {
     pub ink: Ink,
 }
 
-/// A way to draw lines: width, colour, and the lengths of dash and gap if it is dashed.
+/// A way to draw lines: width and colour.
 #[derive(Clone, Copy, Debug)]
 pub struct Pen {
     pub width: f32,
     pub ink: Ink,
-    pub dash: Option<[f32; 2]>,
 }
 
 impl Pen {
     /// An unbroken line.
     pub fn new(width: f32, ink: Ink) -> Self {
-        Pen {
-            width,
-            ink,
-            dash: None,
-        }
-    }
-
-    /// The same line with dashes and gaps.
-    pub fn dashed(self, dash: f32, gap: f32) -> Self {
-        Pen {
-            dash: Some([dash, gap]),
-            ..self
-        }
+        Pen { width, ink }
     }
 }
 
@@ -138,13 +125,6 @@ impl Canvas {
         self.add(builder, Mark::Fill(ink));
     }
 
-    /// A circle.
-    pub fn circle(&mut self, x: f32, y: f32, r: f32, pen: Pen) {
-        let mut builder = PathBuilder::new();
-        builder.push_circle(x, y, r);
-        self.add(builder, Mark::Stroke(pen));
-    }
-
     /// A line through the points.
     pub fn line(&mut self, points: &[(f32, f32)], pen: Pen) {
         self.add(trace(points), Mark::Stroke(pen));
@@ -191,32 +171,22 @@ impl Canvas {
         let _ = writeln!(
             out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" \
-             height=\"{h}\" role=\"img\">\n<title>{}</title>\n<rect width=\"{w}\" height=\"{h}\" \
+             height=\"{h}\" role=\"img\">\n<title>{}</title>\n\
+             <style>.t{{shape-rendering:crispEdges}}.s{{fill:none;stroke-linecap:round;\
+             stroke-linejoin:round}}</style>\n<rect width=\"{w}\" height=\"{h}\" \
              fill=\"#fff\"/>",
             escape(&self.title)
         );
         for (path, mark) in &self.marks {
-            let _ = match mark {
-                Mark::Fill(ink) => write!(out, "<path {}", ink.svg("fill")),
-                Mark::Tile(ink) => write!(
-                    out,
-                    "<path shape-rendering=\"crispEdges\" {}",
-                    ink.svg("fill")
-                ),
+            let ink = match mark {
+                Mark::Fill(ink) => ink.svg("fill"),
+                Mark::Tile(ink) => format!("class=\"t\" {}", ink.svg("fill")),
                 Mark::Stroke(pen) => {
-                    let _ = write!(
-                        out,
-                        "<path fill=\"none\" {} stroke-width=\"{}\" stroke-linejoin=\"round\"",
-                        pen.ink.svg("stroke"),
-                        pen.width
-                    );
-                    match pen.dash {
-                        Some([dash, gap]) => write!(out, " stroke-dasharray=\"{dash} {gap}\""),
-                        None => write!(out, " stroke-linecap=\"round\""),
-                    }
+                    let ink = pen.ink.svg("stroke");
+                    format!("class=\"s\" {ink} stroke-width=\"{}\"", pen.width)
                 }
             };
-            let _ = writeln!(out, " d=\"{}\"/>", path_data(path));
+            let _ = writeln!(out, "<path {ink} d=\"{}\"/>", path_data(path));
         }
         out.push_str("</svg>\n");
         out
@@ -239,15 +209,10 @@ impl Canvas {
                 Mark::Stroke(pen) => {
                     paint.set_color(pen.ink.color());
                     paint.anti_alias = true;
-                    let dash = pen.dash.and_then(|d| StrokeDash::new(d.to_vec(), 0.0));
                     let stroke = Stroke {
                         width: pen.width,
-                        line_cap: match dash {
-                            Some(_) => LineCap::Butt,
-                            None => LineCap::Round,
-                        },
+                        line_cap: LineCap::Round,
                         line_join: LineJoin::Round,
-                        dash,
                         ..Stroke::default()
                     };
                     pixmap.stroke_path(path, &paint, &stroke, at, None);
@@ -325,31 +290,41 @@ impl OutlineBuilder for Outline {
     }
 }
 
-/// A path in SVG's words, to a hundredth of a pixel.
+/// A path in SVG's words, to a hundredth of a pixel. Steps relative to the last point are a third
+/// of the size of absolute ones; they are counted in hundredths, so rounding does not add up.
 fn path_data(path: &Path) -> String {
     let mut d = String::new();
-    let round = |v: f32| (v * 100.0).round() / 100.0;
-    let mut last = (f32::NAN, f32::NAN);
+    let (mut last, mut first) = ((0, 0), (0, 0));
     for segment in path.segments() {
         let (letter, points) = match segment {
-            PathSegment::MoveTo(p) => ('M', vec![p]),
-            PathSegment::LineTo(p) if round(p.y) == last.1 => ('H', vec![p]),
-            PathSegment::LineTo(p) if round(p.x) == last.0 => ('V', vec![p]),
-            PathSegment::LineTo(p) => ('L', vec![p]),
-            PathSegment::QuadTo(a, p) => ('Q', vec![a, p]),
-            PathSegment::CubicTo(a, b, p) => ('C', vec![a, b, p]),
-            PathSegment::Close => ('Z', vec![]),
+            PathSegment::MoveTo(p) => ('m', vec![p]),
+            PathSegment::LineTo(p) => ('l', vec![p]),
+            PathSegment::QuadTo(a, p) => ('q', vec![a, p]),
+            PathSegment::CubicTo(a, b, p) => ('c', vec![a, b, p]),
+            PathSegment::Close => ('z', vec![]),
         };
-        d.push(letter);
-        for (i, p) in points.iter().enumerate() {
-            let space = if i > 0 { " " } else { "" };
-            let (x, y) = (round(p.x), round(p.y));
-            let _ = match letter {
-                'H' => write!(d, "{x}"),
-                'V' => write!(d, "{y}"),
-                _ => write!(d, "{space}{x} {y}"),
-            };
-            last = (x, y);
+        let hundredths = |v: f32| (v * 100.0).round() as i64;
+        let points: Vec<_> = points
+            .iter()
+            .map(|p| (hundredths(p.x), hundredths(p.y)))
+            .collect();
+        let from = last;
+        let step = |p: &(i64, i64)| ((p.0 - from.0) as f64 / 100.0, (p.1 - from.1) as f64 / 100.0);
+        // Writing to a String cannot fail.
+        let _ = match (letter, points.as_slice()) {
+            ('l', [p]) if p.1 == from.1 => write!(d, "h{}", step(p).0),
+            ('l', [p]) if p.0 == from.0 => write!(d, "v{}", step(p).1),
+            _ => {
+                let steps: Vec<_> = points
+                    .iter()
+                    .map(|p| format!("{} {}", step(p).0, step(p).1))
+                    .collect();
+                write!(d, "{letter}{}", steps.join(" "))
+            }
+        };
+        last = points.last().copied().unwrap_or(first);
+        if letter == 'm' {
+            first = last;
         }
     }
     d
@@ -383,7 +358,7 @@ mod tests {
         canvas.rect(1.0, 2.0, f32::NAN, 5.5, TEXT);
         let svg = canvas.svg();
         assert!(svg.contains("<title>a &lt; b</title>"));
-        assert!(svg.contains("d=\"M1 2H11V7.5H1Z\""), "{svg}");
+        assert!(svg.contains("d=\"m1 2h10v5.5h-10z\""), "{svg}");
         assert!(!svg.contains("NaN"));
     }
 }

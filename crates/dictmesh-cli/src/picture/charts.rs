@@ -116,8 +116,8 @@ pub fn bars(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
         );
     }
     let charts: [(&str, Measure, Words); 2] = [
-        ("rounds", &rounds, &said_rounds),
-        ("bytes sent, all agents together", &sizes, &said_bytes),
+        ("rounds (log scale)", &rounds, &said_rounds),
+        ("bytes sent by all agents (log scale)", &sizes, &said_bytes),
     ];
     for (c, (title, measure, words)) in charts.into_iter().enumerate() {
         let x = left + c as f32 * (w + gap);
