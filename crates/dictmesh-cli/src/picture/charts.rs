@@ -61,7 +61,7 @@ pub fn curve(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
         .map(|(i, &c)| (x_of(i), y_of(c)))
         .collect();
     canvas.line(&raw, Pen::new(1.0, ACCENT.alpha(0.28)));
-    let mean = running_mean(&costs, (costs.len() / 25).max(1));
+    let mean = running_mean(&costs, costs.len() / 50);
     let smooth: Vec<_> = mean
         .iter()
         .enumerate()
@@ -199,11 +199,12 @@ fn nice_step(range: f64, parts: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// The mean of the last `window` entries, at every entry.
-fn running_mean(values: &[f64], window: usize) -> Vec<f64> {
+/// The mean of the `2 half + 1` entries around every entry, fewer at the ends.
+fn running_mean(values: &[f64], half: usize) -> Vec<f64> {
     (0..values.len())
         .map(|i| {
-            let part = &values[(i + 1).saturating_sub(window)..=i];
+            let end = (i + half + 1).min(values.len());
+            let part = &values[i.saturating_sub(half)..end];
             part.iter().sum::<f64>() / part.len() as f64
         })
         .collect()
@@ -229,8 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn the_running_mean_looks_back() {
-        assert_eq!(running_mean(&[4.0, 2.0, 0.0, 0.0], 2), [4.0, 3.0, 1.0, 0.0]);
+    fn the_running_mean_looks_both_ways() {
+        let mean = running_mean(&[4.0, 2.0, 0.0, 1.0], 1);
+        assert_eq!(mean, [3.0, 2.0, 1.0, 0.5]);
+        assert_eq!(running_mean(&[4.0, 2.0], 0), [4.0, 2.0]);
         assert_eq!(trimmed(0.5), "0.5");
         assert_eq!(trimmed(2.0), "2");
         assert_eq!(trimmed(0.0), "0");
