@@ -20,7 +20,7 @@ use std::process::ExitCode;
 ///
 /// Every agent keeps its atoms to itself; neighbours exchange only dual vectors.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "dictmesh", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -68,9 +68,11 @@ fn demo(args: &DemoArgs) -> Result<(), String> {
     let bar = terminal::Bar::new(args.quiet);
     let result = demo::run(args.seed, &mut |progress| bar.show(progress));
     bar.clear();
-    let result = result.map_err(|e| e.to_string())?;
+    present(&result.map_err(|e| e.to_string())?, args, &output)
+}
 
-    let canvas = picture::draw(&result);
+fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Result<(), String> {
+    let canvas = picture::draw(result);
     output.write(&match output.format() {
         Format::Png => canvas.png()?,
         Format::Svg => canvas.svg().into_bytes(),
@@ -79,7 +81,7 @@ fn demo(args: &DemoArgs) -> Result<(), String> {
         return Ok(());
     }
     let style = terminal::Style::detect();
-    let mut text = terminal::report(&result, style, terminal::columns());
+    let mut text = terminal::report(result, style, terminal::columns());
     text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
     print(&text)
 }
@@ -101,5 +103,22 @@ mod tests {
     #[test]
     fn the_flags_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_result_becomes_the_file_that_was_asked_for() {
+        for (name, start) in [("a.png", b"\x89PNG"), ("a.svg", b"<svg")] {
+            let name = format!("dictmesh-present-{}-{name}", std::process::id());
+            let out = std::env::temp_dir().join(name);
+            let args = DemoArgs {
+                seed: 1,
+                out: out.clone(),
+                quiet: true,
+            };
+            present(&demo::fake_result(), &args, &Output::check(&out).unwrap()).unwrap();
+            let content = std::fs::read(&out).unwrap();
+            std::fs::remove_file(&out).unwrap();
+            assert!(content.starts_with(start));
+        }
     }
 }

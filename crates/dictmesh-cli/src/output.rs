@@ -40,12 +40,17 @@ impl Output {
                 "cannot write the picture to {shown}: it is there and is not a file"
             ));
         }
+        if fs::metadata(&path).is_ok_and(|m| m.permissions().readonly()) {
+            return Err(format!(
+                "cannot write the picture to {shown}: the file is there and is write-protected"
+            ));
+        }
         let output = Output { path, format };
         // The only sure way to know is to try.
         let beside = output.beside();
         File::create_new(&beside)
             .and_then(|_| fs::remove_file(&beside))
-            .map_err(|e| format!("cannot write the picture to {shown}: {}", reason(&e)))?;
+            .map_err(|e| format!("cannot write the picture to {shown}: {}", output.reason(&e)))?;
         Ok(output)
     }
 
@@ -69,7 +74,7 @@ impl Output {
             // Nothing half done stays behind; if even that fails, the first error is the one to tell.
             let _ = fs::remove_file(&beside);
             let shown = self.path.display();
-            format!("cannot write the picture to {shown}: {}", reason(&e))
+            format!("cannot write the picture to {shown}: {}", self.reason(&e))
         })
     }
 
@@ -79,14 +84,17 @@ impl Output {
         self.path
             .with_file_name(format!(".{name}.{}.part", std::process::id()))
     }
-}
 
-fn reason(e: &io::Error) -> String {
-    match e.kind() {
-        io::ErrorKind::NotFound => "its directory does not exist".into(),
-        io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
-        io::ErrorKind::NotADirectory => "its directory is a file".into(),
-        _ => e.to_string(),
+    fn reason(&self, e: &io::Error) -> String {
+        // The parent of a bare name is "", which means here.
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        let missing = !parent.as_os_str().is_empty() && !parent.exists();
+        match e.kind() {
+            io::ErrorKind::NotFound if missing => "its directory does not exist".into(),
+            io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
+            io::ErrorKind::NotADirectory => "its directory is a file".into(),
+            _ => e.to_string(),
+        }
     }
 }
 
@@ -140,7 +148,13 @@ mod tests {
         assert!(message(dir.0.join("d.png")).ends_with("is not a file"));
         fs::write(dir.0.join("f"), "").unwrap();
         assert!(Output::check(&dir.0.join("f/a.png")).is_err());
-        assert_eq!(dir.names().len(), 2);
+        let locked = dir.0.join("locked.png");
+        fs::write(&locked, "").unwrap();
+        let mut permissions = fs::metadata(&locked).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&locked, permissions).unwrap();
+        assert!(message(locked).ends_with("write-protected"));
+        assert_eq!(dir.names().len(), 3);
     }
 
     #[test]
