@@ -1,2 +1,124 @@
 //! The program `dictmesh`.
-fn main() {}
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
+#![cfg_attr(not(test), allow(dead_code))] // Until `demo::run` makes a result.
+
+mod demo;
+mod matching;
+mod output;
+mod picture;
+mod planted;
+mod terminal;
+
+use clap::{Args, Parser, Subcommand};
+use output::{Format, Output};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Dictionary learning over a mesh of agents.
+///
+/// Every agent keeps its atoms to itself; neighbours exchange only dual vectors.
+#[derive(Parser)]
+#[command(name = "dictmesh", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// See it work: agents learn a dictionary we planted, in less than half a minute
+    ///
+    /// 16 agents on a random graph learn 48 little pictures from a stream of samples that mix a few
+    /// of them. You get the learned atoms beside the planted ones, the cost before and after, and
+    /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
+    /// It needs no data, no network and no settings.
+    Demo(DemoArgs),
+}
+
+#[derive(Args)]
+struct DemoArgs {
+    /// Another number, another planted dictionary, graph and stream; the same number, the same run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where the picture goes; the name must end in .png or .svg
+    #[arg(long, value_name = "FILE", default_value = "dictmesh-demo.png")]
+    out: PathBuf,
+    /// Write the picture and print nothing
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Demo(args) => demo(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("dictmesh: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demo(args: &DemoArgs) -> Result<(), String> {
+    let output = Output::check(&args.out)?;
+    let bar = terminal::Bar::new(args.quiet);
+    let result = demo::run(args.seed, &mut |progress| bar.show(progress));
+    bar.clear();
+    present(&result.map_err(|e| e.to_string())?, args, &output)
+}
+
+fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Result<(), String> {
+    let canvas = picture::draw(result);
+    output.write(&match output.format() {
+        Format::Png => canvas.png()?,
+        Format::Svg => canvas.svg().into_bytes(),
+    })?;
+    if args.quiet {
+        return Ok(());
+    }
+    let style = terminal::Style::detect();
+    let mut text = terminal::report(result, style, terminal::columns());
+    text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
+    print(&text)
+}
+
+/// Prints, and takes it as an answer if the reader has seen enough (`dictmesh demo | head`).
+fn print(text: &str) -> Result<(), String> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_result_becomes_the_file_that_was_asked_for() {
+        for (name, start) in [("a.png", b"\x89PNG"), ("a.svg", b"<svg")] {
+            let name = format!("dictmesh-present-{}-{name}", std::process::id());
+            let out = std::env::temp_dir().join(name);
+            let args = DemoArgs {
+                seed: 1,
+                out: out.clone(),
+                quiet: true,
+            };
+            present(&demo::fake_result(), &args, &Output::check(&out).unwrap()).unwrap();
+            let content = std::fs::read(&out).unwrap();
+            std::fs::remove_file(&out).unwrap();
+            assert!(content.starts_with(start));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Files that are there completely or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A file to be written later, known to be writable now.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    format: Format,
+}
+
+/// What the file's name asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Png,
+    Svg,
+}
+
+impl Output {
+    /// Checks that a picture can be written to `path`, before the work that makes it. The message
+    /// is a sentence for the user.
+    pub fn check(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let format = match extension.to_ascii_lowercase().as_str() {
+            "png" => Format::Png,
+            "svg" => Format::Svg,
+            _ => {
+                return Err(format!(
+                    "cannot write a picture to {shown}: its name must end in .png or .svg"
+                ))
+            }
+        };
+        // Through a link we replace the file it points to, not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        if path.exists() && !path.is_file() {
+            return Err(format!(
+                "cannot write the picture to {shown}: it is there and is not a file"
+            ));
+        }
+        if fs::metadata(&path).is_ok_and(|m| m.permissions().readonly()) {
+            return Err(format!(
+                "cannot write the picture to {shown}: the file is there and is write-protected"
+            ));
+        }
+        let output = Output { path, format };
+        // The only sure way to know is to try.
+        let beside = output.beside();
+        File::create_new(&beside)
+            .and_then(|_| fs::remove_file(&beside))
+            .map_err(|e| format!("cannot write the picture to {shown}: {}", output.reason(&e)))?;
+        Ok(output)
+    }
+
+    /// What the file's name asks for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes the file beside its place and moves it there in one step.
+    pub fn write(&self, content: &[u8]) -> Result<(), String> {
+        let beside = self.beside();
+        let written = File::create_new(&beside)
+            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+            .and_then(|()| fs::rename(&beside, &self.path));
+        written.map_err(|e| {
+            // Nothing half done stays behind; if even that fails, the first error is the one to tell.
+            let _ = fs::remove_file(&beside);
+            let shown = self.path.display();
+            format!("cannot write the picture to {shown}: {}", self.reason(&e))
+        })
+    }
+
+    /// A hidden name in the same directory, of this process alone.
+    fn beside(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path
+            .with_file_name(format!(".{name}.{}.part", std::process::id()))
+    }
+
+    fn reason(&self, e: &io::Error) -> String {
+        // The parent of a bare name is "", which means here.
+        let parent = self.path.parent().unwrap_or(Path::new(""));
+        let missing = !parent.as_os_str().is_empty() && !parent.exists();
+        match e.kind() {
+            io::ErrorKind::NotFound if missing => "its directory does not exist".into(),
+            io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
+            io::ErrorKind::NotADirectory => "its directory is a file".into(),
+            _ => e.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty directory that goes away with the test.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let dir = std::env::temp_dir().join(format!("dictmesh-{name}-{}", std::process::id()));
+            fs::create_dir_all(&dir).unwrap();
+            Scratch(dir)
+        }
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect()
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn checking_leaves_nothing_and_writing_leaves_one_file() {
+        let dir = Scratch::new("write");
+        let output = Output::check(&dir.0.join("a.PNG")).unwrap();
+        assert_eq!(output.format(), Format::Png);
+        assert!(dir.names().is_empty());
+        output.write(b"one").unwrap();
+        output.write(b"two").unwrap();
+        assert_eq!(dir.names(), ["a.PNG"]);
+        assert_eq!(fs::read(output.path()).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_said_in_a_sentence() {
+        let dir = Scratch::new("refuse");
+        let message = |path: PathBuf| Output::check(&path).unwrap_err();
+        assert!(message(dir.0.join("none/a.png")).ends_with("its directory does not exist"));
+        assert!(message(dir.0.join("a.jpeg")).ends_with("must end in .png or .svg"));
+        assert!(message(dir.0.join("a")).ends_with("must end in .png or .svg"));
+        fs::create_dir(dir.0.join("d.png")).unwrap();
+        assert!(message(dir.0.join("d.png")).ends_with("is not a file"));
+        fs::write(dir.0.join("f"), "").unwrap();
+        assert!(Output::check(&dir.0.join("f/a.png")).is_err());
+        let locked = dir.0.join("locked.png");
+        fs::write(&locked, "").unwrap();
+        let mut permissions = fs::metadata(&locked).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&locked, permissions).unwrap();
+        assert!(message(locked).ends_with("write-protected"));
+        assert_eq!(dir.names().len(), 3);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_no_part_behind() {
+        let dir = Scratch::new("fail");
+        let output = Output::check(&dir.0.join("a.svg")).unwrap();
+        fs::create_dir(dir.0.join("a.svg")).unwrap();
+        assert!(output.write(b"x").is_err());
+        assert_eq!(dir.names(), ["a.svg"]);
+    }
+}
