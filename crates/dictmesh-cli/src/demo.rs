@@ -1,6 +1,10 @@
 //! `dictmesh demo`: what it shows, and (in [`run`]) how it comes about.
 
-use dictmesh::Matrix;
+use crate::planted::{Planted, ATOMS, PIXELS};
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::Task;
+use dictmesh::{Error, Matrix, Mesh, Samples, Start, Stopping, Topology};
+use std::ops::ControlFlow;
 
 /// Everything the demo's picture and text show.
 #[derive(Clone, Debug)]
@@ -59,19 +63,124 @@ pub struct Progress {
     pub cost: Option<f64>,
 }
 
+const AGENTS: usize = 16;
+const BATCH: usize = 32;
+const SAMPLES: usize = 12_800;
+const HELD_OUT: usize = 200;
+const TARGET: f64 = 1e-3;
+const ROUND_LIMIT: usize = 3_000;
+
 /// Learns the planted dictionary of a seed and compares the strategies.
-pub fn run(seed: u64, _progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, dictmesh::Error> {
-    Err(dictmesh::Error::Unsupported {
-        what: "the demo".into(),
-        with: format!("seed {seed}"),
-        why: "the mesh is not wired to it yet".into(),
+pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, Error> {
+    let mut planted = Planted::new(seed);
+    let held_out = Samples::dense(planted.next_batch(HELD_OUT))?;
+    let first = Samples::dense(planted.next_batch(200))?;
+    let topology = connected_graph(seed)?;
+    let informed: Vec<usize> = (0..AGENTS).filter(|k| k % 4 == 0).collect();
+    let mut mesh = Mesh::builder(Task::sparse_svd(0.2, 0.1)?, topology)
+        .informed(&informed)
+        .stopping(Stopping::tolerance(1e-2))
+        .batch(BATCH)
+        .seed(seed)
+        .build(PIXELS, &[ATOMS / AGENTS; AGENTS], Start::Samples(&first))?;
+    let mean = |mesh: &Mesh| -> Result<f64, Error> {
+        let costs = mesh.exact(&held_out)?.certificates;
+        Ok(costs.iter().map(|c| c.dual).sum::<f64>() / costs.len() as f64)
+    };
+    let cost_before = mean(&mesh)?;
+    let total = SAMPLES / BATCH;
+    let mut costs = Vec::with_capacity(total);
+    for done in 0..total {
+        let batch = Samples::dense(planted.next_batch(BATCH))?;
+        mesh.learn(&batch, |event| {
+            costs.push(event.cost);
+            ControlFlow::Continue(())
+        })?;
+        progress(Progress {
+            phase: "learning",
+            done: done + 1,
+            total,
+            cost: costs.last().copied(),
+        });
+        // An atom that nobody needed is started anew from what is seen now.
+        if done % 50 == 49 && done + 100 < total {
+            mesh.restart_atoms(&mesh.unused_atoms(), Start::Samples(&batch))?;
+        }
+    }
+    let cost_after = mean(&mesh)?;
+    Ok(DemoResult {
+        planted: planted.dictionary().clone(),
+        recovered: mesh.dictionary(),
+        owner: (0..ATOMS).map(|q| q / (ATOMS / AGENTS)).collect(),
+        edges: mesh.topology().edges(),
+        informed: (0..AGENTS).map(|k| mesh.is_informed(k)).collect(),
+        batch: BATCH,
+        costs,
+        cost_before,
+        cost_after,
+        target: TARGET,
+        measure: "relative error of the worst agent's dual vector".into(),
+        round_limit: ROUND_LIMIT,
+        strategies: compare(&mut mesh, &held_out.range(0..1), progress)?,
     })
+}
+
+/// The first connected random graph of a seed's series.
+fn connected_graph(seed: u64) -> Result<Topology, Error> {
+    let mut tries = 0;
+    loop {
+        match Topology::erdos_renyi(AGENTS, 0.25, seed.wrapping_add(tries)) {
+            Err(Error::Disconnected { .. }) if tries < 1000 => tries += 1,
+            other => return other,
+        }
+    }
+}
+
+/// Rounds and bytes each strategy needs until every agent's nu is within the target of the exact one.
+fn compare(
+    mesh: &mut Mesh,
+    x: &Samples,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<StrategyRow>, Error> {
+    let exact = mesh.exact(x)?.duals;
+    let mut rows = Vec::new();
+    for (done, name) in StrategySpec::NAMES.into_iter().enumerate() {
+        mesh.set_strategy(StrategySpec::from_name(name)?)?;
+        let mut run = mesh.run(x)?;
+        let mut accuracy = f64::INFINITY;
+        while run.rounds() < ROUND_LIMIT && accuracy > TARGET {
+            run.round();
+            accuracy = run
+                .duals()
+                .map(|nu| relative_error(nu, &exact))
+                .fold(0.0, f64::max);
+        }
+        rows.push(StrategyRow {
+            name: name.into(),
+            rounds: (accuracy <= TARGET).then_some(run.rounds()),
+            bytes: run.bytes(),
+            accuracy,
+        });
+        progress(Progress {
+            phase: "comparing strategies",
+            done: done + 1,
+            total: StrategySpec::NAMES.len(),
+            cost: None,
+        });
+    }
+    Ok(rows)
+}
+
+fn relative_error(nu: &Matrix, exact: &Matrix) -> f64 {
+    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+    let (a, b) = (nu.as_slice(), exact.as_slice());
+    let error = square(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    (error / square(&mut b.iter().copied())).sqrt()
 }
 
 /// A result as a good run would give it, to try the drawing on.
 #[cfg(test)]
 pub fn fake_result() -> DemoResult {
-    use crate::planted::Planted;
     use dictmesh::random::{gaussian, stream};
     let planted = Planted::new(1).dictionary().clone();
     let atoms = planted.cols();

@@ -1,7 +1,6 @@
 //! The program `dictmesh`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
-#![cfg_attr(not(test), allow(dead_code))] // Until `demo::run` makes a result.
 
 mod demo;
 mod matching;

@@ -24,6 +24,7 @@ use crate::agent::Local;
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::residual::Residual;
+use crate::topology::Spectrum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -79,8 +80,8 @@ pub struct Common {
     pub non_negative: bool,
     /// The mean degree of the graph.
     pub mean_degree: f64,
-    /// lambda_2(D - B), the algebraic connectivity of the graph.
-    pub lambda_2: f64,
+    /// The graph's extreme eigenvalues.
+    pub spectrum: Spectrum,
 }
 
 /// A strategy by name and constants; a constant left out gets a default from [`Common`].
@@ -199,7 +200,7 @@ impl StrategySpec {
             StrategySpec::JacobiAdmm { mu, penalty } => {
                 let penalty = penalty.unwrap_or_else(|| jacobi_admm::default_penalty(common));
                 StrategySpec::JacobiAdmm {
-                    mu: Some(mu.unwrap_or_else(|| jacobi_admm::default_step(penalty))),
+                    mu: Some(mu.unwrap_or_else(|| jacobi_admm::default_step(common, penalty))),
                     penalty: Some(penalty),
                 }
             }

@@ -15,7 +15,7 @@ use crate::learning::{update_block, AtomUse, Update};
 use crate::matrix::Matrix;
 use crate::samples::Samples;
 use crate::task::{LocalTask, Task};
-use crate::topology::{Topology, WeightRule, Weights};
+use crate::topology::{Spectrum, Topology, WeightRule, Weights};
 use crate::Stop;
 use rayon::prelude::*;
 use std::fmt;
@@ -54,7 +54,7 @@ pub struct Mesh {
     weights: Weights,
     /// (I + A)/2, for the strategies that want it.
     lazy: Weights,
-    lambda_2: f64,
+    spectrum: Spectrum,
     spectral_gap: f64,
     agents: Vec<Agent>,
     rows: usize,
@@ -285,7 +285,7 @@ impl Mesh {
             curvature: self.task.residual().conjugate_curvature(),
             non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
             mean_degree: 2.0 * self.topology.edges().len() as f64 / self.agents.len() as f64,
-            lambda_2: self.lambda_2,
+            spectrum: self.spectrum,
         }
     }
 

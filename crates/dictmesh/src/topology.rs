@@ -43,6 +43,19 @@ pub struct Topology {
     diameter: OnceLock<usize>,
 }
 
+/// Eigenvalues that say how well a graph mixes; all 0 for one agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spectrum {
+    /// lambda_2(D - B), the algebraic connectivity: above 0, because the graph is connected.
+    pub laplacian_second: f64,
+    /// lambda_max(D - B).
+    pub laplacian_largest: f64,
+    /// lambda_min(D + B): 0 exactly where the graph is bipartite.
+    pub signless_smallest: f64,
+    /// lambda_max(D + B).
+    pub signless_largest: f64,
+}
+
 impl PartialEq for Topology {
     fn eq(&self, other: &Self) -> bool {
         self.adjacency == other.adjacency
@@ -155,15 +168,13 @@ impl Topology {
         })
     }
 
-    /// (lambda_max(D + B), lambda_2(D - B)), where B is the adjacency matrix and D = diag(d_k): the
-    /// largest eigenvalue of the signless Laplacian and the second smallest of the Laplacian (the
-    /// algebraic connectivity, above 0 because the graph is connected). (0, 0) for one agent.
+    /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D = diag(d_k).
     ///
     /// Dense eigenvalues, O(N^3) at every call.
-    pub fn laplacian_extremes(&self) -> (f64, f64) {
+    pub fn spectrum(&self) -> Spectrum {
         let n = self.agents();
         if n == 1 {
-            return (0.0, 0.0);
+            return Spectrum::default();
         }
         let eigenvalues = |sign: f64| {
             let mut laplacian = Matrix::zeros(n, n);
@@ -178,13 +189,19 @@ impl Topology {
         };
         // Should the eigenvalue iteration ever fail, these bounds are on the safe side: Gershgorin's
         // from above and Mohar's, 4 / (N diameter), from below.
-        let largest = eigenvalues(1.0)
-            .and_then(|values| values.last().copied())
-            .unwrap_or(2.0 * self.max_degree() as f64);
-        let second = eigenvalues(-1.0)
-            .and_then(|values| values.get(1).copied())
-            .unwrap_or_else(|| 4.0 / (n as f64 * self.diameter() as f64));
-        (largest, second)
+        let above = 2.0 * self.max_degree() as f64;
+        let below = 4.0 / (n as f64 * self.diameter() as f64);
+        let laplacian = eigenvalues(-1.0);
+        let signless = eigenvalues(1.0);
+        let at = |values: &Option<Vec<f64>>, i: usize, otherwise: f64| {
+            values.as_ref().map_or(otherwise, |v| v[i])
+        };
+        Spectrum {
+            laplacian_second: at(&laplacian, 1, below),
+            laplacian_largest: at(&laplacian, n - 1, above),
+            signless_smallest: at(&signless, 0, 0.0).max(0.0),
+            signless_largest: at(&signless, n - 1, above),
+        }
     }
 
     /// This graph and one more agent, whose number is the old N, joined to `neighbours` (in any

@@ -16,9 +16,9 @@ use super::{zeros, Common, Strategy};
 use crate::agent::Local;
 use crate::matrix::Matrix;
 
-/// The default step 1/L with L <= N_max/delta for atoms in the unit ball.
+/// The default step 1.5/L, with N_max/delta, valid for atoms in the unit ball, for L.
 pub fn default_step(common: &Common) -> f64 {
-    common.delta / common.atoms_max.max(1) as f64
+    1.5 * common.delta / common.atoms_max.max(1) as f64
 }
 
 /// One agent's part.

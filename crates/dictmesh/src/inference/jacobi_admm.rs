@@ -9,21 +9,31 @@
 //! Only L_k = sum over l of lambda_kl enters, so one vector is kept and one is sent:
 //! nu_k = argmin J_k(nu) + c d_k |nu|^2 - (L_k + 2 c sum nu_l)'nu and L_k += mu (sum nu_l - d_k nu_k).
 //!
-//! Guarantee: none on bipartite graphs (rings of even length, paths, grids, stars), where it keeps
-//! oscillating; on others it converges for a suitable mu and c.
+//! Guarantee: none in general. On a regular graph with quadratic costs of curvature h, the mode of the
+//! adjacency eigenvalue beta d stays bounded only for
+//! mu < (2 h + 4 c d (1 + beta)) / (d (1 - beta)), which is tight at the smallest beta. Bipartite graphs
+//! (even rings, paths, grids, stars, trees) have beta = -1, where mu must stay below h/d, about 1/(N d):
+//! there it crawls, and with the paper's constants it never converges.
 
 use super::{relaxed_admm, zeros, Common, Strategy};
 use crate::agent::Local;
 use crate::matrix::Matrix;
 
-/// The default weight c.
+/// The default weight c: the rho of [`relaxed_admm`].
 pub fn default_penalty(common: &Common) -> f64 {
     relaxed_admm::default_rho(common)
 }
 
-/// The default step of the multipliers for a weight c.
-pub fn default_step(penalty: f64) -> f64 {
-    penalty
+/// The default step of the multipliers for a weight c: three quarters of the bound above, with
+/// lambda_min(D + B) for d (1 + beta) and lambda_max(D - B) for d (1 - beta), and at most c.
+pub fn default_step(common: &Common, penalty: f64) -> f64 {
+    let h = relaxed_admm::curvature_or_one(common) / common.agents as f64;
+    let spectrum = common.spectrum;
+    if spectrum.laplacian_largest == 0.0 {
+        return penalty; // a single agent has no multipliers
+    }
+    let bound = (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest;
+    penalty.min(0.75 * bound)
 }
 
 /// One agent's part.

@@ -33,15 +33,21 @@ pub fn default_rho(common: &Common) -> f64 {
         return 1.0;
     }
     let n = common.agents as f64;
-    let m = if common.curvature > 0.0 {
-        common.curvature
-    } else {
-        1.0
-    } / n;
+    let m = curvature_or_one(common) / n;
     let w = 1.0 + (common.atoms as f64 / common.rows as f64).sqrt();
     let alike = if common.non_negative { 4.0 } else { 1.0 };
     let l = (common.curvature + alike * w * w / common.delta) / n;
-    (2.0 * m * l).sqrt() / (common.lambda_2.powf(0.25) * common.mean_degree.powf(0.75))
+    (2.0 * m * l).sqrt()
+        / (common.spectrum.laplacian_second.powf(0.25) * common.mean_degree.powf(0.75))
+}
+
+/// The curvature of f*, or 1 where it has none and only a scale is wanted.
+pub(super) fn curvature_or_one(common: &Common) -> f64 {
+    if common.curvature > 0.0 {
+        common.curvature
+    } else {
+        1.0
+    }
 }
 
 /// One agent's part.

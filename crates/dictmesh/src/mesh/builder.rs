@@ -133,7 +133,7 @@ impl MeshBuilder {
         };
         let mut mesh = Mesh {
             lazy: weights.lazy(),
-            lambda_2: self.topology.laplacian_extremes().1,
+            spectrum: self.topology.spectrum(),
             spectral_gap: weights.spectral_gap(),
             weights,
             task: self.task,

@@ -147,7 +147,7 @@ impl Mesh {
     }
 
     fn adopt(&mut self, topology: Topology, weights: Weights) {
-        self.lambda_2 = topology.laplacian_extremes().1;
+        self.spectrum = topology.spectrum();
         self.spectral_gap = weights.spectral_gap();
         self.lazy = weights.lazy();
         self.weights = weights;

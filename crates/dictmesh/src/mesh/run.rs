@@ -195,18 +195,22 @@ impl<'m> Run<'m> {
             let keep = measure.is_some() || (last_round && constraint);
             let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();
             self.round();
+            match decided {
+                Some((due, stop)) if self.rounds >= due => return stop,
+                _ => {}
+            }
             if let Some(tolerance) = measure {
                 let residual = self.largest_residual(&before);
                 self.bytes += self.links() * 8 * diameter as u64;
                 let verdict = self.judge(&before, residual, last, window, tolerance);
-                decided = verdict.map(|stop| (self.rounds + diameter, stop));
+                match verdict {
+                    Some(stop) if diameter == 0 => return stop,
+                    Some(stop) => decided = Some((self.rounds + diameter, stop)),
+                    None => {}
+                }
                 last = Some(residual);
             } else if keep && self.find_infeasible(&before) {
                 return Stop::Infeasible;
-            }
-            match decided {
-                Some((due, stop)) if self.rounds >= due => return stop,
-                _ => {}
             }
         }
         match decided {
@@ -329,6 +333,11 @@ impl<'m> Run<'m> {
     /// Rounds done.
     pub fn rounds(&self) -> usize {
         self.rounds
+    }
+
+    /// Bytes that crossed links so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Directed edges: what each round's arrays cross.
