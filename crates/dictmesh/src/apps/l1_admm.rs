@@ -5,6 +5,10 @@
 //! `{ w : w >= 0, |w|_1 <= 1 }`; the cost of the code is the score of novelty. Everything happens in
 //! one place: this is what the mesh is compared with, not a way to run it.
 //!
+//! When not to expect much of it: an atom lowers `|x - W y|_1` from y = 0 only if more than half its
+//! weight lies on the support of x. For sparse samples unlike every atom the best code is zero and the
+//! score is `|x|_1`, known or novel.
+//!
 //! The caller scales samples to `|x|_1 = 1`, for which [`normalise_l1`] is there.
 
 mod coding;
@@ -44,13 +48,15 @@ pub struct L1Admm {
 
 impl Default for L1Admm {
     /// The paper's iterations: 35 of coding, 10 of the update, 35 alternations. It does not print
-    /// lambda and the weights.
+    /// lambda and the weights; these gave about the lowest cost per document of those tried on block
+    /// 0 of TDT2 (10 atoms, terms in at least 5 documents, TF-IDF, `|x|_1 = 1`), labels unseen.
+    /// Samples with larger entries want smaller weights.
     fn default() -> Self {
         L1Admm {
-            lambda: 0.1,
-            phi: 100.0,
+            lambda: 0.01,
+            phi: 30.0,
             kappa: None,
-            beta: 100.0,
+            beta: 30.0,
             coding_iterations: 35,
             update_iterations: 10,
             initial_alternations: 35,

@@ -131,13 +131,14 @@ fn long_coding_reaches_the_certified_optimum() {
         coding_iterations: 20_000,
         ..L1Admm::default()
     };
+    let lambda = settings.lambda;
     let (_, rho) = literal_coding(&settings, &w, &x.to_dense());
     let model = L1Model::from_dictionary(settings, w.clone()).unwrap();
     let cost = model.cost(&x).unwrap();
     let wr = w.transpose_times(&rho);
     for j in 0..x.len() {
         let over = rho.column(j).iter().fold(1.0, |m: f64, v| m.max(v.abs()));
-        let over = wr.column(j).iter().fold(over, |m, v| m.max(v / 0.1));
+        let over = wr.column(j).iter().fold(over, |m, v| m.max(v / lambda));
         let bound = x.dot(j, rho.column(j)) / over;
         assert!(bound <= cost[j] + 1e-12, "weak duality");
         assert!(cost[j] - bound < 1e-4, "gap {}", cost[j] - bound);
