@@ -143,6 +143,13 @@ impl Mesh {
         Run::start(self, x, None)
     }
 
+    /// Codes a batch starting from where an earlier run of as many samples ended, instead of nu = 0.
+    pub fn continue_from(&self, run: Run<'_>, x: &Samples) -> Result<Inference> {
+        let mut run = Run::start(self, x, Some(run.into_strategies()))?;
+        let stop = self.in_pool(|| run.until(&self.stopping));
+        Ok(run.finish(stop))
+    }
+
     /// Learns one block of samples, batch by batch: the paper's main algorithm. The observer may
     /// break off after any batch. A batch whose inference diverged or was infeasible teaches nothing
     /// and ends the block.

@@ -5,12 +5,13 @@
 
 use super::Coding;
 use crate::matrix::{dot, norm};
+use crate::regularizer::Regularizer;
 use crate::Stop;
 
 const STEPS: usize = 300;
 /// Relative size of the primal residual's miss at which we stop.
 const ROUNDING: f64 = 1e-13;
-/// A code of more than this many times |c| over the longest atom counts as out of reach.
+/// A coefficient of more than this many times |c| over the longest atom counts as out of reach.
 const REACH: f64 = 1e8;
 
 pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
@@ -62,24 +63,26 @@ fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
     let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);
     let mut s = vec![0.0; problem.atoms.cols()];
     problem.correlate(d, &mut s);
-    let support = support_within_reach(problem.regularizers, &s, norm(c), problem.longest_atom());
+    let reach = REACH * norm(c);
+    let support = support_within_reach(problem.regularizers, &s, reach, problem.longest_atom());
     excess > support && excess > 1e-9 * norm(c) * norm(d)
 }
 
-/// sup of s'y over the codes in the domain of h that are within reach for a sample of size `size`.
+/// sup of s'y over the codes in the domain of h that are within reach: no coefficient times the longest
+/// atom exceeds `reach`.
 pub(crate) fn support_within_reach(
-    regularizers: &[&dyn crate::regularizer::Regularizer],
+    regularizers: &[&dyn Regularizer],
     s: &[f64],
-    size: f64,
+    reach: f64,
     longest_atom: f64,
 ) -> f64 {
     if longest_atom == 0.0 {
         return 0.0; // zero atoms reach nothing, whatever their code
     }
-    let reach = REACH * size / longest_atom;
+    let largest = reach / longest_atom;
     regularizers
         .iter()
         .zip(s)
-        .map(|(h, s)| h.domain_support(*s).min(reach * s.abs()))
+        .map(|(h, s)| h.domain_support(*s).min(largest * s.abs()))
         .sum()
 }

@@ -62,6 +62,8 @@ impl Default for Stopping {
 
 /// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
 const WINDOW: usize = 5;
+/// A coefficient of more than this many times |x| over the longest atom counts as out of reach.
+const REACH: f64 = 1e4;
 /// nu longer than this many times |x| has left all bounds.
 const RUNAWAY: f64 = 1e12;
 /// Below this many numbers in a round, threads cost more than they bring.
@@ -119,7 +121,9 @@ impl<'m> Run<'m> {
         for j in 0..x.len() {
             x.add_scaled(j, 1.0 / informed as f64, share.column_mut(j));
         }
-        let warm = warm.filter(|s| s.first().is_some_and(|s| s.dual().cols() == x.len()));
+        let fits =
+            |s: &Box<dyn Strategy>| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
+        let warm = warm.filter(|s| s.len() == mesh.agents.len() && s.iter().all(fits));
         let strategies = match warm {
             Some(strategies) => strategies,
             None => {
@@ -287,42 +291,42 @@ impl<'m> Run<'m> {
     }
 
     /// Where the residual is a constraint: whether the way nu moves proves that some sample cannot be
-    /// met. The direction d in which all nu_k drift apart from any bound separates x from all that
-    /// codes can reach: d'x > f*(d) + sup over codes of d'W y, each agent adding its own part.
+    /// met. The nu of such a sample drifts for ever in a direction d that separates x from all that
+    /// codes can reach, d'x > f*(d) + sup over codes of d'W y. The first informed agent proposes its
+    /// own drift; every agent adds its part of the inequality. It is a proof, whatever d is.
     fn find_infeasible(&mut self, before: &[Matrix]) -> bool {
-        let residual = self.mesh.task.residual();
-        if !residual.can_be_infeasible() {
+        if !self.mesh.task.residual().can_be_infeasible() {
             return false;
         }
+        let proposer = self.mesh.agents.iter().position(|agent| agent.informed);
+        let k = proposer.unwrap_or(0);
+        let mut drift = self.strategies[k].dual().clone();
+        axpy(-1.0, before[k].as_slice(), drift.as_mut_slice());
         self.infeasible = (0..self.share.cols())
-            .filter(|j| self.proves_infeasible(before, *j))
+            .filter(|j| self.proves_infeasible(drift.column(*j), *j))
             .collect();
         !self.infeasible.is_empty()
     }
 
-    fn proves_infeasible(&self, before: &[Matrix], j: usize) -> bool {
-        let (n, size) = (self.strategies.len() as f64, self.sizes[j]);
-        let residual = self.mesh.task.residual();
-        let (mut excess, mut support, mut length) = (0.0, 0.0, 0.0_f64);
-        for (k, agent) in self.mesh.agents.iter().enumerate() {
-            let nu = self.strategies[k].dual().column(j);
-            let d: Vec<f64> = nu
-                .iter()
-                .zip(before[k].column(j))
-                .map(|(a, b)| a - b)
-                .collect();
-            length = length.max(norm(&d));
-            excess -= residual.conjugate(&d) / n;
+    fn proves_infeasible(&self, d: &[f64], j: usize) -> bool {
+        let size = self.sizes[j];
+        let mut excess = -self.mesh.task.residual().conjugate(d);
+        let mut support = 0.0;
+        for agent in &self.mesh.agents {
             if agent.informed {
-                excess += dot(self.share.column(j), &d);
+                excess += dot(self.share.column(j), d);
             }
             let atoms = agent.block.atoms();
-            let s: Vec<f64> = atoms.columns().map(|w| dot(w, &d)).collect();
+            let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
             let longest = atoms.columns().map(norm).fold(0.0, f64::max);
             let regularizers = vec![agent.task.regularizer(); s.len()];
-            support += support_within_reach(&regularizers, &s, size, longest);
+            support += support_within_reach(&regularizers, &s, REACH * size, longest);
         }
-        excess > support && excess > 1e-9 * size * length
+        excess > support && excess > 1e-9 * size * norm(d)
+    }
+
+    pub(super) fn into_strategies(self) -> Vec<Box<dyn Strategy>> {
+        self.strategies
     }
 
     /// Every agent's own nu_k, M x B.
