@@ -35,7 +35,7 @@ impl Matrix {
         Error::check_dimension(
             format!("length of the data of a {rows} x {cols} matrix"),
             data.len(),
-            rows * cols,
+            rows.saturating_mul(cols),
         )?;
         Ok(Matrix { rows, cols, data })
     }

@@ -160,12 +160,6 @@ impl Mesh {
     ) -> Result<Stop> {
         self.check_samples(block)?;
         self.update.check(self.task.residual())?;
-        if block.is_empty() {
-            return Err(Error::Empty {
-                what: "the block of samples",
-                need: "learning needs at least one sample",
-            });
-        }
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
         let mut warm: Option<Vec<Box<dyn Strategy>>> = None;
@@ -199,7 +193,9 @@ impl Mesh {
                 break;
             }
         }
-        self.blocks_learned = s;
+        if !matches!(worst, Stop::Diverged | Stop::Infeasible) {
+            self.blocks_learned = s;
+        }
         Ok(worst)
     }
 
@@ -337,7 +333,14 @@ impl Mesh {
     }
 
     fn check_samples(&self, x: &Samples) -> Result<()> {
-        Error::check_dimension("rows of the samples (the atoms' M)", x.rows(), self.rows)
+        Error::check_dimension("rows of the samples (the atoms' M)", x.rows(), self.rows)?;
+        if x.is_empty() {
+            return Err(Error::Empty {
+                what: "the batch of samples",
+                need: "give at least one sample",
+            });
+        }
+        Ok(())
     }
 
     /// Runs in the mesh's own pool of threads, if it has one.
@@ -418,7 +421,8 @@ impl Mesh {
         self.seed
     }
 
-    /// Agent `k`'s private block.
+    /// Agent `k`'s private block. Like the other methods that take an agent's number, it panics as
+    /// an index does if there is no such agent.
     pub fn block(&self, k: AgentId) -> &Block {
         &self.agents[k].block
     }

@@ -134,7 +134,7 @@ impl Samples {
         matches!(self.store, Store::Sparse { .. })
     }
 
-    /// Samples `range` as a batch of their own.
+    /// Samples `range` as a batch of their own. Panics, as slicing does, if it reaches past the end.
     pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
         let store = match &self.store {
             Store::Dense(x) => Store::Dense(x.columns_range(range)),
@@ -156,7 +156,7 @@ impl Samples {
         }
     }
 
-    /// The samples at `indices`, in that order.
+    /// The samples at `indices`, in that order. Panics, as indexing does, if one does not exist.
     pub fn select(&self, indices: &[usize]) -> Samples {
         let store = match &self.store {
             Store::Dense(x) => Store::Dense(Matrix::from_fn(self.rows, indices.len(), |i, j| {

@@ -81,3 +81,64 @@ fn certified_gap_on_every_residual_and_regularizer() {
         }
     }
 }
+
+/// Repeated atoms, zero atoms, nearly parallel atoms, no l1 term, little strong convexity, large and
+/// small samples.
+#[test]
+fn hard_problems_are_certified_too() {
+    let (m, k) = (15, 24);
+    let plain = gaussian(m, k, &mut stream(3, 1));
+    let dictionaries = [
+        (
+            "repeated",
+            Matrix::from_fn(m, k, |i, q| plain.get(i, q % 8)),
+        ),
+        (
+            "zero atoms",
+            Matrix::from_fn(m, k, |i, q| if q % 2 == 0 { 0.0 } else { plain.get(i, q) }),
+        ),
+        (
+            "nearly parallel",
+            Matrix::from_fn(m, k, |i, q| plain.get(i, 0) + 0.1 * plain.get(i, q)),
+        ),
+        (
+            "non-negative",
+            Matrix::from_fn(m, k, |i, q| plain.get(i, q).abs()),
+        ),
+    ];
+    for (name, mut w) in dictionaries {
+        for q in 0..k {
+            AtomSet::UnitBall.normalise(w.column_mut(q));
+        }
+        let base = reachable(&w, 9).to_dense();
+        for scale in [1e-3, 1.0, 1e3] {
+            let x = Matrix::from_fn(m, 3, |i, j| scale * base.get(i, j));
+            let x = Samples::dense(x).unwrap();
+            for (gamma, delta) in [(0.0, 0.1), (0.1, 1e-3), (1.0, 1.0)] {
+                for residual in residuals() {
+                    // The constraint must be about as large as the sample to be of interest.
+                    let residual = match residual {
+                        ResidualSpec::Ball { sigma } => ResidualSpec::Ball {
+                            sigma: sigma * scale,
+                        },
+                        other => other,
+                    };
+                    for regularizer in [
+                        RegularizerSpec::ElasticNet { gamma, delta },
+                        RegularizerSpec::NonNegativeElasticNet { gamma, delta },
+                    ] {
+                        let mesh = mesh(residual.clone(), regularizer.clone(), &w);
+                        let exact = mesh.exact(&x).unwrap();
+                        for c in &exact.certificates {
+                            let label = format!("{name}, {scale}, {residual:?}, {regularizer:?}");
+                            // Nearly parallel atoms and a flat f* together are ill-conditioned: the
+                            // gap is then larger, and still a certificate.
+                            let ill = name == "nearly parallel" && c.gap <= 1e-7 * c.dual;
+                            assert!(c.stop == Stop::Converged || ill, "{label}: {c:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

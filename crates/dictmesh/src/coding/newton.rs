@@ -9,6 +9,10 @@ use crate::Stop;
 const STEPS: usize = 200;
 /// Relative size of rounding at which y counts as the code of v.
 const ROUNDING: f64 = 1e-14;
+/// Relative fall of the cost that is lost in rounding. The distance is then about its square root, and
+/// one or two Newton steps more, unchecked, end it.
+const FINE: f64 = 1e-14;
+const FINE_STEPS: usize = 3;
 
 pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
     let (m, n) = (c.len(), y.len());
@@ -21,6 +25,7 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
     let mut s = vec![0.0; n];
     let (mut diagonal, mut trial_u, mut trial_v) = (vec![0.0; m], vec![0.0; m], vec![0.0; m]);
     let mut cost = problem.envelope(&u, v) + problem.regularizer_value(y);
+    let mut fine_steps = 0;
     for _ in 0..STEPS {
         problem.correlate(v, &mut s);
         if problem.is_fixed_point(&s, y, ROUNDING) {
@@ -38,6 +43,8 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
         let direction: Vec<f64> = target.iter().zip(y.iter()).map(|(t, y)| t - y).collect();
         let predicted =
             problem.regularizer_value(&target) - problem.regularizer_value(y) - dot(&s, &direction);
+        let fine = -predicted <= FINE * cost.abs();
+        fine_steps += usize::from(fine);
         let mut t = 1.0;
         let moved = loop {
             let trial: Vec<f64> = (0..n)
@@ -51,8 +58,7 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
             problem.envelope_gradient(&trial_u, &mut trial_v);
             let trial_cost =
                 problem.envelope(&trial_u, &trial_v) + problem.regularizer_value(&trial);
-            let rounding = 1e-15 * (cost.abs() + trial_cost.abs());
-            if trial_cost <= cost + 1e-4 * t * predicted + rounding {
+            if fine || trial_cost <= cost + 1e-4 * t * predicted {
                 let moved = trial != y;
                 y.copy_from_slice(&trial);
                 u.copy_from_slice(&trial_u);
@@ -65,7 +71,7 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
                 break false;
             }
         };
-        if !moved {
+        if !moved || fine_steps == FINE_STEPS {
             break; // the best that rounding allows
         }
     }

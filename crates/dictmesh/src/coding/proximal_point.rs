@@ -9,8 +9,12 @@ use crate::regularizer::Regularizer;
 use crate::Stop;
 
 const STEPS: usize = 300;
-/// Relative size of the primal residual's miss at which we stop.
-const ROUNDING: f64 = 1e-13;
+/// Relative size of the primal residual's miss at which we stop for good, ...
+const EPSILON: f64 = 1e-16;
+/// ... and at which we stop if this many steps ...
+const ROUNDING: f64 = 1e-12;
+/// ... did not halve it.
+const IDLE: usize = 4;
 /// A coefficient of more than this many times |c| over the longest atom counts as out of reach.
 const REACH: f64 = 1e8;
 
@@ -32,6 +36,7 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
     v.fill(0.0);
     let (mut old, mut shifted) = (vec![0.0; v.len()], vec![0.0; v.len()]);
     let mut s = vec![0.0; y.len()];
+    let (mut smallest, mut idle) = (f64::INFINITY, 0);
     for _ in 0..STEPS {
         old.copy_from_slice(v);
         for i in 0..c.len() {
@@ -40,7 +45,10 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
         Coding { q, ..*problem }.solve(&shifted, y, v);
         let direction: Vec<f64> = v.iter().zip(&old).map(|(new, old)| new - old).collect();
         // q (v - v_old) is by how much the primal residual misses, in the units of c.
-        if q * norm(&direction) <= ROUNDING * size {
+        let miss = q * norm(&direction);
+        idle = if miss < 0.5 * smallest { 0 } else { idle + 1 };
+        smallest = smallest.min(miss);
+        if miss <= EPSILON * size || (miss <= ROUNDING * size && idle >= IDLE) {
             problem.correlate(v, &mut s);
             return if problem.is_fixed_point(&s, y, 1e-7) {
                 Stop::Converged

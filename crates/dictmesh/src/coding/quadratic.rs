@@ -11,8 +11,12 @@ use faer::Side;
 const SWEEPS: usize = 8;
 /// How often the two take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
-/// Relative change of the gradient below which a sweep has changed nothing.
+/// Relative change of the gradient below which a sweep has changed nothing but rounding.
 const QUIET: f64 = 4.0 * f64::EPSILON;
+/// Relative change below which turns that bring no progress end it.
+const CALM: f64 = 1e-11;
+/// How many such turns.
+const IDLE: usize = 3;
 
 /// Solves with H = `scale` * `gram`; `y` holds the start on entry and the solution on return.
 pub(super) fn solve(
@@ -36,15 +40,24 @@ pub(super) fn solve(
         scale,
         g,
         regularizers,
-        size: g.iter().fold(0.0, |m, g| f64::max(m, g.abs())),
     };
     let mut r = vec![0.0; n];
+    let (mut smallest, mut idle) = (f64::INFINITY, 0);
     for _ in 0..TURNS {
-        problem.refresh(y, &mut r);
-        for _ in 0..SWEEPS {
-            if problem.sweep(y, &mut r) <= QUIET {
+        let size = problem.refresh(y, &mut r);
+        let mut change = 0.0;
+        for sweep in 0..SWEEPS {
+            change = problem.sweep(y, &mut r);
+            if change <= QUIET * size {
                 return Stop::Converged;
             }
+            if sweep == 0 {
+                idle = if change < 0.5 * smallest { 0 } else { idle + 1 };
+                smallest = smallest.min(change);
+            }
+        }
+        if idle >= IDLE && change <= CALM * size {
+            return Stop::Converged; // ill-conditioned: this is as far as rounding lets it go
         }
         problem.newton_on_free_set(y, &r);
     }
@@ -56,23 +69,24 @@ struct Quadratic<'a> {
     scale: f64,
     g: &'a [f64],
     regularizers: &'a [&'a dyn Regularizer],
-    /// |g|_inf, the yardstick of the gradient.
-    size: f64,
 }
 
 impl Quadratic<'_> {
-    /// r = g - H y.
-    fn refresh(&self, y: &[f64], r: &mut [f64]) {
+    /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
+    fn refresh(&self, y: &[f64], r: &mut [f64]) -> f64 {
         r.copy_from_slice(self.g);
+        let mut size = self.g.iter().fold(0.0, |m, g| f64::max(m, g.abs()));
         for (q, y) in y.iter().enumerate() {
             if *y != 0.0 {
                 axpy(-self.scale * y, self.gram.column(q), r);
+                size += self.scale * self.gram.get(q, q) * y.abs();
             }
         }
+        size
     }
 
     /// One exact minimisation over each coordinate in turn; returns the largest change of the
-    /// gradient, relative to |g|.
+    /// gradient.
     fn sweep(&self, y: &mut [f64], r: &mut [f64]) -> f64 {
         let mut largest = 0.0_f64;
         for q in 0..y.len() {
@@ -86,7 +100,7 @@ impl Quadratic<'_> {
                 largest = largest.max((curvature + h.strong_convexity()) * change.abs());
             }
         }
-        largest / self.size.max(f64::MIN_POSITIVE)
+        largest
     }
 
     /// The Newton step on the coordinates that lie inside a quadratic piece of h, cut where the first

@@ -162,8 +162,20 @@ fn certify(
         .sum();
     let dual = dot(x, nu) - conjugate - problem.regularizer_conjugate(&s);
     let gap = (data_gap + code_gap).max(0.0);
-    let met = gap <= tolerance * dual.abs().max(problem.regularizer_value(y))
-        && violation <= tolerance * norm(x);
+    // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
+    let terms: f64 = (problem.atoms.columns().zip(y))
+        .map(|(w, y)| norm(w) * y.abs())
+        .sum();
+    let slip = 16.0 * f64::EPSILON * (norm(x) + terms);
+    let through_f = residual.value(&vec![slip; x.len()]);
+    let rounding = slip * norm(nu)
+        + if through_f.is_finite() {
+            through_f
+        } else {
+            0.0
+        };
+    let cost = dual.abs().max(problem.regularizer_value(y));
+    let met = gap <= tolerance * cost + rounding && violation <= tolerance * norm(x);
     let stop = match ended {
         Stop::Infeasible => Stop::Infeasible,
         _ if met => Stop::Converged,
