@@ -14,9 +14,9 @@ const TURNS: usize = 500;
 /// Relative change of the gradient below which a sweep has changed nothing but rounding.
 const QUIET: f64 = 4.0 * f64::EPSILON;
 /// Relative change below which turns that bring no progress end it.
-const CALM: f64 = 1e-11;
+const CALM: f64 = 1e-13;
 /// How many such turns.
-const IDLE: usize = 3;
+const IDLE: usize = 6;
 
 /// Solves with H = `scale` * `gram`; `y` holds the start on entry and the solution on return.
 pub(super) fn solve(
@@ -59,7 +59,10 @@ pub(super) fn solve(
         if idle >= IDLE && change <= CALM * size {
             return Stop::Converged; // ill-conditioned: this is as far as rounding lets it go
         }
-        problem.newton_on_free_set(y, &r);
+        // Each step that is cut leaves one coordinate fewer free, so this ends.
+        while problem.newton_on_free_set(y, &r) {
+            problem.refresh(y, &mut r);
+        }
     }
     Stop::RoundLimit
 }
@@ -104,14 +107,14 @@ impl Quadratic<'_> {
     }
 
     /// The Newton step on the coordinates that lie inside a quadratic piece of h, cut where the first
-    /// of them would leave its piece. Within the pieces the cost is one quadratic, so the step, cut
-    /// or not, lowers it.
-    fn newton_on_free_set(&self, y: &mut [f64], r: &[f64]) {
+    /// of them would leave its piece; returns whether it was cut. Within the pieces the cost is one
+    /// quadratic, so the step, cut or not, lowers it.
+    fn newton_on_free_set(&self, y: &mut [f64], r: &[f64]) -> bool {
         let free: Vec<_> = (0..y.len())
             .filter_map(|q| Some((q, self.regularizers[q].piece(y[q])?)))
             .collect();
         if free.is_empty() {
-            return;
+            return false;
         }
         let n = free.len();
         let mut hessian = Matrix::from_fn(n, n, |i, j| {
@@ -121,7 +124,7 @@ impl Quadratic<'_> {
             hessian.column_mut(i)[i] += self.regularizers[*q].strong_convexity();
         }
         let Ok(factor) = hessian.view().llt(Side::Lower) else {
-            return; // too ill-conditioned for an exact solve: the sweeps go on alone
+            return false; // too ill-conditioned for an exact solve: the sweeps go on alone
         };
         let rhs = Matrix::from_fn(n, 1, |i, _| r[free[i].0] - free[i].1.slope);
         let step = factor.solve(rhs.view());
@@ -137,13 +140,15 @@ impl Quadratic<'_> {
             }
         }
         if !t.is_finite() {
-            return;
+            return false;
         }
         for (i, (q, _)) in free.iter().enumerate() {
             y[*q] += t * step[(i, 0)];
         }
-        if let Some((q, end)) = first {
-            y[q] = end;
+        match first {
+            Some((q, end)) => y[q] = end,
+            None => return false,
         }
+        true
     }
 }
