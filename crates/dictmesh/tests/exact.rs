@@ -133,7 +133,7 @@ fn hard_problems_are_certified_too() {
                             let label = format!("{name}, {scale}, {residual:?}, {regularizer:?}");
                             // Nearly parallel atoms and a flat f* together are ill-conditioned: the
                             // gap is then larger, and still a certificate.
-                            let ill = name == "nearly parallel" && c.gap <= 1e-9 * c.dual;
+                            let ill = name == "nearly parallel" && c.gap <= 1e-7 * c.dual;
                             assert!(c.stop == Stop::Converged || ill, "{label}: {c:?}");
                         }
                     }
