@@ -59,11 +59,6 @@ impl Output {
         self.format
     }
 
-    /// Where the file will be.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Writes the file beside its place and moves it there in one step.
     pub fn write(&self, content: &[u8]) -> Result<(), String> {
         let beside = self.beside();
@@ -134,7 +129,7 @@ mod tests {
         output.write(b"one").unwrap();
         output.write(b"two").unwrap();
         assert_eq!(dir.names(), ["a.PNG"]);
-        assert_eq!(fs::read(output.path()).unwrap(), b"two");
+        assert_eq!(fs::read(&output.path).unwrap(), b"two");
     }
 
     #[test]

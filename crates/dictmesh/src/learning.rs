@@ -101,6 +101,7 @@ impl AtomUse {
 
 /// One agent's update after a batch: its atoms change in place. `s` is the number of the block being
 /// learned, from 1. Returns the movement |W_new - W_old|_F.
+#[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
     s: usize,

@@ -1,5 +1,12 @@
 //! `exact` on every residual x regularizer: the certificate holds, and it is a certificate.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
 use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};

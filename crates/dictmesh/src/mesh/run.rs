@@ -121,9 +121,8 @@ impl<'m> Run<'m> {
         for j in 0..x.len() {
             x.add_scaled(j, 1.0 / informed as f64, share.column_mut(j));
         }
-        let fits =
-            |s: &Box<dyn Strategy>| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
-        let warm = warm.filter(|s| s.len() == mesh.agents.len() && s.iter().all(fits));
+        let fits = |s: &dyn Strategy| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
+        let warm = warm.filter(|s| s.len() == mesh.agents.len() && s.iter().all(|s| fits(&**s)));
         let strategies = match warm {
             Some(strategies) => strategies,
             None => {
@@ -194,7 +193,7 @@ impl<'m> Run<'m> {
             // Agents measure in the last round of each window, then flood what they measured.
             let measure = stopping
                 .tolerance
-                .filter(|_| (self.rounds + 1) % window == 0);
+                .filter(|_| (self.rounds + 1).is_multiple_of(window));
             let last_round = self.rounds + 1 == stopping.rounds;
             let keep = measure.is_some() || (last_round && constraint);
             let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();

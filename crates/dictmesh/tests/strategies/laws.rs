@@ -59,7 +59,7 @@ fn permuting_agents_permutes_results() {
     let order = [3, 0, 4, 1, 2]; // old agent k becomes order[k]
     let w = atoms(9, 10, 3);
     let x = reachable(&w, 2, 4);
-    let mut moved = vec![0; 10];
+    let mut moved = [0; 10];
     for k in 0..5 {
         for q in 0..2 {
             moved[2 * order[k] + q] = 2 * k + q;
