@@ -33,7 +33,7 @@ use std::fmt;
 /// [`absorb`](Strategy::absorb)s the combination of what arrived.
 ///
 /// All arrays are M x B.
-pub trait Strategy: Send + fmt::Debug {
+pub trait Strategy: Send + Sync + fmt::Debug {
     /// Forgets everything: nu = 0.
     fn start(&mut self, local: &Local);
 

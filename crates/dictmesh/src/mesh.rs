@@ -2,6 +2,7 @@
 
 mod builder;
 mod growth;
+mod reduction;
 mod run;
 
 pub use builder::MeshBuilder;
@@ -61,6 +62,7 @@ pub struct Mesh {
     strategy: StrategySpec,
     stopping: Stopping,
     warm_start: bool,
+    reduction: bool,
     update: Update,
     batch: usize,
     seed: u64,
@@ -133,21 +135,36 @@ impl Mesh {
 
     /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
-        let mut run = self.run(x)?;
-        let stop = self.in_pool(|| run.until(&self.stopping));
-        Ok(run.finish(stop))
+        let mut run = Run::start_reduced(self, x)?;
+        Ok(self.in_pool(|| {
+            let stop = run.until(&self.stopping);
+            run.finish(stop)
+        }))
     }
 
     /// A run that can be stepped round by round.
-    pub fn run(&self, x: &Samples) -> Result<Run<'_>> {
-        Run::start(self, x, None)
+    pub fn run<'m>(&'m self, x: &'m Samples) -> Result<Run<'m>> {
+        Run::start(self, x)
     }
 
     /// Codes a batch starting from where an earlier run of as many samples ended, instead of nu = 0.
     pub fn continue_from(&self, run: Run<'_>, x: &Samples) -> Result<Inference> {
-        let mut run = Run::start(self, x, Some(run.into_strategies()))?;
-        let stop = self.in_pool(|| run.until(&self.stopping));
-        Ok(run.finish(stop))
+        let mut run = Run::start_warm(self, x, run.into_strategies())?;
+        Ok(self.in_pool(|| {
+            let stop = run.until(&self.stopping);
+            run.finish(stop)
+        }))
+    }
+
+    /// What every agent believes the cost of each sample to be, N x B, as [`agree`](Mesh::agree) gives
+    /// it, and how the inference ended: the cheapest way to score samples.
+    pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        let mut run = Run::start_reduced(self, x)?;
+        let (costs, stop) = self.in_pool(|| {
+            let stop = run.until(&self.stopping);
+            (run.local_costs(), stop)
+        });
+        Ok((self.average(&costs), stop))
     }
 
     /// Learns one block of samples, batch by batch: the paper's main algorithm. The observer may
@@ -166,9 +183,15 @@ impl Mesh {
         for from in (0..block.len()).step_by(self.batch) {
             let x = block.range(from..(from + self.batch).min(block.len()));
             // Inference: nu_k by exchange with the neighbours, y_k from it.
-            let mut run = Run::start(self, &x, warm.take())?;
-            let stop = self.in_pool(|| run.until(&self.stopping));
-            let (inference, strategies) = run.finish_keeping(stop);
+            let mut run = match warm.take() {
+                Some(strategies) => Run::start_warm(self, &x, strategies)?,
+                None if self.warm_start => Run::start(self, &x)?,
+                None => Run::start_reduced(self, &x)?,
+            };
+            let (stop, (inference, strategies)) = self.in_pool(|| {
+                let stop = run.until(&self.stopping);
+                (stop, run.finish_keeping(stop))
+            });
             worst = worst.worse(stop);
             if matches!(stop, Stop::Diverged | Stop::Infeasible) {
                 break;
@@ -234,8 +257,12 @@ impl Mesh {
     /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
     /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
     pub fn agree(&self, inference: &Inference) -> Matrix {
+        self.average(&inference.local_costs)
+    }
+
+    fn average(&self, local_costs: &[Vec<f64>]) -> Matrix {
         let rounds = agreement::rounds_to_agree(self.spectral_gap, 1e-12);
-        self.agree_by(inference, |costs| {
+        self.agree_by(local_costs, |costs| {
             agreement::average(&self.weights, costs, rounds)
         })
     }
@@ -254,17 +281,17 @@ impl Mesh {
                 "must be above 0 and below 2, or the scalar diffusion diverges",
             ));
         }
-        Ok(self.agree_by(inference, |costs| {
+        Ok(self.agree_by(&inference.local_costs, |costs| {
             agreement::scalar_diffusion(&self.weights, costs, mu_g, rounds)
         }))
     }
 
-    fn agree_by(&self, inference: &Inference, agree: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
+    fn agree_by(&self, local: &[Vec<f64>], agree: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
         let n = self.agents.len();
-        let samples = inference.local_costs.first().map_or(0, Vec::len);
+        let samples = local.first().map_or(0, Vec::len);
         let mut out = Matrix::zeros(n, samples);
         for j in 0..samples {
-            let costs: Vec<f64> = inference.local_costs.iter().map(|c| c[j]).collect();
+            let costs: Vec<f64> = local.iter().map(|c| c[j]).collect();
             for (out, g) in out.column_mut(j).iter_mut().zip(agree(&costs)) {
                 *out = n as f64 * g;
             }
@@ -341,6 +368,10 @@ impl Mesh {
             });
         }
         Ok(())
+    }
+
+    fn blocks(&self) -> Vec<&Block> {
+        self.agents.iter().map(|agent| &agent.block).collect()
     }
 
     /// Runs in the mesh's own pool of threads, if it has one.

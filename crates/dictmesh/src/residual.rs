@@ -72,6 +72,12 @@ pub trait Residual: Debug + Send + Sync {
     /// z is x - u.
     fn recover(&self, nu: &[f64], u: &mut [f64]);
 
+    /// Whether f, and so f*, sees only the length of its argument. Every strategy's iterates then turn
+    /// with the data, and a problem can be solved in rotated coordinates.
+    fn is_rotation_invariant(&self) -> bool {
+        false
+    }
+
     /// The distance of u from the domain of f: 0 for the finite residuals.
     fn violation(&self, _u: &[f64]) -> f64 {
         0.0

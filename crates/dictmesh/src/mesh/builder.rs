@@ -17,6 +17,7 @@ pub struct MeshBuilder {
     strategy: StrategySpec,
     stopping: Stopping,
     warm_start: bool,
+    reduction: bool,
     update: Update,
     batch: usize,
     seed: u64,
@@ -33,6 +34,7 @@ impl MeshBuilder {
             strategy: StrategySpec::default(),
             stopping: Stopping::default(),
             warm_start: false,
+            reduction: true,
             update: Update::default(),
             batch: 1,
             seed: 0,
@@ -62,6 +64,13 @@ impl MeshBuilder {
     /// Whether learning starts each batch from where the last one ended instead of nu = 0.
     pub fn warm_start(mut self, warm: bool) -> Self {
         self.warm_start = warm;
+        self
+    }
+
+    /// Whether a batch may be rotated into fewer rows where that gives the same iterates (to 1e-9);
+    /// yes by default. Without it every sum runs as agents on a network would run it.
+    pub fn reduction(mut self, reduction: bool) -> Self {
+        self.reduction = reduction;
         self
     }
 
@@ -144,6 +153,7 @@ impl MeshBuilder {
             strategy: self.strategy,
             stopping: self.stopping,
             warm_start: self.warm_start,
+            reduction: self.reduction,
             update: self.update,
             batch: self.batch,
             seed: self.seed,

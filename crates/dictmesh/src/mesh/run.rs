@@ -1,6 +1,8 @@
 //! One batch coded by all agents in lock-step.
 
+use super::reduction::Reduction;
 use super::Mesh;
+use crate::agent::Local;
 use crate::coding::support_within_reach;
 use crate::error::{Error, Result};
 use crate::inference::{Combine, Strategy};
@@ -73,12 +75,14 @@ const PARALLEL: usize = 1 << 14;
 #[derive(Debug)]
 pub struct Run<'m> {
     mesh: &'m Mesh,
+    x: &'m Samples,
     strategies: Vec<Box<dyn Strategy>>,
     combined: Vec<Matrix>,
-    /// b = x/|N_I|, the same at every informed agent.
+    /// b = x/|N_I|, the same at every informed agent; reduced where the run is.
     share: Matrix,
     /// |x| of each sample.
     sizes: Vec<f64>,
+    reduction: Option<Reduction>,
     combine: Combine,
     rounds: usize,
     bytes: u64,
@@ -109,77 +113,127 @@ pub struct Inference {
 }
 
 impl<'m> Run<'m> {
-    /// At nu = 0, or where strategies of an earlier batch of the same size ended.
-    pub(super) fn start(
+    /// At nu = 0, in the rows of the samples.
+    pub(super) fn start(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
+        Run::build(mesh, x, None, None)
+    }
+
+    /// At nu = 0, in fewer rows where that gives the same.
+    pub(super) fn start_reduced(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
+        mesh.check_samples(x)?;
+        let invariant = mesh.task.residual().is_rotation_invariant();
+        let reduction = (mesh.reduction && invariant)
+            .then(|| Reduction::new(&mesh.blocks(), x))
+            .flatten();
+        Run::build(mesh, x, reduction, None)
+    }
+
+    /// Where strategies of an earlier batch of the same size ended (at nu = 0 if the size differs).
+    pub(super) fn start_warm(
         mesh: &'m Mesh,
-        x: &Samples,
-        warm: Option<Vec<Box<dyn Strategy>>>,
+        x: &'m Samples,
+        strategies: Vec<Box<dyn Strategy>>,
+    ) -> Result<Self> {
+        let fits = |s: &dyn Strategy| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
+        let all = strategies.len() == mesh.agents.len() && strategies.iter().all(|s| fits(&**s));
+        Run::build(mesh, x, None, all.then_some(strategies))
+    }
+
+    fn build(
+        mesh: &'m Mesh,
+        x: &'m Samples,
+        reduction: Option<Reduction>,
+        strategies: Option<Vec<Box<dyn Strategy>>>,
     ) -> Result<Self> {
         mesh.check_samples(x)?;
         let informed = mesh.agents.iter().filter(|a| a.informed).count();
-        let mut share = Matrix::zeros(x.rows(), x.len());
-        for j in 0..x.len() {
-            x.add_scaled(j, 1.0 / informed as f64, share.column_mut(j));
-        }
-        let fits = |s: &dyn Strategy| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
-        let warm = warm.filter(|s| s.len() == mesh.agents.len() && s.iter().all(|s| fits(&**s)));
-        let strategies = match warm {
+        let mut share = match &reduction {
+            Some(reduction) => reduction.x.clone(),
+            None => x.to_dense(),
+        };
+        let weight = 1.0 / informed as f64;
+        share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
+        let mut run = Run {
+            mesh,
+            x,
+            strategies: Vec::new(),
+            combined: vec![Matrix::zeros(share.rows(), share.cols()); mesh.agents.len()],
+            sizes: (0..x.len()).map(|j| x.norm(j)).collect(),
+            share,
+            reduction,
+            combine: mesh.strategy.combine(),
+            rounds: 0,
+            bytes: 0,
+            infeasible: Vec::new(),
+        };
+        run.strategies = match strategies {
             Some(strategies) => strategies,
             None => {
                 let spec = mesh.strategy.resolve(&mesh.common())?;
                 (0..mesh.agents.len())
                     .map(|k| {
                         let mut strategy = spec.build()?;
-                        strategy.start(&mesh.local(k, Some(&share), x.len()));
+                        strategy.start(&run.local(k));
                         Ok(strategy)
                     })
                     .collect::<Result<_>>()?
             }
         };
-        Ok(Run {
-            mesh,
-            strategies,
-            combined: vec![Matrix::zeros(x.rows(), x.len()); mesh.agents.len()],
-            sizes: (0..x.len()).map(|j| x.norm(j)).collect(),
-            share,
-            combine: mesh.strategy.combine(),
-            rounds: 0,
-            bytes: 0,
-            infeasible: Vec::new(),
-        })
+        Ok(run)
+    }
+
+    /// What agent `k` knows of the batch.
+    fn local(&self, k: usize) -> Local<'_> {
+        let local = self.mesh.local(k, Some(&self.share), self.share.cols());
+        match &self.reduction {
+            Some(reduction) => Local {
+                block: &reduction.blocks[k],
+                ..local
+            },
+            None => local,
+        }
     }
 
     /// One round: adapt, exchange, combine, absorb.
     pub fn round(&mut self) {
-        let (mesh, share) = (self.mesh, &self.share);
-        let numbers = share.as_slice().len();
+        let numbers = self.share.as_slice().len();
         let parallel = numbers * self.strategies.len() >= PARALLEL;
-        let each = |strategies: &mut [Box<dyn Strategy>],
-                    work: &(dyn Fn(usize, &mut Box<dyn Strategy>) + Sync)| {
-            if parallel {
-                (strategies.par_iter_mut().enumerate()).for_each(|(k, s)| work(k, s));
-            } else {
-                (strategies.iter_mut().enumerate()).for_each(|(k, s)| work(k, s));
-            }
-        };
-        let local = |k| mesh.local(k, Some(share), share.cols());
-        each(&mut self.strategies, &|k, strategy| {
-            strategy.adapt(&local(k));
+        let mut strategies = std::mem::take(&mut self.strategies);
+        self.each(parallel, &mut strategies, |local, _, strategy| {
+            strategy.adapt(&local);
         });
-        let sent: Vec<&Matrix> = self.strategies.iter().map(|s| s.outgoing()).collect();
-        let combine = self.combine;
+        let sent: Vec<&Matrix> = strategies.iter().map(|s| s.outgoing()).collect();
+        let (mesh, combine) = (self.mesh, self.combine);
         let into = |(k, out): (usize, &mut Matrix)| combine_into(mesh, combine, k, &sent, out);
         if parallel {
             self.combined.par_iter_mut().enumerate().for_each(into);
         } else {
             self.combined.iter_mut().enumerate().for_each(into);
         }
-        let combined = &self.combined;
-        each(&mut self.strategies, &|k, strategy| {
-            strategy.absorb(&local(k), &combined[k]);
+        self.each(parallel, &mut strategies, |local, combined, strategy| {
+            strategy.absorb(&local, combined);
         });
+        self.strategies = strategies;
         self.rounds += 1;
-        self.bytes += self.links() * 8 * numbers as u64;
+        // Rotation is ours alone: agents on a network would send all M rows.
+        self.bytes += self.links() * 8 * (self.x.rows() * self.x.len()) as u64;
+    }
+
+    /// Every agent does its part, knowing its own things only.
+    fn each(
+        &self,
+        parallel: bool,
+        strategies: &mut [Box<dyn Strategy>],
+        work: impl Fn(Local<'_>, &Matrix, &mut dyn Strategy) + Sync,
+    ) {
+        let work = |(k, s): (usize, &mut Box<dyn Strategy>)| {
+            work(self.local(k), &self.combined[k], &mut **s);
+        };
+        if parallel {
+            strategies.par_iter_mut().enumerate().for_each(work);
+        } else {
+            strategies.iter_mut().enumerate().for_each(work);
+        }
     }
 
     /// Rounds until the stopping rule ends them.
@@ -311,14 +365,15 @@ impl<'m> Run<'m> {
         let size = self.sizes[j];
         let mut excess = -self.mesh.task.residual().conjugate(d);
         let mut support = 0.0;
-        for agent in &self.mesh.agents {
-            if agent.informed {
-                excess += dot(self.share.column(j), d);
+        for k in 0..self.strategies.len() {
+            let local = self.local(k);
+            if let Some(share) = local.share {
+                excess += dot(share.column(j), d);
             }
-            let atoms = agent.block.atoms();
+            let atoms = local.block.atoms();
             let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
             let longest = atoms.columns().map(norm).fold(0.0, f64::max);
-            let regularizers = vec![agent.task.regularizer(); s.len()];
+            let regularizers = vec![local.task.regularizer(); s.len()];
             support += support_within_reach(&regularizers, &s, REACH * size, longest);
         }
         excess > support && excess > 1e-9 * size * norm(d)
@@ -328,7 +383,7 @@ impl<'m> Run<'m> {
         self.strategies
     }
 
-    /// Every agent's own nu_k, M x B.
+    /// Every agent's own nu_k, M x B (in the rows of the run).
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
         self.strategies.iter().map(|s| s.dual())
     }
@@ -351,28 +406,40 @@ impl<'m> Run<'m> {
             .sum()
     }
 
+    /// J_k(nu_k) of each agent, one number a sample.
+    pub(super) fn local_costs(&self) -> Vec<Vec<f64>> {
+        (0..self.strategies.len())
+            .map(|k| self.local(k).cost(self.strategies[k].dual()))
+            .collect()
+    }
+
     /// What the agents have found so far.
     pub fn finish(self, stop: Stop) -> Inference {
         self.finish_keeping(stop).0
     }
 
     pub(super) fn finish_keeping(self, stop: Stop) -> (Inference, Vec<Box<dyn Strategy>>) {
-        let samples = self.share.cols();
-        let duals: Vec<Matrix> = self.duals().cloned().collect();
-        let results: Vec<(Matrix, Vec<f64>)> = duals
-            .par_iter()
-            .enumerate()
-            .map(|(k, nu)| {
-                let local = self.mesh.local(k, Some(&self.share), samples);
-                (local.codes(nu), local.cost(nu))
-            })
+        let reduced: Vec<Matrix> = self.duals().cloned().collect();
+        let codes = (reduced.iter().enumerate())
+            .map(|(k, nu)| self.local(k).codes(nu))
             .collect();
-        let (codes, local_costs): (Vec<Matrix>, Vec<Vec<f64>>) = results.into_iter().unzip();
-        let costs = (0..samples)
+        let local_costs = self.local_costs();
+        let costs = (0..self.x.len())
             .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
             .collect();
+        let disagreement = disagreement(&reduced);
+        let duals = match &self.reduction {
+            None => reduced,
+            Some(reduction) => {
+                let blocks = self.mesh.blocks();
+                reduced
+                    .par_iter()
+                    .map(|nu| reduction.lift(&blocks, self.x, nu))
+                    .collect()
+            }
+        };
         let inference = Inference {
-            disagreement: disagreement(&duals),
+            disagreement,
             duals,
             codes,
             local_costs,

@@ -112,4 +112,8 @@ impl Residual for Ball {
     fn can_be_infeasible(&self) -> bool {
         true
     }
+
+    fn is_rotation_invariant(&self) -> bool {
+        true
+    }
 }

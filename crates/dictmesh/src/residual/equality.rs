@@ -61,4 +61,8 @@ impl Residual for Equality {
     fn can_be_infeasible(&self) -> bool {
         true
     }
+
+    fn is_rotation_invariant(&self) -> bool {
+        true
+    }
 }

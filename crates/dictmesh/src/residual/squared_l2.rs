@@ -52,4 +52,8 @@ impl Residual for SquaredL2 {
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         u.copy_from_slice(nu);
     }
+
+    fn is_rotation_invariant(&self) -> bool {
+        true
+    }
 }

@@ -111,7 +111,8 @@ fn a_warm_start_lands_in_the_same_place() {
         let residual = ResidualSpec::SquaredL2;
         let (mesh, x) = small(task(&residual, elastic_net()), named(name), 5000);
         let cold = mesh.infer(&x.range(1..2)).unwrap();
-        let mut run = mesh.run(&x.range(0..1)).unwrap();
+        let first = x.range(0..1);
+        let mut run = mesh.run(&first).unwrap();
         (0..50).for_each(|_| run.round());
         let warm = mesh.continue_from(run, &x.range(1..2)).unwrap();
         let apart = error(&warm.duals[3], &cold.duals[3]);

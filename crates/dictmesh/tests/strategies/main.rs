@@ -12,6 +12,7 @@
 mod endings;
 mod landing;
 mod laws;
+mod reduction;
 mod rounds;
 
 use dictmesh::atoms::{AtomPenalty, AtomSet};
