@@ -1,0 +1,6 @@
+//! The applications on generated data whose answer is known.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod novelty;
+mod roc;
