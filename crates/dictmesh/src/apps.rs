@@ -1,5 +1,7 @@
 //! What the dictionary is for: the paper's applications, and the methods they are compared with.
 
+pub mod biclustering;
+pub mod denoising;
 pub mod l1_admm;
 pub mod novelty;
 pub mod roc;

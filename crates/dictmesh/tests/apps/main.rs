@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod biclustering;
+mod denoising;
 mod novelty;
 mod roc;
