@@ -1,4 +1,29 @@
 //! What the dictionary is for: the paper's applications, and the methods they are compared with.
 
+pub mod biclustering;
+pub mod denoising;
 pub mod l1_admm;
+pub mod novelty;
+pub mod roc;
 pub mod ssvd;
+
+use crate::learning::Start;
+use crate::samples::Samples;
+
+/// Where the applications take new atoms from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomsFrom {
+    /// Random atoms, projected onto their set: the paper's start.
+    Random,
+    /// The samples at hand, drawn without repetition and scaled to norm 1.
+    Samples,
+}
+
+impl AtomsFrom {
+    fn start(self, samples: &Samples) -> Start<'_> {
+        match self {
+            AtomsFrom::Random => Start::Random,
+            AtomsFrom::Samples => Start::Samples(samples),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The applications on generated data whose answer is known.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod biclustering;
+mod denoising;
+mod novelty;
+mod roc;
