@@ -215,7 +215,7 @@ impl StrategySpec {
         Ok(filled)
     }
 
-    fn check_constants(&self) -> Result<()> {
+    pub(crate) fn check_constants(&self) -> Result<()> {
         let positive =
             |name, value: Option<f64>| value.map_or(Ok(()), |v| Error::check_positive(name, v));
         match *self {

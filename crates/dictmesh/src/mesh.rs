@@ -2,9 +2,12 @@
 
 mod builder;
 mod growth;
+mod restore;
 mod run;
 
+pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
+pub use restore::Progress;
 pub use run::{Inference, Run, Stopping};
 
 use crate::agent::{AgentId, Block, Local};

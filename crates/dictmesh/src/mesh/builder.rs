@@ -98,6 +98,26 @@ impl MeshBuilder {
     /// The mesh, for samples of dimension `rows`, with `sizes[k]` atoms at agent k (0 is allowed: the
     /// agent then only relays or observes).
     pub fn build(self, rows: usize, sizes: &[usize], start: Start<'_>) -> Result<Mesh> {
+        let (mut mesh, informed) = self.without_agents(rows, sizes)?;
+        let mut rng = random::stream(mesh.seed, mesh.next_draw());
+        for (k, atoms) in deal(rows, sizes, start, &mesh.task, &mut rng)?
+            .into_iter()
+            .enumerate()
+        {
+            mesh.agents.push(Agent {
+                task: mesh.task.local(k).clone(),
+                used: AtomUse::fresh(atoms.cols()),
+                block: Block::new(atoms)?,
+                informed: informed[k],
+            });
+        }
+        mesh.strategy.resolve(&mesh.common())?;
+        Ok(mesh)
+    }
+
+    /// The mesh before its agents take their places, every choice checked, and which of the agents
+    /// will be informed.
+    pub(super) fn without_agents(self, rows: usize, sizes: &[usize]) -> Result<(Mesh, Vec<bool>)> {
         let n = self.topology.agents();
         Error::check_dimension("number of block sizes (one per agent)", sizes.len(), n)?;
         if rows == 0 {
@@ -131,7 +151,7 @@ impl MeshBuilder {
                     .map_err(|e| Error::parameter("threads", threads, e.to_string()))?,
             )),
         };
-        let mut mesh = Mesh {
+        let mesh = Mesh {
             lazy: weights.lazy(),
             lambda_2: self.topology.laplacian_extremes().1,
             spectral_gap: weights.spectral_gap(),
@@ -152,20 +172,7 @@ impl MeshBuilder {
             samples_learned: 0,
             pool,
         };
-        let mut rng = random::stream(mesh.seed, mesh.next_draw());
-        for (k, atoms) in deal(rows, sizes, start, &mesh.task, &mut rng)?
-            .into_iter()
-            .enumerate()
-        {
-            mesh.agents.push(Agent {
-                task: mesh.task.local(k).clone(),
-                used: AtomUse::fresh(atoms.cols()),
-                block: Block::new(atoms)?,
-                informed: informed[k],
-            });
-        }
-        mesh.strategy.resolve(&mesh.common())?;
-        Ok(mesh)
+        Ok((mesh, informed))
     }
 }
 
@@ -205,7 +212,7 @@ fn deal(
 }
 
 /// Which of `n` agents are informed.
-fn informed_flags(n: usize, informed: Option<&[AgentId]>) -> Result<Vec<bool>> {
+pub(crate) fn informed_flags(n: usize, informed: Option<&[AgentId]>) -> Result<Vec<bool>> {
     let Some(list) = informed else {
         return Ok(vec![true; n]);
     };

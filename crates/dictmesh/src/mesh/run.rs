@@ -9,11 +9,14 @@ use crate::samples::Samples;
 use crate::task::Task;
 use crate::Stop;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 /// When the rounds of one batch end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Stopping {
     /// The relative error of nu to stop at, estimated; `None` does all rounds.
+    #[serde(default)]
     pub tolerance: Option<f64>,
     /// The most rounds to do.
     pub rounds: usize,
@@ -42,7 +45,7 @@ impl Stopping {
         }
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if let Some(tolerance) = self.tolerance {
             Error::check_positive("tolerance", tolerance)?;
         }

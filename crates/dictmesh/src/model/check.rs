@@ -1,0 +1,135 @@
+//! The rules a model keeps.
+
+use super::{BlockData, Description, Model};
+use crate::error::{Error, Result};
+use crate::mesh::informed_flags;
+use crate::task::Task;
+use crate::topology::{Topology, Weights};
+
+/// How far an atom may be outside its set: room for atoms that were rounded to single precision.
+const OUTSIDE: f64 = 1e-6;
+/// No count is larger: such a one is damage, and adding to it would overflow some day.
+const MOST: u64 = 1 << 53;
+
+impl Model {
+    /// Whether the model is one that a mesh could have: every choice is allowed and goes with the
+    /// others, and every block has the sizes the description says, with finite atoms that lie in
+    /// their agent's set (within 1e-6). Blocks may be missing, but not all of them.
+    ///
+    /// As for a mesh, whether the update suits the residual is only asked when it learns.
+    pub fn check(&self) -> Result<()> {
+        let task = self.description.task.build()?;
+        check_description(&self.description, &task)?;
+        if self.blocks.is_empty() {
+            return Err(Error::Empty {
+                what: "the list of blocks",
+                need: "a model holds the block of at least one agent",
+            });
+        }
+        for pair in self.blocks.windows(2) {
+            if pair[0].agent >= pair[1].agent {
+                return Err(Error::parameter(
+                    "blocks",
+                    format!("agent {} after agent {}", pair[1].agent, pair[0].agent),
+                    "blocks must be in the order of their agents, each once",
+                ));
+            }
+        }
+        self.blocks
+            .iter()
+            .try_for_each(|block| check_block(block, &self.description, &task))
+    }
+}
+
+fn check_description(d: &Description, task: &Task) -> Result<()> {
+    // Before anything of the size of `agents` is made: damage can make it any number.
+    if d.edges.len().saturating_add(1) < d.agents {
+        return Err(Error::parameter(
+            "agents",
+            d.agents,
+            format!("there are {} edges, too few to join so many", d.edges.len()),
+        ));
+    }
+    let topology = Topology::from_edges(d.agents, &d.edges)?;
+    let weights = Weights::new(&topology, &d.weights)?;
+    d.strategy.check(task.residual(), weights.is_symmetric())?;
+    d.strategy.check_constants()?;
+    d.stopping.check()?;
+    if d.rows == 0 || d.batch == 0 {
+        let name = if d.rows == 0 { "rows" } else { "batch" };
+        return Err(Error::parameter(name, 0, "must be 1 or more"));
+    }
+    informed_flags(d.agents, Some(&d.informed))?;
+    if let Some(names) = &d.feature_names {
+        Error::check_dimension("number of feature names (one per row)", names.len(), d.rows)?;
+    }
+    check_count("blocks_learned", d.progress.blocks_learned as u64)?;
+    check_count("samples_learned", d.progress.samples_learned)?;
+    check_count("draws", d.progress.draws)
+}
+
+fn check_block(block: &BlockData, d: &Description, task: &Task) -> Result<()> {
+    let (k, size) = (block.agent, block.atoms.cols());
+    if k >= d.agents {
+        return Err(Error::parameter(
+            "agent",
+            k,
+            format!(
+                "there is a block for it, but agents are numbered from 0 to {}",
+                d.agents - 1
+            ),
+        ));
+    }
+    Error::check_dimension(
+        format!("rows of agent {k}'s atoms"),
+        block.atoms.rows(),
+        d.rows,
+    )?;
+    for (what, given) in [
+        ("energies", block.energy.len()),
+        ("sample counts", block.samples.len()),
+    ] {
+        Error::check_dimension(
+            format!("number of {what} of agent {k}'s atoms"),
+            given,
+            size,
+        )?;
+    }
+    let set = task.local(k).set();
+    for (q, w) in block.atoms.columns().enumerate() {
+        if let Some(i) = w.iter().position(|v| !v.is_finite()) {
+            return Err(Error::parameter(
+                "atoms",
+                w[i],
+                format!("row {i} of atom {q} of agent {k} must be a finite number"),
+            ));
+        }
+        if !set.contains(w, OUTSIDE) {
+            return Err(Error::parameter(
+                "atoms",
+                format!("atom {q} of agent {k}"),
+                format!("lies outside its set ({set:?}); project it first"),
+            ));
+        }
+    }
+    // An overflow to infinity only means that the atom no longer moves.
+    if let Some(q) = block.energy.iter().position(|s| s.is_nan() || *s < 0.0) {
+        return Err(Error::parameter(
+            "energy",
+            block.energy[q],
+            format!("of atom {q} of agent {k}: a sum of squares is 0 or above"),
+        ));
+    }
+    (block.samples.iter()).try_for_each(|count| check_count("samples", *count))
+}
+
+fn check_count(name: &'static str, count: u64) -> Result<()> {
+    if count <= MOST {
+        return Ok(());
+    }
+    Err(Error::parameter(
+        name,
+        count,
+        "is more than any mesh can have counted (2^53 at most)",
+    ))
+}

@@ -1,0 +1,307 @@
+//! A model as the bytes of a safetensors file, and back.
+//!
+//! The header is written here rather than by the safetensors crate, which keeps metadata in an order
+//! that changes from run to run: the same model shall be the same bytes. It is read by that crate.
+
+use super::{BlockData, Description, Model};
+use crate::agent::AgentId;
+use crate::error::Error;
+use crate::matrix::Matrix;
+use safetensors::tensor::{Metadata, TensorInfo};
+use safetensors::Dtype;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::{self, Read, Write};
+
+const FORMAT: &str = "dictmesh-model";
+/// The longest header safetensors readers accept.
+const MAX_HEADER: u64 = 100_000_000;
+/// The header begins after its length.
+const LENGTH: u64 = 8;
+const TENSORS: [&str; 3] = ["atoms", "energy", "samples"];
+
+/// Why a model could not be read.
+pub(super) enum Fault {
+    /// The system failed.
+    Io(io::Error),
+    /// The bytes are not right.
+    Why(String),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Fault::Io(error)
+    }
+}
+
+impl From<String> for Fault {
+    fn from(why: String) -> Self {
+        Fault::Why(why)
+    }
+}
+
+fn tensor_name(k: AgentId, what: &str) -> String {
+    format!("agent.{k}.{what}")
+}
+
+/// Everything before the tensors' data, of a model that keeps the rules.
+pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
+    model.check()?;
+    let metadata = json!({
+        "format": FORMAT,
+        "version": Model::VERSION.to_string(),
+        "description": describe(&model.description)?,
+    });
+    let mut entries = BTreeMap::from([("__metadata__".to_string(), metadata)]);
+    let mut from = 0;
+    for block in &model.blocks {
+        let (rows, size) = (block.atoms.rows(), block.atoms.cols());
+        let shapes = [vec![size, rows], vec![size], vec![size]];
+        let dtypes = [Dtype::F64, Dtype::F64, Dtype::U64];
+        for ((what, shape), dtype) in TENSORS.iter().zip(shapes).zip(dtypes) {
+            let to = from + 8 * shape.iter().product::<usize>();
+            let entry = json!({"dtype": dtype, "shape": shape, "data_offsets": [from, to]});
+            entries.insert(tensor_name(block.agent, what), entry);
+            from = to;
+        }
+    }
+    let mut text = serde_json::to_vec(&entries).map_err(unwritable)?;
+    // The data begins at a multiple of 8 bytes, so that readers may map it.
+    text.resize(text.len().next_multiple_of(8), b' ');
+    if text.len() as u64 > MAX_HEADER {
+        return Err(Error::parameter(
+            "description",
+            format!("{} bytes", text.len()),
+            format!(
+                "safetensors allows at most {MAX_HEADER} bytes for all but the atoms; the graph, the \
+                 combination matrix, feature names and extra data count"
+            ),
+        ));
+    }
+    let mut header = (text.len() as u64).to_le_bytes().to_vec();
+    header.extend(text);
+    Ok(header)
+}
+
+/// The description as JSON that is sure to come back the same.
+fn describe(description: &Description) -> crate::Result<String> {
+    let mut stamped = description.clone();
+    stamped.written_by = Model::WRITTEN_BY.to_string();
+    let text = serde_json::to_string(&stamped).map_err(unwritable)?;
+    // JSON has no NaN and no infinity, and its readers no unlimited nesting.
+    match serde_json::from_str::<Description>(&text) {
+        Ok(back) if back == stamped => Ok(text),
+        Ok(_) => Err(unwritable("it would come back changed")),
+        Err(error) => Err(unwritable(error)),
+    }
+}
+
+fn unwritable(error: impl std::fmt::Display) -> Error {
+    Error::parameter(
+        "description",
+        "this one",
+        format!(
+            "cannot be written as JSON ({error}); every number in it must be finite (leave an \
+             infinite end of a box out), and extra data not nested too deeply"
+        ),
+    )
+}
+
+/// The tensors' data, in the order of the header's offsets.
+pub(super) fn write_data(model: &Model, out: &mut dyn Write) -> io::Result<()> {
+    for block in &model.blocks {
+        for value in block.atoms.as_slice().iter().chain(&block.energy) {
+            out.write_all(&value.to_le_bytes())?;
+        }
+        for count in &block.samples {
+            out.write_all(&count.to_le_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// A model from a stream of `len` bytes. No part of it is read before what came earlier was found
+/// right, and nothing is made that is larger than what the stream holds.
+pub(super) fn read(from: &mut dyn Read, len: u64) -> Result<Model, Fault> {
+    let metadata = read_header(from, len)?;
+    let description = description_in(&metadata)?;
+    let data = read_bytes(from, metadata.data_len() as u64)?;
+    let model = Model {
+        blocks: blocks_in(&metadata, &data, description.rows)?,
+        description,
+    };
+    match model.check() {
+        Ok(()) => Ok(model),
+        Err(error) => Err(Fault::Why(error.to_string())),
+    }
+}
+
+/// The header, if it is that of a model file, of a version this program reads and of this length.
+fn read_header(from: &mut dyn Read, len: u64) -> Result<Metadata, Fault> {
+    const FOREIGN: &str = "it is not a safetensors file, so not a model file";
+    if len == 0 {
+        return Err(Fault::Why("it is empty".to_string()));
+    }
+    if len <= LENGTH {
+        return Err(Fault::Why(FOREIGN.to_string()));
+    }
+    let mut first = [0; LENGTH as usize + 1];
+    from.read_exact(&mut first)?;
+    let [length @ .., brace] = first;
+    let length = u64::from_le_bytes(length);
+    if brace != b'{' || length > MAX_HEADER || length == 0 {
+        return Err(Fault::Why(FOREIGN.to_string()));
+    }
+    if length > len - LENGTH {
+        return Err(cut_short(length.saturating_add(LENGTH), len));
+    }
+    let mut text = vec![brace];
+    text.extend(read_bytes(from, length - 1)?);
+    let metadata: Metadata = serde_json::from_slice(&text)
+        .map_err(|error| format!("its header is damaged ({error}); get a fresh copy"))?;
+    check_version(metadata.metadata().as_ref())?;
+    let expected = (LENGTH + length).saturating_add(metadata.data_len() as u64);
+    if expected > len {
+        return Err(cut_short(expected, len));
+    }
+    if expected < len {
+        return Err(Fault::Why(format!(
+            "it has {len} bytes, {} more than its header says; it is damaged, get a fresh copy",
+            len - expected
+        )));
+    }
+    Ok(metadata)
+}
+
+fn cut_short(expected: u64, len: u64) -> Fault {
+    Fault::Why(format!(
+        "it is cut short: its header promises {expected} bytes or more, but it has {len}; get a \
+         fresh copy"
+    ))
+}
+
+fn check_version(metadata: Option<&HashMap<String, String>>) -> Result<(), String> {
+    let field = |name: &str| metadata.and_then(|m| m.get(name)).map(String::as_str);
+    if field("format") != Some(FORMAT) {
+        return Err(format!(
+            "it is a safetensors file, but not a dictmesh model (its metadata has no \"format\" = \
+             \"{FORMAT}\")"
+        ));
+    }
+    let version = field("version").unwrap_or("none");
+    let major = version.split('.').next().unwrap_or(version);
+    match major.parse::<u32>() {
+        Ok(1..=Model::VERSION) => Ok(()),
+        Ok(newer) if newer > Model::VERSION => Err(format!(
+            "it has version {version} of the format, and this program ({}) reads versions up to {}; \
+             upgrade dictmesh to open it",
+            Model::WRITTEN_BY,
+            Model::VERSION
+        )),
+        _ => Err(format!(
+            "its format version is {version:?}, which never was one (this program reads 1 to {}); \
+             it is damaged, get a fresh copy",
+            Model::VERSION
+        )),
+    }
+}
+
+fn description_in(metadata: &Metadata) -> Result<Description, String> {
+    let text = (metadata.metadata().as_ref()).and_then(|m| m.get("description"));
+    let text = text.ok_or("its metadata has no \"description\"; it is damaged")?;
+    serde_json::from_str(text).map_err(|error| {
+        format!(
+            "its description cannot be read ({error}); it is damaged, or a newer program used a \
+             choice that this one ({}) does not have",
+            Model::WRITTEN_BY
+        )
+    })
+}
+
+fn blocks_in(metadata: &Metadata, data: &[u8], rows: usize) -> Result<Vec<BlockData>, String> {
+    let names = metadata.offset_keys();
+    let agents: BTreeSet<AgentId> = names.iter().filter_map(|name| agent_in(name)).collect();
+    agents
+        .into_iter()
+        .map(|k| {
+            let (atoms, shape) = tensor(metadata, data, k, "atoms", Dtype::F64)?;
+            let size = match shape {
+                [size, length] if *length == rows => *size,
+                _ => {
+                    let expected = format!("[number of atoms, {rows}]");
+                    return Err(misshapen(k, "atoms", shape, &expected));
+                }
+            };
+            let list = |what, dtype| {
+                let (bytes, shape) = tensor(metadata, data, k, what, dtype)?;
+                match shape {
+                    [length] if *length == size => Ok(bytes),
+                    _ => Err(misshapen(k, what, shape, &format!("[{size}]"))),
+                }
+            };
+            Ok(BlockData {
+                agent: k,
+                atoms: Matrix::from_vec(rows, size, numbers(atoms, f64::from_le_bytes))
+                    .map_err(|error| error.to_string())?,
+                energy: numbers(list("energy", Dtype::F64)?, f64::from_le_bytes),
+                samples: numbers(list("samples", Dtype::U64)?, u64::from_le_bytes),
+            })
+        })
+        .collect()
+}
+
+/// The agent that a tensor of this name belongs to, if it is one of ours.
+fn agent_in(name: &str) -> Option<AgentId> {
+    let (k, what) = name.strip_prefix("agent.")?.split_once('.')?;
+    TENSORS.contains(&what).then(|| k.parse().ok()).flatten()
+}
+
+/// The bytes and the shape of one of agent `k`'s tensors.
+fn tensor<'a>(
+    metadata: &'a Metadata,
+    data: &'a [u8],
+    k: AgentId,
+    what: &str,
+    dtype: Dtype,
+) -> Result<(&'a [u8], &'a [usize]), String> {
+    let name = tensor_name(k, what);
+    let info: &TensorInfo = metadata
+        .info(&name)
+        .ok_or_else(|| format!("agent {k}'s block is not complete: there is no tensor {name:?}"))?;
+    if info.dtype != dtype {
+        return Err(format!(
+            "the tensor {name:?} has numbers of type {}; they must be {dtype}",
+            info.dtype
+        ));
+    }
+    let (from, to) = info.data_offsets;
+    let bytes = data.get(from..to).ok_or("its offsets are damaged")?;
+    Ok((bytes, &info.shape))
+}
+
+fn misshapen(k: AgentId, what: &str, given: &[usize], expected: &str) -> String {
+    let name = tensor_name(k, what);
+    format!("the tensor {name:?} has the shape {given:?}; it must be {expected}")
+}
+
+fn numbers<T>(bytes: &[u8], number: impl Fn([u8; 8]) -> T) -> Vec<T> {
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| number(*word)).collect()
+}
+
+/// Exactly `len` bytes; that many are known to be there.
+fn read_bytes(from: &mut dyn Read, len: u64) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let fits = usize::try_from(len).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());
+    if !fits {
+        let why = format!("there is not enough memory for its {len} bytes");
+        return Err(Fault::Why(why));
+    }
+    from.take(len).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == len {
+        return Ok(bytes);
+    }
+    Err(Fault::Why(
+        "it became shorter while it was read".to_string(),
+    ))
+}
