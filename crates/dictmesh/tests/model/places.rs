@@ -15,7 +15,8 @@ fn numbers_that_no_mesh_has_are_neither_read_nor_written() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("model");
     fs::write(&path, &good).unwrap();
-    let breaks: Vec<(fn(&mut Model), &str)> = vec![
+    type Break = (fn(&mut Model), &'static str);
+    let breaks: Vec<Break> = vec![
         (
             |m| m.blocks[0].atoms.as_mut_slice()[3] = f64::INFINITY,
             "finite",
