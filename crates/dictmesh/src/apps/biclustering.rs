@@ -8,7 +8,7 @@
 //! ```
 //!
 //! where agent k learns w_k from one column of X after the other. A layer's rows are those with
-//! [w_k]_m != 0, its columns those with [y_k]_t != 0. After coding x_t, agent k alone makes the step
+//! `[w_k]_m != 0`, its columns those with `[y_k]_t != 0`. After coding x_t, agent k alone makes the step
 //!
 //! ```text
 //! w_k <- Proj_{|w| <= 1} { T_{mu_w beta} ( w_k + mu_w nu_k y_k ) }
@@ -20,59 +20,23 @@
 //! Signs and order of layers mean nothing in themselves: here each w_k has its largest entry (in size)
 //! positive, and layers come with the weight |y_k|_2 falling.
 
+mod layers;
+mod start;
+
+pub use layers::{Bicluster, Biclusters};
+pub use start::Prepare;
+
 use super::AtomsFrom;
-use crate::atoms::AtomSet;
 use crate::error::{Error, Result};
 use crate::inference::StrategySpec;
 use crate::learning::{Start, Update};
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::matrix::{axpy, norm, Matrix};
 use crate::mesh::{Event, Mesh, Stopping};
-use crate::random::{gaussian, stream, Rng};
 use crate::samples::Samples;
 use crate::task::Task;
 use crate::topology::{Topology, WeightRule};
 use crate::Stop;
-use rand::RngExt;
 use std::ops::ControlFlow;
-
-/// What is done to X first. A sample is one column: one gene over all patients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prepare {
-    /// Nothing.
-    Nothing,
-    /// The mean of each column is subtracted from it.
-    Centre,
-    /// Each column is centred and divided by its standard deviation; a constant column becomes zero.
-    Standardise,
-}
-
-impl Prepare {
-    /// X so prepared.
-    pub fn apply(self, x: &Matrix) -> Matrix {
-        let mut out = x.clone();
-        if self == Prepare::Nothing || x.rows() == 0 {
-            return out;
-        }
-        let m = x.rows() as f64;
-        for j in 0..x.cols() {
-            let column = out.column_mut(j);
-            let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
-            let mean = column.iter().map(|v| v / m).sum::<f64>();
-            column.iter_mut().for_each(|v| *v -= mean);
-            let deviation = norm(column) / m.sqrt();
-            // What rounding leaves of a constant column is no deviation.
-            if self == Prepare::Standardise {
-                let scale = if deviation > 1e-14 * largest {
-                    1.0 / deviation
-                } else {
-                    0.0
-                };
-                column.iter_mut().for_each(|v| *v *= scale);
-            }
-        }
-        out
-    }
-}
 
 /// Settings. The thresholds gamma and beta are in the units of X: of w'x, and of x y averaged over all
 /// columns.
@@ -184,11 +148,8 @@ impl Biclustering {
             })?;
             let found = self.layers_of(mesh, &samples, stop)?;
             objectives.push(found.objective);
-            // Written so that a NaN never wins.
-            if best
-                .as_ref()
-                .is_none_or(|b| !(b.objective <= found.objective))
-            {
+            let better = |b: &Biclusters| b.objective.is_nan() || found.objective < b.objective;
+            if best.as_ref().is_none_or(better) {
                 best = Some(found);
             }
             if left {
@@ -208,7 +169,7 @@ impl Biclustering {
         let start = match self.start {
             AtomsFrom::Random => Start::Random,
             AtomsFrom::Samples => {
-                drawn = spread_columns(x, self.layers, &mut stream(seed, START_STREAM));
+                drawn = start::spread_columns(x, self.layers, seed);
                 Start::Given(&drawn)
             }
         };
@@ -305,97 +266,5 @@ impl Biclustering {
     }
 }
 
-/// The stream of a seed that starting columns are drawn from ("bicl" in ASCII).
-const START_STREAM: u64 = 0x62_69_63_6c;
-
-/// `count` columns scaled to norm 1, each drawn with a probability proportional to the square of what
-/// those before leave of it. Most columns may be noise: an atom that starts from one of those codes
-/// nothing and never moves, and so does the second of two atoms that start alike. Random atoms where
-/// nothing is left to draw from.
-fn spread_columns(x: &Samples, count: usize, rng: &mut Rng) -> Matrix {
-    let mut atoms = gaussian(x.rows(), count, rng);
-    let mut left = x.to_dense();
-    let floor = 1e-20 * left.as_slice().iter().map(|v| v * v).sum::<f64>();
-    for q in 0..count {
-        let squares: Vec<f64> = left.columns().map(|c| dot(c, c)).collect();
-        let total: f64 = squares.iter().sum();
-        if total > floor {
-            let mut at = rng.random::<f64>() * total;
-            let chosen = squares.iter().position(|s| {
-                at -= s;
-                at < 0.0
-            });
-            let chosen = chosen.unwrap_or(squares.len() - 1);
-            let w = atoms.column_mut(q);
-            w.fill(0.0);
-            x.add_scaled(chosen, 1.0, w);
-            let away = left.column(chosen).to_vec();
-            for j in 0..left.cols() {
-                let part = dot(&away, left.column(j)) / dot(&away, &away);
-                axpy(-part, &away, left.column_mut(j));
-            }
-        }
-        AtomSet::UnitBall.normalise(atoms.column_mut(q));
-    }
-    atoms
-}
-
 /// Columns coded at a time in the end: enough to be fast, few enough to need little memory.
 const CODED_AT_A_TIME: usize = 256;
-
-/// One layer w y'.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Bicluster {
-    /// The agent that learned it.
-    pub agent: usize,
-    /// w_k, of length M and norm at most 1.
-    pub w: Vec<f64>,
-    /// y_k, of length T: agent k's code of each column.
-    pub y: Vec<f64>,
-    /// |y_k|_2.
-    pub weight: f64,
-}
-
-impl Bicluster {
-    /// The rows in the layer, where w_k is not zero; rising.
-    pub fn rows(&self) -> Vec<usize> {
-        support(&self.w)
-    }
-
-    /// The columns in the layer, where y_k is not zero; rising.
-    pub fn columns(&self) -> Vec<usize> {
-        support(&self.y)
-    }
-}
-
-fn support(v: &[f64]) -> Vec<usize> {
-    (0..v.len()).filter(|i| v[*i] != 0.0).collect()
-}
-
-/// The layers that were found.
-#[derive(Clone, Debug)]
-pub struct Biclusters {
-    /// The layers, weights falling.
-    pub layers: Vec<Bicluster>,
-    /// The objective at the top of this module, as the agents' duals give it.
-    pub objective: f64,
-    /// The objective of each restart.
-    pub objectives: Vec<f64>,
-    /// The worst ending of the inference in the restart that was kept.
-    pub stop: Stop,
-    /// The mesh that learned them.
-    pub mesh: Mesh,
-}
-
-impl Biclusters {
-    /// The rows (patients) in few dimensions, M x N: column k is w_k times |y_k|, or w_k itself if not
-    /// `weighted`. Weighted is what to cluster rows by: on the lung data 4-means then errs on 1 of 56
-    /// patients, and on 8 to 10 with w_k itself, which makes the least layer as loud as the first.
-    pub fn row_coordinates(&self, weighted: bool) -> Matrix {
-        let m = self.layers.first().map_or(0, |layer| layer.w.len());
-        Matrix::from_fn(m, self.layers.len(), |i, k| {
-            let layer = &self.layers[k];
-            layer.w[i] * if weighted { layer.weight } else { 1.0 }
-        })
-    }
-}

@@ -39,7 +39,7 @@ use std::ops::ControlFlow;
 /// sigma = 40      22.08    25.09    26.78    26.75    26.16      (noisy 15.95)
 /// ```
 ///
-/// and 2 is within .4 dB of the best also for 64 atoms, and for 196 atoms of 10 x 10 on 96 x 96.
+/// and 2 is within .5 dB of the best also for 64 atoms, and for 196 atoms of 10 x 10 on 96 x 96.
 pub const GAMMA_PER_SIGMA: f64 = 2.0;
 
 /// Patches restored at a time.

@@ -14,209 +14,18 @@
 //! has just learned.)
 
 mod growth;
+mod settings;
 
 pub use growth::{Growth, Join};
+pub use settings::{Agreement, Novelty, Threshold};
 
-use super::AtomsFrom;
-use crate::error::{Error, Result};
-use crate::inference::StrategySpec;
-use crate::learning::{Start, Update};
-use crate::mesh::{Event, Mesh, Stopping};
+use crate::error::Result;
+use crate::learning::Start;
+use crate::matrix::Matrix;
+use crate::mesh::{Event, Mesh};
 use crate::samples::Samples;
-use crate::task::TaskSpec;
-use crate::topology::WeightRule;
 use crate::Stop;
 use std::ops::ControlFlow;
-
-/// How the agents come to agree on the cost of a sample.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Agreement {
-    /// Plain averaging of their own costs: no bias.
-    Average,
-    /// The paper's scalar diffusion, whose bias is O(mu_g) on graphs that are not complete.
-    Diffusion {
-        /// The step, above 0 and below 2.
-        mu_g: f64,
-        /// How many rounds.
-        rounds: usize,
-    },
-}
-
-/// Above which score a sample is called novel.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Threshold {
-    /// Above this score.
-    Given(f64),
-    /// Above the scores of this share of the block before, from 0 to 1: 0.95 calls about one familiar
-    /// sample in twenty novel. The first block is scored for this after it was learned, which is a
-    /// little too low, and novel samples in a block raise the threshold for the next one.
-    Quantile(f64),
-}
-
-impl Threshold {
-    fn check(&self) -> Result<()> {
-        match *self {
-            Threshold::Given(chi) if chi.is_nan() => Err(Error::parameter(
-                "threshold",
-                chi,
-                "must be a number to compare scores with",
-            )),
-            Threshold::Quantile(q) if !(0.0..=1.0).contains(&q) => Err(Error::parameter(
-                "quantile",
-                q,
-                "must be a share of the past scores, from 0 to 1",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// The threshold chi, given the scores of the past; none if it depends on them and there are
-    /// none. The quantile is the smallest score that at least that share does not exceed.
-    pub fn choose(&self, past: &[f64]) -> Option<f64> {
-        match *self {
-            Threshold::Given(chi) => Some(chi),
-            Threshold::Quantile(q) => {
-                let mut known: Vec<f64> = past.iter().copied().filter(|s| !s.is_nan()).collect();
-                known.sort_by(f64::total_cmp);
-                let rank = (q * known.len() as f64).ceil() as usize;
-                known.get(rank.saturating_sub(1)).copied()
-            }
-        }
-    }
-}
-
-/// Settings of the detector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Novelty {
-    /// What coding a sample costs. Samples are meant to have norm 1.
-    pub task: TaskSpec,
-    /// Agents at the start, at least 1.
-    pub agents: usize,
-    /// Atoms of each of them, at least 1.
-    pub atoms_each: usize,
-    /// Whom an agent is joined to, at the start and later.
-    pub join: Join,
-    /// The combination weights.
-    pub weights: WeightRule,
-    /// The inference strategy.
-    pub strategy: StrategySpec,
-    /// When its rounds end.
-    pub stopping: Stopping,
-    /// The dictionary update.
-    pub update: Update,
-    /// Samples per update, at least 1.
-    pub batch: usize,
-    /// How often each block is learned, at least 1. Each pass counts as a block for
-    /// [`Update::Schedule`].
-    pub passes: usize,
-    /// Where new atoms come from, the first ones included.
-    pub start: AtomsFrom,
-    /// How the dictionary grows after a block was scored.
-    pub growth: Growth,
-    /// How the agents agree on a score.
-    pub agreement: Agreement,
-    /// Which scores are called novel.
-    pub threshold: Threshold,
-    /// Samples scored at a time, at least 1. Memory grows with it: some six times this times M times N
-    /// numbers. Samples of a batch stop together, so scores depend on it within the tolerance.
-    pub score_batch: usize,
-    /// Fixes everything random.
-    pub seed: u64,
-}
-
-impl Default for Novelty {
-    /// What finds novel documents best (mean AUC .93 on TDT2, where the paper has .91 and its own
-    /// constants at convergence .80): squared residual, gamma = .01, delta = .05, atoms started from
-    /// documents, the step 1/sum(y^2) for each atom; coding to a tolerance. Ten agents of one atom at
-    /// the start and ten more after each block, p = .5 and Metropolis weights as in the paper.
-    fn default() -> Self {
-        Novelty {
-            task: TaskSpec::nmf(0.01, 0.05),
-            agents: 10,
-            atoms_each: 1,
-            join: Join::Random { p: 0.5 },
-            weights: WeightRule::Metropolis,
-            strategy: StrategySpec::default(),
-            stopping: Stopping::tolerance(1e-3),
-            // Forgetting is per batch, so at one sample a batch even .97 would forget a block.
-            update: Update::Adaptive { forgetting: 1.0 },
-            batch: 1,
-            passes: 1,
-            start: AtomsFrom::Samples,
-            growth: Growth::Agents {
-                count: 10,
-                atoms_each: 1,
-            },
-            agreement: Agreement::Average,
-            threshold: Threshold::Quantile(0.95),
-            score_batch: 4,
-            seed: 0,
-        }
-    }
-}
-
-impl Novelty {
-    /// The paper's distributed case: Huber residual, gamma = .05, delta = .1, eta = .2; p = .5,
-    /// Metropolis weights, diffusion with mu = .05 and 1000 rounds; mu_w = 1/s; random atoms. It does
-    /// not print mu_g; this is .01 for 1000 rounds. Published AUC on TDT2: .79 to .95 (mean .912), from
-    /// duals that have not converged.
-    pub fn paper() -> Self {
-        Novelty {
-            task: TaskSpec::nmf_huber(0.05, 0.1, 0.2),
-            strategy: StrategySpec::Diffusion { mu: Some(0.05) },
-            stopping: Stopping::rounds(1000),
-            update: Update::Schedule { mu_w: 1.0 },
-            start: AtomsFrom::Random,
-            agreement: Agreement::Diffusion {
-                mu_g: 0.01,
-                rounds: 1000,
-            },
-            ..Novelty::default()
-        }
-    }
-
-    /// The paper's fully connected case: everybody hears everybody with a_lk = 1/N, mu = .5 and 100
-    /// rounds. The step is five times what the paper's table allows ([`Mesh::warnings`] says so) and
-    /// is stable only while atoms are unlike each other.
-    pub fn paper_fully_connected() -> Self {
-        Novelty {
-            join: Join::Everybody,
-            weights: WeightRule::Uniform,
-            strategy: StrategySpec::Diffusion { mu: Some(0.5) },
-            stopping: Stopping::rounds(100),
-            ..Novelty::paper()
-        }
-    }
-
-    /// A detector whose first atoms are started from `first`, the block to be learned first.
-    pub fn build(&self, first: &Samples) -> Result<NoveltyDetector> {
-        let topology = self.join.topology(self.agents, self.seed)?;
-        if self.atoms_each == 0 {
-            return Err(Error::parameter("atoms_each", 0, "must be at least 1"));
-        }
-        let sizes = vec![self.atoms_each; self.agents];
-        let mesh = Mesh::builder(self.task.build()?, topology)
-            .weights(self.weights.clone())
-            .strategy(self.strategy.clone())
-            .stopping(self.stopping)
-            .update(self.update)
-            .batch(self.batch)
-            .seed(self.seed)
-            .build(first.rows(), &sizes, self.start.start(first))?;
-        NoveltyDetector::around(mesh, self.clone())
-    }
-
-    fn check(&self) -> Result<()> {
-        self.threshold.check()?;
-        self.join.check()?;
-        for (name, given) in [("passes", self.passes), ("score_batch", self.score_batch)] {
-            if given == 0 {
-                return Err(Error::parameter(name, 0, "must be at least 1"));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Scores of a batch of samples, and how finding them ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,7 +39,7 @@ pub struct Scoring {
 /// What happened to one block of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The number of the block, from 0.
+    /// The number of the block, from 0, or from what the mesh had learned before.
     pub number: usize,
     /// The scores by the dictionary learned before; none for the first block.
     pub scoring: Option<Scoring>,
@@ -384,6 +193,16 @@ impl NoveltyDetector {
         self.settings.threshold.choose(&self.past)
     }
 
+    /// The scores thresholds are chosen from.
+    pub fn past(&self) -> &[f64] {
+        &self.past
+    }
+
+    /// Gives it those scores, for a detector around a mesh that comes from a file.
+    pub fn remember(&mut self, past: Vec<f64>) {
+        self.past = past;
+    }
+
     /// The mesh.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
@@ -420,6 +239,6 @@ pub fn normalise_l2(x: &Samples) -> Result<Samples> {
     if x.is_sparse() {
         Samples::sparse(x.rows(), start, row, value)
     } else {
-        Samples::dense(crate::Matrix::from_vec(x.rows(), x.len(), value)?)
+        Samples::dense(Matrix::from_vec(x.rows(), x.len(), value)?)
     }
 }

@@ -186,6 +186,8 @@ fn a_picture_without_noise_stays() {
     let clean = picture(24);
     let settings = Denoising {
         sigma: Some(0.0),
+        patch: 4,
+        agents: 24,
         ..Denoising::default()
     };
     let denoised = settings.run(&clean, go).unwrap();
