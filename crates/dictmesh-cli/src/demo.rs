@@ -3,7 +3,7 @@
 use crate::planted::{Planted, ATOMS, PIXELS};
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::Task;
-use dictmesh::{Error, Matrix, Mesh, Samples, Start, Stopping, Topology};
+use dictmesh::{Error, Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
 /// Everything the demo's picture and text show.
@@ -81,6 +81,7 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
         .informed(&informed)
         .stopping(Stopping::tolerance(1e-2))
         .batch(BATCH)
+        .update(Update::Adaptive { forgetting: 0.97 })
         .seed(seed)
         .build(PIXELS, &[ATOMS / AGENTS; AGENTS], Start::Samples(&first))?;
     let mean = |mesh: &Mesh| -> Result<f64, Error> {

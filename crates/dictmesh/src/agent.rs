@@ -7,6 +7,7 @@ use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::task::LocalTask;
 use crate::Stop;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An agent's number, from 0. Sums over agents run in this order everywhere.
 pub type AgentId = usize;
@@ -19,7 +20,11 @@ pub type AgentId = usize;
 pub struct Block {
     atoms: Matrix,
     gram: Matrix,
+    /// A number that no other atoms of this process have: what was computed from them can be kept.
+    version: u64,
 }
+
+static VERSIONS: AtomicU64 = AtomicU64::new(1);
 
 impl Block {
     /// A block of finite atoms.
@@ -30,7 +35,12 @@ impl Block {
 
     pub(crate) fn from_finite(atoms: Matrix) -> Self {
         let gram = atoms.transpose_times(&atoms);
-        Block { atoms, gram }
+        let version = VERSIONS.fetch_add(1, Ordering::Relaxed);
+        Block {
+            atoms,
+            gram,
+            version,
+        }
     }
 
     /// W_k.
@@ -46,6 +56,10 @@ impl Block {
     /// Whether the agent has no atoms.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// |W_k|^2, the squared spectral norm.

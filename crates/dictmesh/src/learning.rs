@@ -35,14 +35,15 @@ pub enum Update {
     /// Each atom q its own step p = B / S_q (times eta for Huber), S_q <- c S_q + sum of y_q^2 over the
     /// batch: the step of recursive least squares, from local knowledge only. No step while S_q = 0.
     Adaptive {
-        /// The forgetting c per batch, above 0 and at most 1 (1 forgets nothing).
+        /// The forgetting c per batch, above 0 and at most 1. 1, the default, forgets nothing; .97 suits
+        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33.
         forgetting: f64,
     },
 }
 
 impl Default for Update {
     fn default() -> Self {
-        Update::Adaptive { forgetting: 0.97 }
+        Update::Adaptive { forgetting: 1.0 }
     }
 }
 

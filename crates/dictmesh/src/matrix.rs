@@ -13,7 +13,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 /// assert_eq!(w.column(1), &[3.0, 4.0]);
 /// # Ok::<(), dictmesh::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
     rows: usize,
     cols: usize,

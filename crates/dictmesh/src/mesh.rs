@@ -9,6 +9,7 @@ mod run;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use restore::Progress;
+use run::Duals;
 pub use run::{Inference, Run, Stopping};
 
 use crate::agent::{AgentId, Block, Local};
@@ -24,7 +25,7 @@ use crate::Stop;
 use rayon::prelude::*;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
 #[derive(Clone, Debug)]
@@ -74,6 +75,7 @@ pub struct Mesh {
     blocks_learned: usize,
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
+    gram: Arc<Mutex<reduction::Gram>>,
 }
 
 /// What an observer of [`Mesh::learn`] hears after each batch.
@@ -193,7 +195,7 @@ impl Mesh {
             };
             let (stop, (inference, strategies)) = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
-                (stop, run.finish_keeping(stop))
+                (stop, run.finish_keeping(stop, Duals::OfAgentsThatFired))
             });
             worst = worst.worse(stop);
             if matches!(stop, Stop::Diverged | Stop::Infeasible) {

@@ -107,15 +107,16 @@ impl NoveltyDetector {
         };
         for from in (0..x.len()).step_by(self.settings.score_batch) {
             let part = x.range(from..(from + self.settings.score_batch).min(x.len()));
-            let inference = self.mesh.infer(&part)?;
-            let agreed = match self.settings.agreement {
-                Agreement::Average => self.mesh.agree(&inference),
+            let (agreed, stop) = match self.settings.agreement {
+                Agreement::Average => self.mesh.score(&part)?,
                 Agreement::Diffusion { mu_g, rounds } => {
-                    self.mesh.agree_by_diffusion(&inference, mu_g, rounds)?
+                    let found = self.mesh.infer(&part)?;
+                    let agreed = self.mesh.agree_by_diffusion(&found, mu_g, rounds)?;
+                    (agreed, found.stop)
                 }
             };
             all.scores.extend(agreed.columns().map(|g| g[0]));
-            all.stop = all.stop.worse(inference.stop);
+            all.stop = all.stop.worse(stop);
         }
         Ok(all)
     }

@@ -181,6 +181,7 @@ impl MeshBuilder {
             blocks_learned: 0,
             samples_learned: 0,
             pool,
+            gram: Default::default(),
         };
         Ok((mesh, informed))
     }

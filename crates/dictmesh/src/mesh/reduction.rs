@@ -13,6 +13,8 @@ use crate::agent::Block;
 use crate::matrix::{axpy, dot, gemm, norm, Matrix};
 use crate::samples::Samples;
 use faer::Side;
+use rayon::prelude::*;
+use std::sync::Mutex;
 
 /// Relative size of an eigenvalue of W'W that counts as zero; its root, times the rounding of W'W over
 /// it, bounds what the rotation does to nu: about 1e-9.
@@ -33,15 +35,20 @@ pub(super) struct Reduction {
 
 impl Reduction {
     /// The reduced problem, or `None` if it would not be smaller.
-    pub fn new(blocks: &[&Block], x: &Samples) -> Option<Self> {
+    pub fn new(blocks: &[&Block], gram: &Mutex<Gram>, x: &Samples) -> Option<Self> {
         let rows = x.rows();
         let atoms: usize = blocks.iter().map(|b| b.len()).sum();
         // Below that the eigenvectors cost more than they save.
         if rows < 2 * (atoms + 1) {
             return None;
         }
-        let gram = gram(blocks);
-        let eigen = gram.view().self_adjoint_eigen(Side::Lower).ok()?;
+        // A panic elsewhere leaves at worst entries whose version does not match.
+        let mut gram = gram.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let eigen = gram
+            .of(blocks)
+            .view()
+            .self_adjoint_eigen(Side::Lower)
+            .ok()?;
         let (values, vectors) = (eigen.S().column_vector(), eigen.U());
         let largest = values[atoms - 1];
         let kept: Vec<usize> = (0..atoms)
@@ -115,55 +122,89 @@ impl Reduction {
         out
     }
 
-    /// The duals of the original problem, M x B, from one agent's reduced ones.
+    /// The duals of the original problem, M x B, of the agents that are `wanted`; the others get a
+    /// matrix without rows.
     ///
     /// nu = Q nu_1 + (t/e'x)(x - Q Q'x) = W basis (nu_1 - b Q'x) + b x with b = t / e'x.
-    pub fn lift(&self, blocks: &[&Block], x: &Samples, reduced: &Matrix) -> Matrix {
-        let r = self.basis.cols();
-        let mut coordinates = Matrix::zeros(r, reduced.cols());
-        let mut along_x = vec![0.0; reduced.cols()];
-        for j in 0..reduced.cols() {
-            let (nu, x) = (reduced.column(j), self.x.column(j));
+    pub fn lift(
+        &self,
+        blocks: &[&Block],
+        x: &Samples,
+        reduced: &[Matrix],
+        wanted: impl Fn(usize) -> bool,
+    ) -> Vec<Matrix> {
+        let (r, samples) = (self.basis.cols(), x.len());
+        let chosen: Vec<usize> = (0..reduced.len()).filter(|k| wanted(*k)).collect();
+        // All of them side by side, so that every atom is read once.
+        let mut coordinates = Matrix::zeros(r, chosen.len() * samples);
+        let mut along_x = vec![0.0; chosen.len() * samples];
+        for (i, (k, j)) in (chosen
+            .iter()
+            .flat_map(|k| (0..samples).map(move |j| (*k, j))))
+        .enumerate()
+        {
+            let (nu, x) = (reduced[k].column(j), self.x.column(j));
             if x[r] > 0.0 {
-                along_x[j] = nu[r] / x[r];
+                along_x[i] = nu[r] / x[r];
             }
-            for i in 0..r {
-                coordinates.column_mut(j)[i] = nu[i] - along_x[j] * x[i];
+            for (row, out) in coordinates.column_mut(i).iter_mut().enumerate() {
+                *out = nu[row] - along_x[i] * x[row];
             }
         }
         let a = self.basis.times(&coordinates);
-        let mut out = Matrix::zeros(x.rows(), reduced.cols());
+        let mut all = Matrix::zeros(x.rows(), chosen.len() * samples);
         let mut from = 0;
         for block in blocks.iter().filter(|b| !b.is_empty()) {
             let part = a.view().subrows(from, block.len());
-            gemm(out.view_mut(), block.atoms().view(), part, 1.0, true);
+            gemm(all.view_mut(), block.atoms().view(), part, 1.0, true);
             from += block.len();
         }
-        for (j, b) in along_x.iter().enumerate() {
-            x.add_scaled(j, *b, out.column_mut(j));
+        let mut out = vec![Matrix::zeros(0, samples); reduced.len()];
+        for (i, k) in chosen.into_iter().enumerate() {
+            let mut nu = all.columns_range(i * samples..(i + 1) * samples);
+            for j in 0..samples {
+                x.add_scaled(j, along_x[i * samples + j], nu.column_mut(j));
+            }
+            out[k] = nu;
         }
         out
     }
 }
 
-/// W'W over all blocks.
-fn gram(blocks: &[&Block]) -> Matrix {
-    let atoms: usize = blocks.iter().map(|b| b.len()).sum();
-    let mut gram = Matrix::zeros(atoms, atoms);
-    let mut at = 0;
-    for (k, left) in blocks.iter().enumerate() {
-        let mut beside = at;
-        for right in &blocks[k..] {
-            let part = left.atoms().transpose_times(right.atoms());
-            for j in 0..right.len() {
-                for i in 0..left.len() {
-                    gram.column_mut(beside + j)[at + i] = part.get(i, j);
-                    gram.column_mut(at + i)[beside + j] = part.get(i, j);
-                }
-            }
-            beside += right.len();
+/// W'W over all blocks, kept current between batches: only blocks that changed are worked on.
+#[derive(Debug, Default)]
+pub(super) struct Gram {
+    gram: Matrix,
+    /// The version of the block that each atom's row and column were computed from.
+    versions: Vec<u64>,
+}
+
+impl Gram {
+    /// W'W of these blocks.
+    pub fn of(&mut self, blocks: &[&Block]) -> &Matrix {
+        let atoms: Vec<&[f64]> = blocks.iter().flat_map(|b| b.atoms().columns()).collect();
+        let versions: Vec<u64> = (blocks.iter())
+            .flat_map(|b| vec![b.version(); b.len()])
+            .collect();
+        let n = atoms.len();
+        if self.versions.len() != n {
+            self.gram = Matrix::zeros(n, n);
+            self.versions = vec![0; n]; // no block's version
         }
-        at += left.len();
+        let moved: Vec<usize> = (0..n)
+            .filter(|q| self.versions[*q] != versions[*q])
+            .collect();
+        let columns: Vec<Vec<f64>> = moved
+            .par_iter()
+            .map(|q| atoms.iter().map(|w| dot(w, atoms[*q])).collect())
+            .collect();
+        for (q, column) in moved.iter().zip(&columns) {
+            self.gram.column_mut(*q).copy_from_slice(column);
+            for (p, value) in column.iter().enumerate() {
+                self.gram.column_mut(p)[*q] = *value;
+            }
+        }
+        self.versions = versions;
+        &self.gram
     }
-    gram
 }

@@ -126,7 +126,7 @@ impl<'m> Run<'m> {
         mesh.check_samples(x)?;
         let invariant = mesh.task.residual().is_rotation_invariant();
         let reduction = (mesh.reduction && invariant)
-            .then(|| Reduction::new(&mesh.blocks(), x))
+            .then(|| Reduction::new(&mesh.blocks(), &mesh.gram, x))
             .flatten();
         Run::build(mesh, x, reduction, None)
     }
@@ -418,12 +418,16 @@ impl<'m> Run<'m> {
 
     /// What the agents have found so far.
     pub fn finish(self, stop: Stop) -> Inference {
-        self.finish_keeping(stop).0
+        self.finish_keeping(stop, Duals::All).0
     }
 
-    pub(super) fn finish_keeping(self, stop: Stop) -> (Inference, Vec<Box<dyn Strategy>>) {
+    pub(super) fn finish_keeping(
+        self,
+        stop: Stop,
+        duals: Duals,
+    ) -> (Inference, Vec<Box<dyn Strategy>>) {
         let reduced: Vec<Matrix> = self.duals().cloned().collect();
-        let codes = (reduced.iter().enumerate())
+        let codes: Vec<Matrix> = (reduced.iter().enumerate())
             .map(|(k, nu)| self.local(k).codes(nu))
             .collect();
         let local_costs = self.local_costs();
@@ -433,13 +437,9 @@ impl<'m> Run<'m> {
         let disagreement = disagreement(&reduced);
         let duals = match &self.reduction {
             None => reduced,
-            Some(reduction) => {
-                let blocks = self.mesh.blocks();
-                reduced
-                    .par_iter()
-                    .map(|nu| reduction.lift(&blocks, self.x, nu))
-                    .collect()
-            }
+            Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced, |k| {
+                duals == Duals::All || has_fired(&codes[k])
+            }),
         };
         let inference = Inference {
             disagreement,
@@ -454,6 +454,20 @@ impl<'m> Run<'m> {
         };
         (inference, self.strategies)
     }
+}
+
+/// Which duals are brought back from a rotation.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Duals {
+    /// Every agent's.
+    All,
+    /// Those of agents with a code that is not zero: the others have nothing to learn, and their
+    /// matrices are left without rows.
+    OfAgentsThatFired,
+}
+
+fn has_fired(codes: &Matrix) -> bool {
+    codes.as_slice().iter().any(|y| *y != 0.0)
 }
 
 /// What agent k gets: the combination, in AgentId order, of what it and its neighbours sent.

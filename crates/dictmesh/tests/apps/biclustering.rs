@@ -16,7 +16,7 @@ fn go(_: &dictmesh::mesh::Event) -> ControlFlow<()> {
 fn planted() -> Matrix {
     let mut x = gaussian(40, 200, &mut stream(1, 0));
     x.as_mut_slice().iter_mut().for_each(|v| *v *= 0.05);
-    let sign = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+    let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
     for j in 0..40 {
         (0..8).for_each(|i| x.column_mut(j)[i] += 2.0 * sign(i));
     }
