@@ -103,12 +103,7 @@ impl AtomSet {
     /// stay so: the projection does not hide them.
     pub fn project(&self, w: &mut [f64]) {
         if self.is_non_negative() {
-            for v in w.iter_mut() {
-                // Not f64::max, which would turn NaN into 0.
-                if *v < 0.0 {
-                    *v = 0.0;
-                }
-            }
+            positive_part(w);
         }
         match self {
             AtomSet::UnitBall | AtomSet::NonNegativeUnitBall => project_ball(w),
@@ -116,12 +111,18 @@ impl AtomSet {
         }
     }
 
-    /// Scales `w` to norm 1 (in the set's own norm) and projects it: how an atom starts. A zero `w`
-    /// stays zero.
+    /// Scales `w` (in the non-negative sets: its positive part) to norm 1 in the set's own norm: how
+    /// an atom starts. Its direction stays, which a projection onto the l1 ball would not leave. A
+    /// zero `w` stays zero.
     pub fn normalise(&self, w: &mut [f64]) {
-        self.project(w);
-        let size = self.size(w);
-        if size > 0.0 && size.is_finite() {
+        if self.is_non_negative() {
+            positive_part(w);
+        }
+        // By the largest entry first, since the square of a large one overflows.
+        let largest = w.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        if largest > 0.0 && largest.is_finite() {
+            w.iter_mut().for_each(|v| *v /= largest);
+            let size = self.size(w);
             w.iter_mut().for_each(|v| *v /= size);
         }
     }
@@ -142,6 +143,15 @@ impl AtomSet {
         let signs = !self.is_non_negative() || w.iter().all(|v| *v >= -tolerance);
         // A NaN makes the size NaN, and NaN compares false.
         signs && size <= 1.0 + tolerance
+    }
+}
+
+fn positive_part(w: &mut [f64]) {
+    for v in w {
+        // Not f64::max, which would turn NaN into 0.
+        if *v < 0.0 {
+            *v = 0.0;
+        }
     }
 }
 

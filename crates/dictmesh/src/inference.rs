@@ -190,6 +190,8 @@ impl StrategySpec {
 
     /// The same with every constant filled in.
     pub fn resolve(&self, common: &Common) -> Result<StrategySpec> {
+        // First those given: a default that follows from a bad one would get the blame.
+        self.check_constants()?;
         let filled = match *self {
             StrategySpec::Diffusion { mu } => StrategySpec::Diffusion {
                 mu: Some(mu.unwrap_or_else(|| diffusion::default_step(common))),

@@ -67,6 +67,8 @@ impl Default for Stopping {
 
 /// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
 const WINDOW: usize = 5;
+/// Relative changes below this are rounding, which goes on for ever at a rate of 1.
+const ROUNDING: f64 = 1e-14;
 /// A coefficient of more than this many times |x| over the longest atom counts as out of reach.
 const REACH: f64 = 1e4;
 /// nu longer than this many times |x| has left all bounds.
@@ -242,7 +244,11 @@ impl<'m> Run<'m> {
     /// Rounds until the stopping rule ends them.
     pub fn until(&mut self, stopping: &Stopping) -> Stop {
         let diameter = self.mesh.topology.diameter();
-        let window = diameter.max(WINDOW);
+        let window = if self.is_alone() {
+            1
+        } else {
+            diameter.max(WINDOW)
+        };
         let constraint = self.mesh.task.residual().can_be_infeasible();
         let mut last: Option<f64> = None;
         let mut decided: Option<(usize, Stop)> = None;
@@ -280,6 +286,12 @@ impl<'m> Run<'m> {
         }
     }
 
+    /// Whether one agent's own argmin is the whole problem: it is solved in one round, and solving it
+    /// again would show rounding only, in which there is no rate to be seen.
+    fn is_alone(&self) -> bool {
+        self.strategies.len() == 1 && self.combine == Combine::NeighbourSum
+    }
+
     /// What a flooded residual means, if it means the end.
     fn judge(
         &mut self,
@@ -295,7 +307,7 @@ impl<'m> Run<'m> {
         if self.find_infeasible(before) {
             return Some(Stop::Infeasible);
         }
-        if residual == 0.0 {
+        if residual <= ROUNDING || self.is_alone() {
             return Some(Stop::Converged);
         }
         let rate = (residual / last?).powf(1.0 / window as f64);
@@ -354,6 +366,13 @@ impl<'m> Run<'m> {
         if !self.mesh.task.residual().can_be_infeasible() {
             return false;
         }
+        if self.is_alone() {
+            // No drift from round to round; but its argmin looks for such a d on its own way.
+            self.infeasible = (0..self.share.cols())
+                .filter(|j| self.argmin_is_infeasible(*j))
+                .collect();
+            return !self.infeasible.is_empty();
+        }
         let proposer = self.mesh.agents.iter().position(|agent| agent.informed);
         let k = proposer.unwrap_or(0);
         let mut drift = self.strategies[k].dual().clone();
@@ -362,6 +381,19 @@ impl<'m> Run<'m> {
             .filter(|j| self.proves_infeasible(drift.column(*j), *j))
             .collect();
         !self.infeasible.is_empty()
+    }
+
+    /// Whether the argmin of an agent that is alone finds that sample `j` cannot be met.
+    fn argmin_is_infeasible(&self, j: usize) -> bool {
+        let share = self.share.columns_range(j..j + 1);
+        let local = Local {
+            share: Some(&share),
+            samples: 1,
+            ..self.local(0)
+        };
+        let nothing = Matrix::zeros(share.rows(), 1);
+        let (mut y, mut v) = (local.start_codes(), nothing.clone());
+        local.argmin(0.0, &nothing, &mut y, &mut v) == Stop::Infeasible
     }
 
     fn proves_infeasible(&self, d: &[f64], j: usize) -> bool {

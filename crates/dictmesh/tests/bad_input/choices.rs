@@ -1,0 +1,195 @@
+//! Graphs, names and combinations that do not go together.
+
+use super::{builder, refused, task, M};
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::{ResidualSpec, Task, TaskSpec};
+use dictmesh::{Matrix, Mesh, Start, Topology, WeightRule};
+
+#[test]
+fn disconnected_graphs() {
+    let edges = [(0, 1), (2, 3)];
+    let words = ["disconnected", "agent 2", "2 of 4", "add edges"];
+    refused(Topology::from_edges(4, &edges), &words);
+    refused(
+        Topology::erdos_renyi(4, 0.0, 1),
+        &["disconnected", "1 of 4", "larger p"],
+    );
+    refused(
+        Topology::random_geometric(9, 1e-6, 1),
+        &["disconnected", "larger radius"],
+    );
+    refused(Topology::from_edges(3, &[(0, 3)]), &["(0, 3)", "0 to 2"]);
+    refused(
+        Topology::from_edges(3, &[(1, 1)]),
+        &["(1, 1)", "different agents"],
+    );
+    refused(Topology::ring(0), &["agents = 0", "at least 1"]);
+}
+
+#[test]
+fn informed_agents() {
+    let nobody = builder().informed(&[]).build(M, &[1; 3], Start::Random);
+    refused(nobody, &["informed", "empty", "at least one agent"]);
+    let stranger = builder().informed(&[0, 3]).build(M, &[1; 3], Start::Random);
+    refused(stranger, &["informed = 3", "0 to 2"]);
+    let twice = builder().informed(&[1, 1]).build(M, &[1; 3], Start::Random);
+    assert!(twice.unwrap().is_informed(1), "named twice counts once");
+}
+
+/// The gradient strategies need a smooth f*; the message names those that do not.
+#[test]
+fn the_ball_with_gradient_strategies() {
+    let ball = || task(ResidualSpec::Ball { sigma: 0.2 });
+    for name in StrategySpec::NAMES {
+        let spec = StrategySpec::from_name(name).unwrap();
+        let ring = Topology::ring(3).unwrap();
+        let built = Mesh::builder(ball(), ring.clone())
+            .strategy(spec.clone())
+            .build(M, &[1; 3], Start::Random);
+        if name == "diffusion" || name == "consensus" {
+            let words = [
+                name,
+                "ball",
+                "relaxed-admm",
+                "exact-diffusion",
+                "jacobi-admm",
+            ];
+            refused(built, &words);
+            let mut mesh = Mesh::builder(ball(), ring)
+                .build(M, &[1; 3], Start::Random)
+                .unwrap();
+            refused(mesh.set_strategy(spec), &words);
+        } else {
+            built.unwrap();
+        }
+    }
+}
+
+#[test]
+fn names_that_do_not_exist() {
+    for name in ["", "svd", "NMF", "nmf ", "sparse_svd"] {
+        let quoted = format!("\"{name}\"");
+        let words = [
+            "unknown task",
+            &quoted,
+            "sparse-svd",
+            "biclustering",
+            "nmf-huber",
+        ];
+        refused(TaskSpec::preset(name), &words);
+    }
+    for name in ["", "admm", "Diffusion"] {
+        let quoted = format!("\"{name}\"");
+        let mut words = vec!["unknown strategy", &quoted];
+        words.extend(StrategySpec::NAMES);
+        refused(StrategySpec::from_name(name), &words);
+    }
+    for name in TaskSpec::PRESETS {
+        TaskSpec::preset(name).unwrap().build().unwrap();
+    }
+}
+
+/// In a file, an unknown kind or field is refused by name rather than passed over.
+#[test]
+fn words_in_files() {
+    for (text, words) in [
+        (r#"{"kind": "huber"}"#, vec!["eta"]),
+        (
+            r#"{"kind": "huber", "eta": 0.2, "delta": 1}"#,
+            vec!["delta"],
+        ),
+        (
+            r#"{"kind": "squared"}"#,
+            vec!["squared", "squared-l2", "equality"],
+        ),
+    ] {
+        let error = serde_json::from_str::<ResidualSpec>(text)
+            .unwrap_err()
+            .to_string();
+        for word in words {
+            assert!(error.contains(word), "\"{word}\" is missing in: {error}");
+        }
+    }
+    let error = serde_json::from_str::<StrategySpec>(r#"{"kind": "diffusion", "rho": 1}"#);
+    assert!(error.unwrap_err().to_string().contains("rho"));
+}
+
+/// Exact diffusion needs symmetric weights; the others take any that are doubly stochastic.
+#[test]
+fn weights_that_are_not_symmetric() {
+    let turning =
+        Matrix::from_columns(3, &[[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]]).unwrap();
+    let build = |name: &str| {
+        builder()
+            .weights(WeightRule::Given(turning.clone()))
+            .strategy(StrategySpec::from_name(name).unwrap())
+            .build(M, &[1; 3], Start::Random)
+    };
+    let words = [
+        "exact-diffusion",
+        "not symmetric",
+        "Metropolis",
+        "relaxed-admm",
+    ];
+    refused(build("exact-diffusion"), &words);
+    for name in ["diffusion", "consensus", "jacobi-admm", "relaxed-admm"] {
+        let mut mesh = build(name).unwrap();
+        let spec = StrategySpec::from_name("exact-diffusion").unwrap();
+        refused(mesh.set_strategy(spec), &words);
+    }
+}
+
+#[test]
+fn weights_that_are_not_weights() {
+    let build = |columns: &[[f64; 3]]| {
+        let given = Matrix::from_columns(3, columns).unwrap();
+        builder()
+            .weights(WeightRule::Given(given))
+            .build(M, &[1; 3], Start::Random)
+    };
+    let third = 1.0 / 3.0;
+    let even = [third; 3];
+    refused(
+        build(&[even, even]),
+        &["combination matrix", "got 2", "expected 3"],
+    );
+    refused(
+        build(&[even, even, [0.2, 0.4, 0.4]]),
+        &["sums to", "must sum to 1"],
+    );
+    refused(
+        build(&[even, even, [f64::NAN, 0.5, 0.5]]),
+        &["row 0", "column 2", "NaN", "finite"],
+    );
+    refused(
+        build(&[[1.2, -0.2, 0.0], even, even]),
+        &["-0.2", "negative"],
+    );
+    refused(
+        build(&[[0.0, 0.5, 0.5], even, even]),
+        &["diagonal", "positive"],
+    );
+    // A weight where there is no edge.
+    let path = Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::path(3).unwrap(),
+    )
+    .weights(WeightRule::Given(
+        Matrix::from_columns(3, &[even; 3]).unwrap(),
+    ))
+    .build(M, &[1; 3], Start::Random);
+    refused(path, &["not neighbours", "must be 0"]);
+}
+
+/// A share of the task for an agent there is not would be passed over in silence.
+#[test]
+fn a_share_for_an_agent_there_is_not() {
+    let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
+    spec.own.insert(3, TaskSpec::nmf(0.1, 0.1).common);
+    let built = Mesh::builder(spec.build().unwrap(), Topology::ring(3).unwrap()).build(
+        M,
+        &[1; 3],
+        Start::Random,
+    );
+    refused(built, &["own = 3", "0 to 2"]);
+}

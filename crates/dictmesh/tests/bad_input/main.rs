@@ -1,0 +1,66 @@
+//! Bad input gets an error that says what was given and what is allowed, never a panic; odd but legal
+//! input works.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod choices;
+mod data;
+mod legal;
+mod parameters;
+
+use dictmesh::atoms::AtomSet;
+use dictmesh::mesh::MeshBuilder;
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::{Mesh, Result, Samples, Topology};
+use std::fmt::Debug;
+
+/// It was refused, and the message has all these words.
+#[track_caller]
+fn refused<T: Debug>(result: Result<T>, words: &[&str]) {
+    let error = result.expect_err("must be refused").to_string();
+    for word in words {
+        assert!(error.contains(word), "\"{word}\" is missing in: {error}");
+    }
+}
+
+const M: usize = 6;
+
+fn samples(count: usize) -> Samples {
+    Samples::dense(gaussian(M, count, &mut stream(1, 0))).unwrap()
+}
+
+/// A mesh of three in a ring, to be spoiled.
+fn builder() -> MeshBuilder {
+    Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::ring(3).unwrap(),
+    )
+}
+
+fn task(residual: ResidualSpec) -> Task {
+    let spec = TaskSpec {
+        residual,
+        common: LocalSpec {
+            regularizer: RegularizerSpec::ElasticNet {
+                gamma: 0.1,
+                delta: 0.1,
+            },
+            penalty: Default::default(),
+            set: AtomSet::UnitBall,
+        },
+        own: Default::default(),
+    };
+    spec.build().unwrap()
+}
+
+/// Every residual.
+fn residuals() -> [ResidualSpec; 5] {
+    [
+        ResidualSpec::SquaredL2,
+        ResidualSpec::Huber { eta: 0.2 },
+        ResidualSpec::L1,
+        ResidualSpec::Ball { sigma: 0.2 },
+        ResidualSpec::Equality,
+    ]
+}

@@ -1,0 +1,290 @@
+//! Constants out of range: each is refused where it is given, by its name.
+
+use super::{builder, refused, residuals, samples, task, M};
+use dictmesh::atoms::AtomPenalty;
+use dictmesh::inference::StrategySpec;
+use dictmesh::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
+use dictmesh::residual::{Ball, Huber};
+use dictmesh::task::{RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::{Mesh, Start, Stopping, Topology, Update};
+use std::ops::ControlFlow;
+
+const NAN: f64 = f64::NAN;
+const INF: f64 = f64::INFINITY;
+
+/// Neither above 0 nor finite, but for 0 itself.
+const NOT_POSITIVE: [f64; 4] = [-1.0, NAN, INF, -INF];
+
+/// `name = value` as messages write it.
+fn given(name: &str, value: f64) -> String {
+    format!("{name} = {value}")
+}
+
+#[test]
+fn gamma_and_delta() {
+    for bad in NOT_POSITIVE {
+        let gamma = given("gamma", bad);
+        let words = [gamma.as_str(), "0 or above"];
+        refused(ElasticNet::new(bad, 0.1), &words);
+        refused(NonNegativeElasticNet::new(bad, 0.1), &words);
+        refused(BoxedElasticNet::new(bad, 0.1, 0.0, 1.0), &words);
+        refused(Task::sparse_svd(bad, 0.1), &words);
+        let delta = given("delta", bad);
+        let words = [delta.as_str(), "above 0"];
+        refused(ElasticNet::new(0.1, bad), &words);
+        refused(NonNegativeElasticNet::new(0.1, bad), &words);
+        refused(BoxedElasticNet::new(0.1, bad, 0.0, 1.0), &words);
+        refused(Task::nmf(0.1, bad), &words);
+    }
+    // delta = 0 says why, and what to do instead.
+    let why = [
+        "delta = 0",
+        "above 0",
+        "strongly convex",
+        "recovered",
+        "1e-3",
+    ];
+    refused(ElasticNet::new(0.1, 0.0), &why);
+    refused(NonNegativeElasticNet::new(0.1, -0.0), &why[1..]);
+    refused(BoxedElasticNet::new(0.1, 0.0, 0.0, 1.0), &why);
+    refused(Task::nmf_huber(0.1, 0.0, 0.2), &why);
+    refused(Task::biclustering(0.1, 0.0, 0.2), &why);
+    assert!(ElasticNet::new(0.0, 1e-3).is_ok(), "gamma = 0 is legal");
+}
+
+#[test]
+fn boxes() {
+    for (lo, hi) in [
+        (1.0, 0.0),
+        (NAN, 1.0),
+        (0.0, NAN),
+        (NAN, NAN),
+        (INF, INF),
+        (-INF, -INF),
+        (INF, -INF),
+    ] {
+        let ends = format!("{lo}, {hi}");
+        refused(
+            BoxedElasticNet::new(0.1, 0.1, lo, hi),
+            &["lo, hi", &ends, "lo <= hi"],
+        );
+    }
+    let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
+    spec.common.regularizer = RegularizerSpec::BoxedElasticNet {
+        gamma: 0.1,
+        delta: 0.1,
+        lo: Some(2.0),
+        hi: Some(1.0),
+    };
+    refused(spec.build(), &["lo, hi = 2, 1"]);
+}
+
+#[test]
+fn eta_sigma_and_beta() {
+    for bad in NOT_POSITIVE {
+        refused(Huber::new(bad), &[&given("eta", bad), "above 0"]);
+        refused(Task::nmf_huber(0.1, 0.1, bad), &[&given("eta", bad)]);
+        refused(Ball::new(bad), &[&given("sigma", bad), "above 0"]);
+        refused(
+            Task::biclustering(0.1, 0.1, bad),
+            &[&given("beta", bad), "0 or above"],
+        );
+        refused(
+            AtomPenalty::L1 { beta: bad }.check(),
+            &[&given("beta", bad)],
+        );
+    }
+    refused(Huber::new(0.0), &["eta = 0", "above 0"]);
+    refused(Ball::new(0.0), &["sigma = 0", "above 0", "equality"]);
+    assert!(AtomPenalty::L1 { beta: 0.0 }.check().is_ok());
+}
+
+/// What an agent has of its own is checked like what all have.
+#[test]
+fn an_agents_own_share() {
+    let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
+    spec.own.insert(1, TaskSpec::nmf(NAN, 0.1).common);
+    refused(spec.build(), &["gamma = NaN"]);
+    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let own = TaskSpec::nmf(0.1, 0.0).common;
+    refused(
+        mesh.add_agent(&[0], 1, Start::Random, true, Some(&own)),
+        &["delta = 0"],
+    );
+    assert_eq!(mesh.agents(), 3);
+}
+
+#[test]
+fn constants_of_strategies() {
+    let (alpha, rho) = (None, None);
+    for bad in [0.0, -1.0, NAN, INF] {
+        let mu = Some(bad);
+        let mut list = vec![
+            ("mu", StrategySpec::Diffusion { mu }),
+            ("mu", StrategySpec::Consensus { mu }),
+            ("mu", StrategySpec::ExactDiffusion { mu }),
+            ("mu", StrategySpec::JacobiAdmm { mu, penalty: None }),
+            (
+                "penalty",
+                StrategySpec::JacobiAdmm {
+                    mu: None,
+                    penalty: Some(bad),
+                },
+            ),
+            (
+                "rho",
+                StrategySpec::RelaxedAdmm {
+                    rho: Some(bad),
+                    alpha,
+                },
+            ),
+            (
+                "alpha",
+                StrategySpec::RelaxedAdmm {
+                    rho,
+                    alpha: Some(bad),
+                },
+            ),
+        ];
+        for (name, spec) in list.drain(..) {
+            let words = [&*given(name, bad), "above 0"];
+            refused(
+                builder()
+                    .strategy(spec.clone())
+                    .build(M, &[1; 3], Start::Random),
+                &words,
+            );
+            let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+            refused(mesh.set_strategy(spec), &words);
+            assert_eq!(
+                *mesh.strategy(),
+                StrategySpec::default(),
+                "the old one stays"
+            );
+        }
+    }
+    let one = StrategySpec::RelaxedAdmm {
+        rho,
+        alpha: Some(1.0),
+    };
+    refused(
+        builder().strategy(one).build(M, &[1; 3], Start::Random),
+        &["alpha = 1", "below 1"],
+    );
+}
+
+#[test]
+fn stopping_and_batches() {
+    let stop = |stopping| {
+        builder()
+            .stopping(stopping)
+            .build(M, &[1; 3], Start::Random)
+    };
+    for bad in [0.0, -1e-3, NAN, INF] {
+        refused(
+            stop(Stopping::tolerance(bad)),
+            &[&given("tolerance", bad), "above 0"],
+        );
+    }
+    refused(stop(Stopping::rounds(0)), &["rounds = 0", "1 or more"]);
+    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    refused(mesh.set_stopping(Stopping::rounds(0)), &["rounds = 0"]);
+    refused(
+        mesh.set_stopping(Stopping::tolerance(NAN)),
+        &["tolerance = NaN"],
+    );
+    assert_eq!(mesh.stopping(), Stopping::default(), "the old one stays");
+    refused(
+        builder().batch(0).build(M, &[1; 3], Start::Random),
+        &["batch = 0", "1 or more"],
+    );
+}
+
+#[test]
+fn steps_of_the_dictionary_update() {
+    let learn = |update| {
+        let mut mesh = builder().update(update).build(M, &[1; 3], Start::Random)?;
+        let before = mesh.dictionary();
+        let end = mesh.learn(&samples(3), |_| ControlFlow::Continue(()));
+        assert!(end.is_ok() || mesh.dictionary() == before);
+        end
+    };
+    for bad in [0.0, -1.0, NAN, INF] {
+        refused(
+            learn(Update::Constant { mu_w: bad }),
+            &[&given("mu_w", bad), "above 0"],
+        );
+        refused(
+            learn(Update::Schedule { mu_w: bad }),
+            &[&given("mu_w", bad), "above 0"],
+        );
+        let forgetting = given("forgetting", bad);
+        refused(
+            learn(Update::Adaptive { forgetting: bad }),
+            &[&forgetting, "at most 1"],
+        );
+    }
+    refused(
+        learn(Update::Adaptive { forgetting: 1.1 }),
+        &["forgetting = 1.1", "at most 1"],
+    );
+}
+
+/// The adaptive step needs the curvature of f, which three residuals do not have.
+#[test]
+fn the_adaptive_update_needs_curvature() {
+    for residual in residuals() {
+        let curved = matches!(
+            residual,
+            ResidualSpec::SquaredL2 | ResidualSpec::Huber { .. }
+        );
+        let task = task(residual);
+        let name = task.residual().name();
+        let result = Update::default().check(task.residual());
+        if curved {
+            result.unwrap();
+        } else {
+            refused(result, &["adaptive", name, "constant", "schedule"]);
+        }
+        Update::Constant { mu_w: 0.1 }
+            .check(task.residual())
+            .unwrap();
+    }
+}
+
+#[test]
+fn the_scalar_diffusions_step() {
+    let mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let found = mesh.infer(&samples(1)).unwrap();
+    for bad in [0.0, -0.1, 2.0, NAN, INF] {
+        let words = [&*given("mu_g", bad), "above 0 and below 2"];
+        refused(mesh.agree_by_diffusion(&found, bad, 10), &words);
+    }
+}
+
+#[test]
+fn random_graphs() {
+    for bad in [-0.1, 1.1, NAN, INF] {
+        refused(
+            Topology::erdos_renyi(5, bad, 1),
+            &[&given("p", bad), "from 0 to 1"],
+        );
+    }
+    for bad in [0.0, -1.0, NAN, INF] {
+        refused(
+            Topology::random_geometric(5, bad, 1),
+            &[&given("radius", bad), "above 0"],
+        );
+    }
+}
+
+/// No atom at all, or none at one agent: the first is refused, the second is legal.
+#[test]
+fn fewer_than_one_atom() {
+    refused(
+        builder().build(M, &[0; 3], Start::Random),
+        &["K = 0", "at least one atom", "block size"],
+    );
+    let one = builder().build(M, &[0, 0, 1], Start::Random).unwrap();
+    assert_eq!(Mesh::atoms(&one), 1);
+}

@@ -1,0 +1,126 @@
+//! What an observer of learning hears.
+
+use super::{distance, go_on, noise};
+use dictmesh::mesh::Event;
+use dictmesh::task::Task;
+use dictmesh::{Mesh, Start, Stop, Stopping, Topology};
+use std::ops::ControlFlow;
+
+const M: usize = 8;
+
+fn mesh() -> Mesh {
+    Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::ring(4).unwrap(),
+    )
+    .batch(4)
+    .build(M, &[3, 2, 0, 4], Start::Random)
+    .unwrap()
+}
+
+fn events(mesh: &mut Mesh, samples: usize, stop_after: usize) -> Vec<Event> {
+    let mut heard = Vec::new();
+    mesh.learn(&noise(M, samples, 1), |event| {
+        heard.push(*event);
+        if heard.len() == stop_after {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })
+    .unwrap();
+    heard
+}
+
+#[test]
+fn events_add_up() {
+    let mut mesh = mesh();
+    let heard = events(&mut mesh, 10, usize::MAX);
+    let sizes: Vec<usize> = heard.iter().map(|e| e.batch).collect();
+    assert_eq!(sizes, [4, 4, 2]);
+    let counts: Vec<u64> = heard.iter().map(|e| e.samples).collect();
+    assert_eq!(counts, [4, 8, 10]);
+    for event in &heard {
+        assert_eq!(event.stop, Stop::Converged);
+        assert!(event.rounds > 0 && event.movement > 0.0 && event.cost > 0.0);
+        assert!(event.sparsity > 0.0 && event.sparsity <= 9.0);
+        // Each round crosses the 8 directed edges of the ring with 8 bytes a number; what is above
+        // that is the flooding of the stopping rule.
+        let arrays = (event.rounds * 8 * 8 * M * event.batch) as u64;
+        assert!(
+            event.bytes >= arrays && event.bytes < 2 * arrays,
+            "{event:?}"
+        );
+    }
+    // The count goes on over blocks.
+    assert_eq!(events(&mut mesh, 3, usize::MAX)[0].samples, 13);
+    assert_eq!(mesh.blocks_learned(), 2);
+}
+
+/// The cost is the one before the update, and the movement the one of the whole dictionary.
+#[test]
+fn an_event_tells_of_its_own_batch() {
+    let mut mesh = mesh();
+    let x = noise(M, 4, 1);
+    let (before, expected) = (mesh.dictionary(), mesh.infer(&x).unwrap());
+    let heard = events(&mut mesh, 4, usize::MAX);
+    assert_eq!(heard.len(), 1);
+    assert_eq!(heard[0].cost, expected.mean_cost());
+    assert_eq!(heard[0].sparsity, expected.mean_sparsity());
+    assert_eq!(
+        (heard[0].rounds, heard[0].bytes),
+        (expected.rounds, expected.bytes)
+    );
+    let moved = distance(&before, &mesh.dictionary());
+    assert!((heard[0].movement - moved).abs() < 1e-12);
+    let counted: u64 = (0..4).flat_map(|k| &mesh.atom_use(k).samples).sum();
+    assert_eq!(counted as f64, 4.0 * expected.mean_sparsity());
+}
+
+/// A break ends the block after the batch that was told of; what was learned stays.
+#[test]
+fn a_break_ends_the_block() {
+    let (mut broken, mut short) = (mesh(), mesh());
+    assert_eq!(events(&mut broken, 12, 2).len(), 2);
+    short.learn(&noise(M, 12, 1).range(0..8), go_on).unwrap();
+    assert_eq!(broken.dictionary(), short.dictionary());
+    assert_eq!(broken.blocks_learned(), 1);
+    assert_eq!(events(&mut broken, 4, usize::MAX)[0].samples, 12);
+}
+
+/// Rounds that do not suffice are told of and learned from; rounds that diverge are not.
+#[test]
+fn how_the_rounds_ended_is_told() {
+    let x = noise(M, 8, 1);
+    let mut hurried = mesh();
+    hurried.set_stopping(Stopping::rounds(3)).unwrap();
+    let mut stops = Vec::new();
+    let worst = hurried
+        .learn(&x, |event| {
+            stops.push((event.rounds, event.stop));
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(stops, [(3, Stop::RoundLimit); 2]);
+    assert_eq!(worst, Stop::RoundLimit);
+
+    let mut wild = mesh();
+    let strategy = dictmesh::inference::StrategySpec::Diffusion { mu: Some(50.0) };
+    wild.set_strategy(strategy).unwrap();
+    assert!(
+        !wild.warnings().is_empty(),
+        "such a step deserves a warning"
+    );
+    let before = wild.dictionary();
+    let mut heard = 0;
+    let end = wild.learn(&x, |_| {
+        heard += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!(end.unwrap(), Stop::Diverged);
+    assert_eq!(
+        (heard, wild.dictionary() == before),
+        (0, true),
+        "it teaches nothing"
+    );
+}

@@ -1,0 +1,62 @@
+//! Atoms that no sample needs are found and started anew.
+
+use super::growth::{assert_works, text};
+use super::{go_on, noise};
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::Task;
+use dictmesh::{Mesh, Samples, Start, Topology};
+
+const M: usize = 8;
+
+#[test]
+fn unused_atoms_are_found_and_restarted() {
+    // An atom no sample ever needs: all samples live in the first rows, it in the last.
+    let mut w = gaussian(M, 4, &mut stream(1, 0));
+    for q in 0..3 {
+        w.column_mut(q)[M - 1] = 0.0;
+    }
+    w.column_mut(3).fill(0.0);
+    w.column_mut(3)[M - 1] = 1.0;
+    let mut mesh = Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::path(2).unwrap(),
+    )
+    .build(M, &[2, 2], Start::Given(&w))
+    .unwrap();
+    assert_eq!(
+        mesh.unused_atoms(),
+        [(0, 0), (0, 1), (1, 0), (1, 1)],
+        "none has been used yet"
+    );
+    let mut x = noise(M, 20, 4).to_dense();
+    for j in 0..20 {
+        x.column_mut(j)[M - 1] = 0.0;
+    }
+    let x = Samples::dense(x).unwrap();
+    mesh.learn(&x, go_on).unwrap();
+    assert_eq!(mesh.unused_atoms(), [(1, 1)]);
+    let kept = mesh.dictionary().columns_range(0..3);
+    let unused = mesh.unused_atoms();
+    mesh.restart_atoms(&unused, Start::Samples(&x)).unwrap();
+    assert_eq!(
+        mesh.dictionary().columns_range(0..3),
+        kept,
+        "the others stay"
+    );
+    mesh.learn(&x, go_on).unwrap();
+    assert_eq!(mesh.unused_atoms(), [], "it takes part now");
+    mesh.restart_atoms(&[(0, 1)], Start::Random).unwrap();
+    assert_eq!(mesh.unused_atoms(), [(0, 1)]);
+    assert_eq!(mesh.atom_use(0).energy[1], 0.0);
+    mesh.restart_atoms(&[], Start::Random).unwrap();
+    let before = mesh.dictionary();
+    for (which, words) in [((0, 2), "agent 0 has 2 atoms"), ((2, 0), "agent = 2")] {
+        let error = text(
+            mesh.restart_atoms(&[(0, 0), which], Start::Random)
+                .unwrap_err(),
+        );
+        assert!(error.contains(words), "{error}");
+    }
+    assert_eq!(mesh.dictionary(), before, "refused as a whole");
+    assert_works(&mut mesh, "restarted");
+}
