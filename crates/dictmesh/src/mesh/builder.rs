@@ -147,17 +147,6 @@ impl MeshBuilder {
             return Err(Error::parameter("batch", 0, "must be 1 or more"));
         }
         let informed = informed_flags(n, self.informed.as_deref())?;
-        if let Some(k) = self.task.spec().own.into_keys().find(|k| *k >= n) {
-            return Err(Error::parameter(
-                "own",
-                k,
-                format!(
-                    "the task has a share for an agent there is not; they are numbered from 0 to {} \
-                     (one that joins later brings its own)",
-                    n - 1
-                ),
-            ));
-        }
         self.stopping.check()?;
         let weights = Weights::new(&self.topology, &self.rule)?;
         self.strategy

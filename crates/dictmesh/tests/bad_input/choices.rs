@@ -180,16 +180,3 @@ fn weights_that_are_not_weights() {
     .build(M, &[1; 3], Start::Random);
     refused(path, &["not neighbours", "must be 0"]);
 }
-
-/// A share of the task for an agent there is not would be passed over in silence.
-#[test]
-fn a_share_for_an_agent_there_is_not() {
-    let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
-    spec.own.insert(3, TaskSpec::nmf(0.1, 0.1).common);
-    let built = Mesh::builder(spec.build().unwrap(), Topology::ring(3).unwrap()).build(
-        M,
-        &[1; 3],
-        Start::Random,
-    );
-    refused(built, &["own = 3", "0 to 2"]);
-}
