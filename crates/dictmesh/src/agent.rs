@@ -26,6 +26,13 @@ pub struct Block {
 
 static VERSIONS: AtomicU64 = AtomicU64::new(1);
 
+/// Equal if the atoms and what is kept of them are; the version is not compared.
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.atoms == other.atoms && self.gram == other.gram
+    }
+}
+
 impl Block {
     /// A block of finite atoms.
     pub fn new(atoms: Matrix) -> Result<Self> {

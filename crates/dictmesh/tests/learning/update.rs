@@ -152,7 +152,7 @@ fn the_block_is_renewed_as_a_whole() {
         &update, 1, &SquaredL2, &task, &nu, &y, &mut block, &mut used,
     );
     let fresh = Block::new(block.atoms().clone()).unwrap();
-    assert_eq!(format!("{block:?}"), format!("{fresh:?}"));
+    assert_eq!(block, fresh);
 }
 
 /// An agent without atoms has nothing to update.
