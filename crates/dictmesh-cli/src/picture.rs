@@ -222,14 +222,4 @@ mod tests {
         assert_eq!(bytes(999_700), "1.0 MB");
         assert_eq!(bytes(84_000_000), "84 MB");
     }
-
-    /// For the eye: `cargo test -p dictmesh-cli -- --ignored look` writes target/look.{png,svg}.
-    #[test]
-    #[ignore = "writes files to look at"]
-    fn look() {
-        let canvas = draw(&fake_result());
-        let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/look");
-        std::fs::write(format!("{target}.png"), canvas.png().unwrap()).unwrap();
-        std::fs::write(format!("{target}.svg"), canvas.svg()).unwrap();
-    }
 }

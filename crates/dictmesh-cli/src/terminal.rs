@@ -336,13 +336,4 @@ mod tests {
             ['=', '=', '.', '.', '.', '@', '@']
         );
     }
-
-    /// For the eye: `cargo test -p dictmesh-cli -- --ignored look --nocapture`.
-    #[test]
-    #[ignore = "prints something to look at"]
-    fn look() {
-        for style in [Style::TrueColour, Style::Indexed, Style::Plain] {
-            println!("{}", report(&fake_result(), style, 80));
-        }
-    }
 }
