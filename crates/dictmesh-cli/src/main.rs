@@ -4,6 +4,8 @@
 
 mod demo;
 mod matching;
+#[allow(dead_code)]
+mod options;
 mod output;
 mod picture;
 mod planted;
