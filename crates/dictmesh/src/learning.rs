@@ -197,6 +197,16 @@ impl Start<'_> {
     }
 }
 
+impl Start<'_> {
+    /// Brings an atom into an agent's own set: given atoms by projection, others with norm 1.
+    pub(crate) fn fit(&self, set: AtomSet, w: &mut [f64]) {
+        match self {
+            Start::Given(_) => set.project(w),
+            Start::Random | Start::Samples(_) => set.normalise(w),
+        }
+    }
+}
+
 /// Whether an entry survives the projection onto the set.
 fn reaches(set: AtomSet, entry: f64) -> bool {
     entry > 0.0 || (entry < 0.0 && !set.is_non_negative())

@@ -215,7 +215,7 @@ fn deal(
             from += size;
             let set = task.local(k).set();
             for q in 0..*size {
-                set.project(atoms.column_mut(q));
+                start.fit(set, atoms.column_mut(q));
             }
             atoms
         })

@@ -115,7 +115,7 @@ impl Mesh {
             let mut atoms = agent.block.atoms().clone();
             let w = atoms.column_mut(q);
             w.copy_from_slice(fresh.column(i));
-            agent.task.set().project(w);
+            start.fit(agent.task.set(), w);
             agent.block = Block::new(atoms)?;
             agent.used.energy[q] = 0.0;
             agent.used.samples[q] = 0;
