@@ -48,8 +48,8 @@ impl Default for Update {
 }
 
 impl Update {
-    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
-    pub fn check(&self, residual: &dyn Residual) -> Result<()> {
+    /// Refuses constants out of range.
+    pub fn check_constants(&self) -> Result<()> {
         match *self {
             Update::Constant { mu_w } | Update::Schedule { mu_w } => {
                 Error::check_positive("mu_w", mu_w)
@@ -61,6 +61,14 @@ impl Update {
                     "must be above 0 and at most 1 (1 forgets nothing)",
                 ))
             }
+            Update::Adaptive { .. } => Ok(()),
+        }
+    }
+
+    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
+    pub fn check(&self, residual: &dyn Residual) -> Result<()> {
+        self.check_constants()?;
+        match self {
             Update::Adaptive { .. } if residual.conjugate_curvature() == 0.0 => {
                 Err(Error::Unsupported {
                     what: "the update \"adaptive\"".to_string(),
@@ -70,7 +78,7 @@ impl Update {
                         .to_string(),
                 })
             }
-            Update::Adaptive { .. } => Ok(()),
+            _ => Ok(()),
         }
     }
 }

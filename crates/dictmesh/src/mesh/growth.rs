@@ -37,7 +37,8 @@ impl Mesh {
         let weights = self.renewed_weights(&topology)?;
         let task = match own {
             Some(spec) => LocalTask::build(spec)?,
-            None => self.task.common().clone(),
+            // What the task holds for this number, if anything, else the common share.
+            None => self.task.local(self.agents.len()).clone(),
         };
         let mut rng = random::stream(self.seed, self.next_draw());
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
@@ -148,7 +149,8 @@ impl Mesh {
 
     fn adopt(&mut self, topology: Topology, weights: Weights) {
         self.spectrum = topology.spectrum();
-        self.spectral_gap = weights.spectral_gap();
+        self.mixing = weights.mixing();
+        self.averaging = Default::default();
         self.lazy = weights.lazy();
         self.weights = weights;
         self.topology = topology;
