@@ -109,7 +109,7 @@ impl AtomUse {
 }
 
 /// One agent's update after a batch: its atoms change in place. `s` is the number of the block being
-/// learned, from 1. Returns the movement |W_new - W_old|_F.
+/// learned, from 1. Returns the movement |W_new - W_old|_F; where that is not finite, nothing changes.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
@@ -152,7 +152,7 @@ pub fn update_block(
             .map(|(new, old)| (new - old) * (new - old))
             .sum::<f64>();
     }
-    if movement > 0.0 {
+    if movement > 0.0 && movement.is_finite() {
         *block = Block::from_finite(atoms);
     }
     movement.sqrt()
@@ -173,6 +173,14 @@ pub enum Start<'a> {
 impl Start<'_> {
     /// `count` atoms of dimension `rows` in `set`.
     pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
+        let bytes = rows.checked_mul(count).and_then(|n| n.checked_mul(8));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
+            return Err(Error::parameter(
+                "atoms",
+                count,
+                format!("so many of dimension {rows} do not fit into any memory"),
+            ));
+        }
         let mut atoms = match self {
             Start::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;

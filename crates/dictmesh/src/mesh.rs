@@ -11,7 +11,7 @@ mod stopping;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use restore::Progress;
-use run::{Duals, State};
+use run::{settled, Duals, State};
 pub use run::{Inference, Run};
 pub use stopping::Stopping;
 
@@ -172,7 +172,9 @@ impl Mesh {
         let mut run = Run::start_reduced(self, x)?;
         let (costs, stop) = self.in_pool(|| {
             let stop = run.until(&self.stopping);
-            (run.local_costs(), stop)
+            let costs = run.local_costs();
+            let stop = settled(stop, &costs);
+            (costs, stop)
         });
         Ok((self.average(&costs), stop))
     }
@@ -201,14 +203,14 @@ impl Mesh {
                 _ if self.warm_start => Run::start(self, &x)?,
                 _ => Run::start_reduced(self, &x)?,
             };
-            let (stop, found) = self.in_pool(|| {
+            let found = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
-                (stop, run.found_with(stop, Duals::OfAgentsThatFired))
+                run.found_with(stop, Duals::OfAgentsThatFired)
             });
+            let mut stop = found.stop;
             if self.warm_start {
                 warm = Some(run.into_state()?);
             }
-            worst = worst.worse(stop);
             // Update: each agent alone.
             let movement = match stop {
                 Stop::Converged | Stop::RoundLimit => {
@@ -218,6 +220,10 @@ impl Mesh {
                 }
                 Stop::Diverged | Stop::Infeasible => 0.0,
             };
+            if !movement.is_finite() {
+                stop = Stop::Diverged; // the step of the update is beyond all numbers
+            }
+            worst = worst.worse(stop);
             let event = Event {
                 samples: self.samples_learned,
                 batch: x.len(),
@@ -270,8 +276,17 @@ impl Mesh {
 
     /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
     /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
-    pub fn agree(&self, inference: &Inference) -> Matrix {
-        self.average(&inference.local_costs)
+    pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
+        self.check_inference(inference)?;
+        Ok(self.average(&inference.local_costs))
+    }
+
+    fn check_inference(&self, inference: &Inference) -> Result<()> {
+        Error::check_dimension(
+            "agents of the inference (was it made before the mesh changed?)",
+            inference.local_costs.len(),
+            self.agents.len(),
+        )
     }
 
     /// N g_k of each agent for each sample, N x B.
@@ -305,6 +320,7 @@ impl Mesh {
                 "must be above 0 and below 2, or the scalar diffusion diverges",
             ));
         }
+        self.check_inference(inference)?;
         let (n, local) = (self.agents.len(), &inference.local_costs);
         let samples = inference.costs.len();
         let mut out = Matrix::zeros(n, samples);

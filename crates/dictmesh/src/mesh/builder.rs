@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// The spectra of larger graphs take minutes and gigabytes.
 const MAX_AGENTS: usize = 5_000;
+const MAX_THREADS: usize = 1024;
 
 /// Collects the choices for a [`Mesh`]; each has a default.
 #[derive(Clone, Debug)]
@@ -175,6 +176,13 @@ impl MeshBuilder {
             .check(self.task.residual(), weights.is_symmetric())?;
         let pool = match self.threads {
             None => None,
+            Some(threads) if !(1..=MAX_THREADS).contains(&threads) => {
+                return Err(Error::parameter(
+                    "threads",
+                    threads,
+                    format!("must be 1 to {MAX_THREADS}; leave it out for all cores"),
+                ))
+            }
             Some(threads) => Some(Arc::new(
                 rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)

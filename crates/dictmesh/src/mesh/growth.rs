@@ -12,7 +12,7 @@ impl Mesh {
     /// Adds `count` atoms to agent `k`.
     pub fn add_atoms(&mut self, k: AgentId, count: usize, start: Start<'_>) -> Result<()> {
         self.check_agent(k)?;
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.agents[k].task.set();
         let new = start.draw(self.rows, count, set, &mut rng)?;
         let agent = &mut self.agents[k];
@@ -20,6 +20,7 @@ impl Mesh {
         atoms.append_columns(&new)?;
         agent.block = Block::new(atoms)?;
         agent.used.grow(count);
+        self.draws += 1;
         Ok(())
     }
 
@@ -40,7 +41,7 @@ impl Mesh {
             // What the task holds for this number, if anything, else the common share.
             None => self.task.local(self.agents.len()).clone(),
         };
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
         let block = Block::new(atoms)?;
         let k = self.agents.len();
@@ -54,6 +55,7 @@ impl Mesh {
             used: AtomUse::fresh(count),
         });
         self.adopt(topology, weights);
+        self.draws += 1;
         Ok(k)
     }
 
@@ -108,7 +110,7 @@ impl Mesh {
                 ));
             }
         }
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.task.common().set();
         let fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
         for (i, &(k, q)) in which.iter().enumerate() {
@@ -121,6 +123,7 @@ impl Mesh {
             agent.used.energy[q] = 0.0;
             agent.used.samples[q] = 0;
         }
+        self.draws += 1;
         Ok(())
     }
 

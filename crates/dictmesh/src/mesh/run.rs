@@ -6,7 +6,7 @@ use crate::agent::Local;
 use crate::coding::start_code;
 use crate::error::{Error, Result};
 use crate::inference::{Combine, Strategy, StrategySpec};
-use crate::matrix::{axpy, norm, Matrix};
+use crate::matrix::{axpy, distance, norm, Matrix};
 use crate::samples::Samples;
 use crate::task::Task;
 use crate::Stop;
@@ -261,6 +261,7 @@ impl<'m> Run<'m> {
             .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
             .collect();
         let disagreement = disagreement(&reduced);
+        let stop = settled(stop, &local_costs);
         let duals = match &self.reduction {
             None => reduced,
             Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced, |k| {
@@ -278,6 +279,15 @@ impl<'m> Run<'m> {
             stop,
             infeasible: self.infeasible.clone(),
         }
+    }
+}
+
+/// An ending that costs beyond all numbers cannot be: then nothing was found.
+pub(super) fn settled(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
+    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
+        stop
+    } else {
+        stop.worse(Stop::Diverged)
     }
 }
 
@@ -338,11 +348,6 @@ fn combine_into(mesh: &Mesh, combine: Combine, k: usize, sent: &[&Matrix], out: 
             }
         }
     }
-}
-
-pub(super) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let squared: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-    squared.sqrt()
 }
 
 fn disagreement(duals: &[Matrix]) -> f64 {

@@ -1,10 +1,10 @@
 //! When the rounds of a batch end, and how.
 
-use super::run::{distance, Run};
+use super::run::Run;
 use crate::agent::Local;
 use crate::error::{Error, Result};
 use crate::inference::Combine;
-use crate::matrix::{norm, Matrix};
+use crate::matrix::{distance, norm, Matrix};
 use crate::Stop;
 use serde::{Deserialize, Serialize};
 
@@ -200,16 +200,15 @@ impl Run<'_> {
                 let mut moved = distance(new, old);
                 if self.combine == Combine::NeighbourSum && degree > 0.0 {
                     let sum = self.combined[k].column(j);
-                    let apart: f64 = (new.iter().zip(sum))
-                        .map(|(v, s)| (v - s / degree) * (v - s / degree))
-                        .sum();
-                    moved = moved.max(apart.sqrt());
+                    let mean: Vec<f64> = sum.iter().map(|s| s / degree).collect();
+                    moved = moved.max(distance(new, &mean));
                 }
-                if moved.is_nan() {
-                    return f64::NAN;
-                }
-                if moved > 0.0 {
-                    largest = largest.max(moved / norm(new).max(f64::MIN_POSITIVE));
+                if moved != 0.0 {
+                    let relative = moved / norm(new).max(f64::MIN_POSITIVE);
+                    if relative.is_nan() {
+                        return f64::NAN; // f64::max would drop it
+                    }
+                    largest = largest.max(relative);
                 }
             }
         }

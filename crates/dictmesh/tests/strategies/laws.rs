@@ -174,7 +174,7 @@ fn agents_agree_on_the_cost() {
         .unwrap();
     let found = mesh.infer(&x).unwrap();
     let exact = mesh.exact(&x).unwrap();
-    let averaged = mesh.agree(&found);
+    let averaged = mesh.agree(&found).unwrap();
     let scored = mesh.score(&x).unwrap().0;
     for j in 0..2 {
         let cost = exact.certificates[j].dual;

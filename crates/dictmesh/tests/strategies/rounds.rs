@@ -106,8 +106,8 @@ fn the_default_rho_needs_no_more_rounds_than_that_of_theory() {
         ("p = .2", random_graph as fn(u64) -> Topology),
         ("ring", |_| Topology::ring(50).unwrap()),
     ] {
-        let theory = medians(&graph, &rho_of_theory(&graph(0)), 2000);
-        let default = medians(&graph, &StrategySpec::default(), 2000);
+        let theory = medians(graph, &rho_of_theory(&graph(0)), 2000);
+        let default = medians(graph, &StrategySpec::default(), 2000);
         println!("{name}: rho of theory {theory:?}, default {default:?}");
         for (default, theory) in default.iter().zip(theory) {
             assert!(*default <= theory, "{name}: {default} against {theory}");
