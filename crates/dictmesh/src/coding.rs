@@ -22,7 +22,7 @@ mod newton;
 mod proximal_point;
 mod quadratic;
 
-use crate::matrix::{axpy, dot, Matrix};
+use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::Stop;
@@ -100,6 +100,13 @@ impl Coding<'_> {
         self.residual.envelope_gradient(self.s, self.q, u, v);
     }
 
+    /// |W y_0| at most, for the code y_0 nearest to 0 that is allowed.
+    fn least(&self) -> f64 {
+        (self.regularizers.iter().zip(self.atoms.columns()))
+            .map(|(h, w)| start_code(*h).abs() * norm(w))
+            .sum()
+    }
+
     /// The largest |w_q|.
     fn longest_atom(&self) -> f64 {
         (0..self.gram.cols())
@@ -153,9 +160,9 @@ impl Coding<'_> {
     }
 }
 
-/// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
-pub(crate) use proximal_point::support_within_reach;
+pub(crate) use proximal_point::{separates, support_within_reach};
 
+/// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
 pub(crate) fn start_code(h: &dyn Regularizer) -> f64 {
     h.recover_damped(0.0, 0.0)
 }

@@ -80,6 +80,8 @@ pub struct Common {
     pub non_negative: bool,
     /// The mean degree of the graph.
     pub mean_degree: f64,
+    /// The smallest eigenvalue of the combination matrix A, or a bound of it.
+    pub weights_smallest: f64,
     /// The graph's extreme eigenvalues.
     pub spectrum: Spectrum,
 }

@@ -48,8 +48,8 @@ impl Default for Update {
 }
 
 impl Update {
-    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
-    pub fn check(&self, residual: &dyn Residual) -> Result<()> {
+    /// Refuses constants out of range.
+    pub fn check_constants(&self) -> Result<()> {
         match *self {
             Update::Constant { mu_w } | Update::Schedule { mu_w } => {
                 Error::check_positive("mu_w", mu_w)
@@ -61,6 +61,14 @@ impl Update {
                     "must be above 0 and at most 1 (1 forgets nothing)",
                 ))
             }
+            Update::Adaptive { .. } => Ok(()),
+        }
+    }
+
+    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
+    pub fn check(&self, residual: &dyn Residual) -> Result<()> {
+        self.check_constants()?;
+        match self {
             Update::Adaptive { .. } if residual.conjugate_curvature() == 0.0 => {
                 Err(Error::Unsupported {
                     what: "the update \"adaptive\"".to_string(),
@@ -70,7 +78,7 @@ impl Update {
                         .to_string(),
                 })
             }
-            Update::Adaptive { .. } => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -101,7 +109,7 @@ impl AtomUse {
 }
 
 /// One agent's update after a batch: its atoms change in place. `s` is the number of the block being
-/// learned, from 1. Returns the movement |W_new - W_old|_F.
+/// learned, from 1. Returns the movement |W_new - W_old|_F; where that is not finite, nothing changes.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
@@ -144,7 +152,7 @@ pub fn update_block(
             .map(|(new, old)| (new - old) * (new - old))
             .sum::<f64>();
     }
-    if movement > 0.0 {
+    if movement > 0.0 && movement.is_finite() {
         *block = Block::from_finite(atoms);
     }
     movement.sqrt()
@@ -165,6 +173,14 @@ pub enum Start<'a> {
 impl Start<'_> {
     /// `count` atoms of dimension `rows` in `set`.
     pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
+        let bytes = rows.checked_mul(count).and_then(|n| n.checked_mul(8));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
+            return Err(Error::parameter(
+                "atoms",
+                count,
+                format!("so many of dimension {rows} do not fit into any memory"),
+            ));
+        }
         let mut atoms = match self {
             Start::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
@@ -194,6 +210,16 @@ impl Start<'_> {
             set.normalise(atoms.column_mut(q));
         }
         Ok(atoms)
+    }
+}
+
+impl Start<'_> {
+    /// Brings an atom into an agent's own set: given atoms by projection, others with norm 1.
+    pub(crate) fn fit(&self, set: AtomSet, w: &mut [f64]) {
+        match self {
+            Start::Given(_) => set.project(w),
+            Start::Random | Start::Samples(_) => set.normalise(w),
+        }
     }
 }
 

@@ -64,6 +64,11 @@ pub use learning::{Start, Update};
 pub use matrix::Matrix;
 pub use mesh::{Inference, Mesh, Stopping};
 pub use model::Model;
-pub use samples::Samples;
+pub use samples::{Norm, Samples};
 pub use stop::Stop;
 pub use topology::{Topology, TopologySpec, WeightRule, Weights};
+
+/// The README's program is a test too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -42,7 +42,7 @@ impl Matrix {
 
     /// A matrix from its columns, each of length `rows`.
     pub fn from_columns<C: AsRef<[f64]>>(rows: usize, columns: &[C]) -> Result<Self> {
-        let mut data = Vec::with_capacity(rows * columns.len());
+        let mut data = Vec::new();
         for (j, column) in columns.iter().enumerate() {
             let column = column.as_ref();
             Error::check_dimension(format!("length of column {j}"), column.len(), rows)?;
@@ -238,7 +238,29 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// The Euclidean norm.
 pub(crate) fn norm(a: &[f64]) -> f64 {
-    dot(a, a).sqrt()
+    let squares = dot(a, a);
+    if squares.is_finite() && squares > SAFE {
+        return squares.sqrt();
+    }
+    // The squares overflow or vanish, though the entries need not: by the largest one first.
+    let largest = a.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+    if largest == 0.0 || !largest.is_finite() || squares.is_nan() {
+        return if squares.is_nan() { f64::NAN } else { largest };
+    }
+    let relative: f64 = a.iter().map(|v| (v / largest) * (v / largest)).sum();
+    largest * relative.sqrt()
+}
+
+/// Sums of squares below this may have lost entries to underflow.
+const SAFE: f64 = 1e-280;
+
+/// The Euclidean distance of two vectors.
+pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let squares: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    if squares.is_finite() && squares > SAFE {
+        return squares.sqrt();
+    }
+    norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
 }
 
 /// `y += alpha x`.

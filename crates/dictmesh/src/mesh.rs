@@ -2,30 +2,33 @@
 
 mod builder;
 mod growth;
+mod infeasible;
 mod reduction;
 mod restore;
 mod run;
+mod stopping;
 
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use restore::Progress;
-use run::Duals;
-pub use run::{Inference, Run, Stopping};
+use run::{settled, Duals, State};
+pub use run::{Inference, Run};
+pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local};
 use crate::error::{Error, Result};
 use crate::inference::exact::{self, Exact, Part};
-use crate::inference::{agreement, diffusion, Common, Strategy, StrategySpec};
+use crate::inference::{agreement, consensus, diffusion, Common, StrategySpec};
 use crate::learning::{update_block, AtomUse, Update};
 use crate::matrix::Matrix;
 use crate::samples::Samples;
 use crate::task::{LocalTask, Task};
-use crate::topology::{Spectrum, Topology, WeightRule, Weights};
+use crate::topology::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::Stop;
 use rayon::prelude::*;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
 #[derive(Clone, Debug)]
@@ -60,7 +63,9 @@ pub struct Mesh {
     /// (I + A)/2, for the strategies that want it.
     lazy: Weights,
     spectrum: Spectrum,
-    spectral_gap: f64,
+    mixing: Mixing,
+    /// A^rounds of plain averaging, once somebody asked for it.
+    averaging: Arc<OnceLock<Matrix>>,
     agents: Vec<Agent>,
     rows: usize,
     strategy: StrategySpec,
@@ -91,6 +96,8 @@ pub struct Event {
     pub bytes: u64,
     /// How the inference ended.
     pub stop: Stop,
+    /// The first sample of the block that no code can meet, if the batch ended so.
+    pub infeasible: Option<usize>,
     /// Mean cost of a sample, before the update.
     pub cost: f64,
     /// Mean number of coefficients that are not zero.
@@ -125,8 +132,9 @@ impl fmt::Display for Warning {
                 exact,
             } => write!(
                 f,
-                "{strategy}: the step mu = {mu} is above {exact:.4e}, the smallest 1/sigma_k of the \
-                 agents (the paper's table gives {table:.4e} from N_max and delta); it may diverge"
+                "{strategy}: the step mu = {mu} is above {exact:.4e}, what the agents' atoms allow \
+                 ({table:.4e} is allowed whatever they are, from the paper's table by N_max and delta); \
+                 it may diverge"
             ),
         }
     }
@@ -143,22 +151,19 @@ impl Mesh {
         let mut run = Run::start_reduced(self, x)?;
         Ok(self.in_pool(|| {
             let stop = run.until(&self.stopping);
-            run.finish(stop)
+            run.found(stop)
         }))
     }
 
-    /// A run that can be stepped round by round.
+    /// A run from nu = 0 that can be stepped round by round.
     pub fn run<'m>(&'m self, x: &'m Samples) -> Result<Run<'m>> {
         Run::start(self, x)
     }
 
-    /// Codes a batch starting from where an earlier run of as many samples ended, instead of nu = 0.
-    pub fn continue_from(&self, run: Run<'_>, x: &Samples) -> Result<Inference> {
-        let mut run = Run::start_warm(self, x, run.into_strategies())?;
-        Ok(self.in_pool(|| {
-            let stop = run.until(&self.stopping);
-            run.finish(stop)
-        }))
+    /// A run that starts where an earlier one of this mesh ended, instead of at nu = 0: for samples that
+    /// resemble each other. The number of samples must be the same.
+    pub fn continue_from<'m>(&'m self, run: Run<'_>, x: &'m Samples) -> Result<Run<'m>> {
+        Run::start_warm(self, x, run.into_state()?)
     }
 
     /// What every agent believes the cost of each sample to be, N x B, as [`agree`](Mesh::agree) gives
@@ -167,14 +172,19 @@ impl Mesh {
         let mut run = Run::start_reduced(self, x)?;
         let (costs, stop) = self.in_pool(|| {
             let stop = run.until(&self.stopping);
-            (run.local_costs(), stop)
+            let costs = run.local_costs();
+            let stop = settled(stop, &costs);
+            (costs, stop)
         });
         Ok((self.average(&costs), stop))
     }
 
-    /// Learns one block of samples, batch by batch: the paper's main algorithm. The observer may
-    /// break off after any batch. A batch whose inference diverged or was infeasible teaches nothing
-    /// and ends the block.
+    /// Learns one block of samples, batch by batch: the paper's main algorithm. Returns the worst
+    /// ending of any batch.
+    ///
+    /// The observer hears of every batch and may break off after any. A batch with a sample that no code
+    /// can meet teaches nothing, and learning goes on with the next; one that diverged ends the block, as
+    /// the next would diverge too.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -184,45 +194,50 @@ impl Mesh {
         self.update.check(self.task.residual())?;
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
-        let mut warm: Option<Vec<Box<dyn Strategy>>> = None;
+        let mut warm: Option<State> = None;
         for from in (0..block.len()).step_by(self.batch) {
             let x = block.range(from..(from + self.batch).min(block.len()));
             // Inference: nu_k by exchange with the neighbours, y_k from it.
             let mut run = match warm.take() {
-                Some(strategies) => Run::start_warm(self, &x, strategies)?,
-                None if self.warm_start => Run::start(self, &x)?,
-                None => Run::start_reduced(self, &x)?,
+                Some(state) if state.samples == x.len() => Run::start_warm(self, &x, state)?,
+                _ if self.warm_start => Run::start(self, &x)?,
+                _ => Run::start_reduced(self, &x)?,
             };
-            let (stop, (inference, strategies)) = self.in_pool(|| {
+            let found = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
-                (stop, run.finish_keeping(stop, Duals::OfAgentsThatFired))
+                run.found_with(stop, Duals::OfAgentsThatFired)
             });
-            worst = worst.worse(stop);
-            if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-                break;
+            let mut stop = found.stop;
+            if self.warm_start {
+                warm = Some(run.into_state()?);
             }
             // Update: each agent alone.
-            let movement = self.update(&inference, s);
-            self.samples_learned += x.len() as u64;
-            if self.warm_start {
-                warm = Some(strategies);
+            let movement = match stop {
+                Stop::Converged | Stop::RoundLimit => {
+                    self.samples_learned += x.len() as u64;
+                    self.blocks_learned = s;
+                    self.update(&found, s)
+                }
+                Stop::Diverged | Stop::Infeasible => 0.0,
+            };
+            if !movement.is_finite() {
+                stop = Stop::Diverged; // the step of the update is beyond all numbers
             }
+            worst = worst.worse(stop);
             let event = Event {
                 samples: self.samples_learned,
                 batch: x.len(),
-                rounds: inference.rounds,
-                bytes: inference.bytes,
+                rounds: found.rounds,
+                bytes: found.bytes,
                 stop,
-                cost: inference.mean_cost(),
-                sparsity: inference.mean_sparsity(),
+                infeasible: found.infeasible.first().map(|j| from + j),
+                cost: found.mean_cost(),
+                sparsity: found.mean_sparsity(),
                 movement,
             };
-            if observer(&event).is_break() {
+            if observer(&event).is_break() || stop == Stop::Diverged {
                 break;
             }
-        }
-        if !matches!(worst, Stop::Diverged | Stop::Infeasible) {
-            self.blocks_learned = s;
         }
         Ok(worst)
     }
@@ -261,15 +276,34 @@ impl Mesh {
 
     /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
     /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
-    pub fn agree(&self, inference: &Inference) -> Matrix {
-        self.average(&inference.local_costs)
+    pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
+        self.check_inference(inference)?;
+        Ok(self.average(&inference.local_costs))
     }
 
+    fn check_inference(&self, inference: &Inference) -> Result<()> {
+        Error::check_dimension(
+            "agents of the inference (was it made before the mesh changed?)",
+            inference.local_costs.len(),
+            self.agents.len(),
+        )
+    }
+
+    /// N g_k of each agent for each sample, N x B.
     fn average(&self, local_costs: &[Vec<f64>]) -> Matrix {
-        let rounds = agreement::rounds_to_agree(self.spectral_gap, 1e-12);
-        self.agree_by(local_costs, |costs| {
-            agreement::average(&self.weights, costs, rounds)
-        })
+        let n = self.agents.len();
+        let averaging = self
+            .averaging
+            .get_or_init(|| agreement::averaging(&self.weights, self.agreement_rounds()));
+        let samples = local_costs.first().map_or(0, Vec::len);
+        let scaled = Matrix::from_fn(n, samples, |k, j| -(n as f64) * local_costs[k][j]);
+        averaging.transpose_times(&scaled)
+    }
+
+    /// The rounds of plain averaging after which the agents agree to 1e-12 of what they start from.
+    /// They exchange one number a sample in each.
+    pub fn agreement_rounds(&self) -> usize {
+        agreement::rounds_to_agree(self.mixing.gap, 1e-12)
     }
 
     /// The same by the paper's scalar diffusion with step `mu_g`.
@@ -286,22 +320,18 @@ impl Mesh {
                 "must be above 0 and below 2, or the scalar diffusion diverges",
             ));
         }
-        Ok(self.agree_by(&inference.local_costs, |costs| {
-            agreement::scalar_diffusion(&self.weights, costs, mu_g, rounds)
-        }))
-    }
-
-    fn agree_by(&self, local: &[Vec<f64>], agree: impl Fn(&[f64]) -> Vec<f64>) -> Matrix {
-        let n = self.agents.len();
-        let samples = local.first().map_or(0, Vec::len);
+        self.check_inference(inference)?;
+        let (n, local) = (self.agents.len(), &inference.local_costs);
+        let samples = inference.costs.len();
         let mut out = Matrix::zeros(n, samples);
         for j in 0..samples {
             let costs: Vec<f64> = local.iter().map(|c| c[j]).collect();
-            for (out, g) in out.column_mut(j).iter_mut().zip(agree(&costs)) {
+            let agreed = agreement::scalar_diffusion(&self.weights, &costs, mu_g, rounds);
+            for (out, g) in out.column_mut(j).iter_mut().zip(agreed) {
                 *out = n as f64 * g;
             }
         }
-        out
+        Ok(out)
     }
 
     /// What all agents know, from which default steps follow.
@@ -318,6 +348,7 @@ impl Mesh {
             atoms_max: self.agents.iter().map(|a| a.block.len()).max().unwrap_or(0),
             delta,
             curvature: self.task.residual().conjugate_curvature(),
+            weights_smallest: self.mixing.smallest,
             non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
             mean_degree: 2.0 * self.topology.edges().len() as f64 / self.agents.len() as f64,
             spectrum: self.spectrum,
@@ -334,17 +365,20 @@ impl Mesh {
 
     /// What works but may not be meant.
     pub fn warnings(&self) -> Vec<Warning> {
-        let mu = match self.strategy {
-            StrategySpec::Diffusion { mu } | StrategySpec::Consensus { mu } => mu,
-            _ => None,
-        };
         let (table, exact) = self.step_bounds();
+        // The region of stability relative to diffusion's, which is 1/sigma_k.
+        let (mu, factor) = match self.strategy {
+            StrategySpec::Diffusion { mu } => (mu, 1.0),
+            StrategySpec::Consensus { mu } => (mu, consensus::stability(&self.common())),
+            StrategySpec::ExactDiffusion { mu } => (mu, 2.0),
+            StrategySpec::JacobiAdmm { .. } | StrategySpec::RelaxedAdmm { .. } => (None, 1.0),
+        };
         match mu {
-            Some(mu) if mu > exact => vec![Warning::StepAboveBound {
+            Some(mu) if mu > factor * exact => vec![Warning::StepAboveBound {
                 strategy: self.strategy.name(),
                 mu,
-                table,
-                exact,
+                table: factor * table,
+                exact: factor * exact,
             }],
             _ => Vec::new(),
         }

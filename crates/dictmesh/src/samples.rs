@@ -20,6 +20,18 @@ pub struct Samples {
     store: Store,
 }
 
+/// The length of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Norm {
+    /// |x|_1, the sum of absolute entries.
+    L1,
+    /// |x|_2, the Euclidean length.
+    L2,
+}
+
+/// The largest dimension of a sparse sample.
+const MAX_ROWS: usize = 1 << 32;
+
 #[derive(Clone, Debug, PartialEq)]
 enum Store {
     Dense(Matrix),
@@ -66,6 +78,14 @@ impl Samples {
                 what: "the sample",
                 need: "a sample has at least one row",
             });
+        }
+        let dense = rows.checked_mul(start.len()).and_then(|n| n.checked_mul(8));
+        if rows > MAX_ROWS || dense.is_none() {
+            return Err(Error::parameter(
+                "rows",
+                rows,
+                format!("a sample has at most {MAX_ROWS} rows: its dual vector is dense"),
+            ));
         }
         Error::check_dimension("number of sparse values", value.len(), row.len())?;
         if start.first() != Some(&0) || start.last() != Some(&row.len()) {
@@ -224,6 +244,29 @@ impl Samples {
             Store::Dense(x) => norm(x.column(j)),
             Store::Sparse { .. } => self.entries(j).map(|(_, x)| x * x).sum::<f64>().sqrt(),
         }
+    }
+
+    /// The samples scaled to norm 1; zero samples stay zero. Sparse stays sparse.
+    pub fn normalised(&self, norm: Norm) -> Samples {
+        let mut scaled = self.clone();
+        for j in 0..self.len() {
+            // By the largest entry first: sums of huge entries overflow, squares of tiny ones vanish.
+            let largest = self.entries(j).fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
+            if largest == 0.0 {
+                continue;
+            }
+            let relative = self.entries(j).map(|(_, v)| v / largest);
+            let size = match norm {
+                Norm::L1 => relative.map(f64::abs).sum::<f64>(),
+                Norm::L2 => relative.map(|v| v * v).sum::<f64>().sqrt(),
+            };
+            let entries = match &mut scaled.store {
+                Store::Dense(x) => x.column_mut(j),
+                Store::Sparse { start, value, .. } => &mut value[start[j]..start[j + 1]],
+            };
+            entries.iter_mut().for_each(|v| *v = *v / largest / size);
+        }
+        scaled
     }
 
     /// The samples as a dense M x B matrix.

@@ -9,7 +9,7 @@
 //! weight lies on the support of x. For sparse samples unlike every atom the best code is zero and the
 //! score is `|x|_1`, known or novel.
 //!
-//! The caller scales samples to `|x|_1 = 1`, for which [`normalise_l1`] is there.
+//! The caller scales samples to `|x|_1 = 1`, for which [`Samples::normalised`] is there.
 
 mod coding;
 mod update;
@@ -207,26 +207,6 @@ impl L1Model {
             self.w.append_columns(&atom)?;
         }
         Ok(())
-    }
-}
-
-/// The samples scaled to `|x|_1 = 1`, as sparse as they were; zero samples stay zero.
-pub fn normalise_l1(x: &Samples) -> Result<Samples> {
-    let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-    for j in 0..x.len() {
-        // By the largest entry first: the sum of huge ones would overflow.
-        let largest = x.entries(j).fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
-        let size: f64 = x.entries(j).map(|(_, v)| (v / largest).abs()).sum();
-        for (i, v) in x.entries(j) {
-            row.push(i);
-            value.push(if v == 0.0 { 0.0 } else { v / largest / size });
-        }
-        start.push(row.len());
-    }
-    if x.is_sparse() {
-        Samples::sparse(x.rows(), start, row, value)
-    } else {
-        Samples::dense(Matrix::from_vec(x.rows(), x.len(), value)?)
     }
 }
 

@@ -21,10 +21,10 @@ pub use settings::{Agreement, Novelty, Threshold};
 
 use crate::error::Result;
 use crate::learning::Start;
-use crate::matrix::Matrix;
 use crate::mesh::{Event, Mesh};
 use crate::samples::Samples;
 use crate::Stop;
+use std::cmp::Ordering::{Equal, Less};
 use std::ops::ControlFlow;
 
 /// Scores of a batch of samples, and how finding them ended.
@@ -173,7 +173,9 @@ impl NoveltyDetector {
             let scoring = self.scoring(block)?;
             step.threshold = self.threshold();
             if let Some(chi) = step.threshold {
-                let above = |i: &usize| scoring.scores[*i] > chi;
+                // A score that is no number is not below the threshold either.
+                let above =
+                    |i: &usize| !matches!(scoring.scores[*i].partial_cmp(&chi), Some(Less | Equal));
                 step.novel = (0..block.len()).filter(above).collect();
             }
             self.past = scoring.scores.clone();
@@ -217,29 +219,5 @@ impl NoveltyDetector {
     /// The settings.
     pub fn settings(&self) -> &Novelty {
         &self.settings
-    }
-}
-
-/// The samples scaled to |x|_2 = 1, as sparse as they were; zero samples stay zero.
-pub fn normalise_l2(x: &Samples) -> Result<Samples> {
-    let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-    for j in 0..x.len() {
-        // By the largest entry first: the squares of huge or tiny ones would overflow or vanish.
-        let largest = x.entries(j).fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
-        let squares: f64 = x.entries(j).map(|(_, v)| (v / largest).powi(2)).sum();
-        for (i, v) in x.entries(j) {
-            row.push(i);
-            value.push(if v == 0.0 {
-                0.0
-            } else {
-                v / largest / squares.sqrt()
-            });
-        }
-        start.push(row.len());
-    }
-    if x.is_sparse() {
-        Samples::sparse(x.rows(), start, row, value)
-    } else {
-        Samples::dense(Matrix::from_vec(x.rows(), x.len(), value)?)
     }
 }

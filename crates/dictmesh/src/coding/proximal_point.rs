@@ -4,7 +4,7 @@
 //! multipliers.
 
 use super::Coding;
-use crate::matrix::{dot, norm};
+use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::Stop;
 
@@ -15,11 +15,11 @@ const EPSILON: f64 = 1e-16;
 const ROUNDING: f64 = 1e-12;
 /// ... did not halve it.
 const IDLE: usize = 4;
-/// A coefficient of more than this many times |c| over the longest atom counts as out of reach.
+/// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
 const REACH: f64 = 1e8;
 
 pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
-    let size = norm(c);
+    let size = norm(c) + problem.least();
     let delta = problem
         .regularizers
         .iter()
@@ -65,32 +65,36 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
 }
 
 /// Whether the direction d separates c from all that codes can reach:
-/// c'd > s f*(d) + sup over codes of d'W y. Where the supremum is infinite only because W'd is zero
-/// to rounding, it is taken over codes so long that they count as out of reach.
+/// c'd > s f*(d) + sup over codes of d'W y.
 fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
+    let size = norm(c) + problem.least();
     let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);
-    let mut s = vec![0.0; problem.atoms.cols()];
-    problem.correlate(d, &mut s);
-    let reach = REACH * norm(c);
-    let support = support_within_reach(problem.regularizers, &s, reach, problem.longest_atom());
-    excess > support && excess > 1e-9 * norm(c) * norm(d)
+    let support = support_within_reach(problem.regularizers, problem.atoms, d, REACH * size);
+    separates(excess, support, size * norm(d))
 }
 
-/// sup of s'y over the codes in the domain of h that are within reach: no coefficient times the longest
-/// atom exceeds `reach`.
+/// Whether `excess` is above `support` by more than rounding, for numbers of this `scale`.
+pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
+    excess - support > 1e-9 * (scale + support.abs())
+}
+
+/// sup of d'W y over the codes in the domain of h with |w_q y_q| <= `reach` for every atom. Without that
+/// bound it would be infinite wherever w_q'd is zero only to rounding.
 pub(crate) fn support_within_reach(
     regularizers: &[&dyn Regularizer],
-    s: &[f64],
+    atoms: &Matrix,
+    d: &[f64],
     reach: f64,
-    longest_atom: f64,
 ) -> f64 {
-    if longest_atom == 0.0 {
-        return 0.0; // zero atoms reach nothing, whatever their code
-    }
-    let largest = reach / longest_atom;
     regularizers
         .iter()
-        .zip(s)
-        .map(|(h, s)| h.domain_support(*s).min(largest * s.abs()))
+        .zip(atoms.columns())
+        .map(|(h, w)| {
+            let (s, length) = (dot(w, d), norm(w));
+            if length == 0.0 {
+                return 0.0; // a zero atom reaches nothing, whatever its code
+            }
+            h.domain_support(s).min(reach * s.abs() / length)
+        })
         .sum()
 }

@@ -1,24 +1,47 @@
 //! How agents come to agree on the cost of a sample: each starts from its own J_k(nu_k) and ends
 //! near g = -(1/N) sum J_k. The novelty score is N g, so that thresholds survive growth.
 
+use crate::matrix::Matrix;
 use crate::topology::Weights;
 
-/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g. No bias; the error falls with the spectral
-/// gap of A. `costs[k]` is J_k; returns each agent's g_k after `rounds`.
-pub fn average(weights: &Weights, costs: &[f64], rounds: usize) -> Vec<f64> {
-    let mut g: Vec<f64> = costs.iter().map(|j| -j).collect();
-    for _ in 0..rounds {
-        g = combine(weights, &g);
+/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g, without bias. Returns A^rounds, by repeated
+/// squaring, so that slow graphs cost no more than fast ones: g = (A^rounds)' g(0).
+pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
+    let mut square = weights.to_matrix();
+    let n = square.cols();
+    let mut power = Matrix::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 });
+    let mut left = rounds;
+    while left > 0 {
+        if left % 2 == 1 {
+            power = power.times(&square);
+        }
+        left /= 2;
+        if left > 0 {
+            square = square.times(&square);
+            normalise(&mut square);
+        }
     }
-    g
+    normalise(&mut power);
+    power
 }
 
-/// The rounds after which [`average`] is within `tolerance` of agreement, relative to the spread it
+/// Makes each agent's weights add up to 1 again, as every squaring doubles what rounding did to it.
+fn normalise(a: &mut Matrix) {
+    for k in 0..a.cols() {
+        let sum: f64 = a.column(k).iter().sum();
+        a.column_mut(k).iter_mut().for_each(|v| *v /= sum);
+    }
+}
+
+/// The rounds after which averaging is within `tolerance` of agreement, relative to the spread it
 /// starts from: the error falls by 1 - gap a round.
 pub fn rounds_to_agree(spectral_gap: f64, tolerance: f64) -> usize {
     let remaining = 1.0 - spectral_gap;
     if remaining <= f64::EPSILON {
         return 1; // everybody hears everybody: one round averages exactly
+    }
+    if remaining >= 1.0 {
+        return usize::MAX; // a gap lost in rounding: there is no telling
     }
     (tolerance.ln() / remaining.ln()).ceil().max(1.0) as usize
 }
@@ -33,13 +56,9 @@ pub fn scalar_diffusion(weights: &Weights, costs: &[f64], mu_g: f64, rounds: usi
             .zip(costs)
             .map(|(g, j)| g - mu_g * (j + g))
             .collect();
-        g = combine(weights, &phi);
+        g = (0..costs.len())
+            .map(|k| weights.column(k).iter().map(|(l, a)| a * phi[*l]).sum())
+            .collect();
     }
     g
-}
-
-fn combine(weights: &Weights, values: &[f64]) -> Vec<f64> {
-    (0..values.len())
-        .map(|k| weights.column(k).iter().map(|(l, a)| a * values[*l]).sum())
-        .collect()
 }

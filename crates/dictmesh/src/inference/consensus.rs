@@ -12,9 +12,14 @@ use super::{diffusion, zeros, Common, Strategy};
 use crate::agent::Local;
 use crate::matrix::{axpy, Matrix};
 
-/// The default step: half of diffusion's, for the smaller region of stability.
+/// How large the steps of consensus may be compared with diffusion's: min(1, 1 + lambda_min(A)).
+pub fn stability(common: &Common) -> f64 {
+    (1.0 + common.weights_smallest).clamp(f64::EPSILON, 1.0)
+}
+
+/// The default step: diffusion's, made smaller for the smaller region of stability.
 pub fn default_step(common: &Common) -> f64 {
-    0.5 * diffusion::default_step(common)
+    stability(common) * diffusion::default_step(common)
 }
 
 /// One agent's part.

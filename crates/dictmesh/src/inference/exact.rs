@@ -161,7 +161,17 @@ fn certify(
         .map(|((h, s), y)| h.value_at(*y) + h.conjugate(std::slice::from_ref(s)) - s * y)
         .sum();
     let dual = dot(x, nu) - conjugate - problem.regularizer_conjugate(&s);
-    let gap = (data_gap + code_gap).max(0.0);
+    let gap = data_gap + code_gap;
+    if !(gap.is_finite() && dual.is_finite()) {
+        // Overflow: nothing is known.
+        return Certificate {
+            dual: f64::NEG_INFINITY,
+            gap: f64::INFINITY,
+            violation,
+            stop: ended.worse(Stop::RoundLimit),
+        };
+    }
+    let gap = gap.max(0.0);
     // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
     let terms: f64 = (problem.atoms.columns().zip(y))
         .map(|(w, y)| norm(w) * y.abs())
@@ -175,7 +185,7 @@ fn certify(
             0.0
         };
     let cost = dual.abs().max(problem.regularizer_value(y));
-    let met = gap <= tolerance * cost + rounding && violation <= tolerance * norm(x);
+    let met = gap <= tolerance * cost + rounding && violation <= tolerance * (norm(x) + terms);
     let stop = match ended {
         Stop::Infeasible => Stop::Infeasible,
         _ if met => Stop::Converged,

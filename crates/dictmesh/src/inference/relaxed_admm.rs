@@ -24,10 +24,8 @@ pub const DEFAULT_ALPHA: f64 = 0.9;
 /// private, so (1 + sqrt(K/M))^2, the value for incoherent unit atoms, stands in for |W|^2, and four
 /// times that for non-negative atoms, which are alike. 1 for a single agent, which needs none.
 ///
-/// Theory suggests 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))). Measured over complete and random
-/// graphs, grids, stars, rings and paths, the best rho is that on well-connected graphs but falls to a
-/// quarter of it on rings and paths, and is above it on stars; the mean degree in place of
-/// lambda_max/2 and the fourth root (lambda_2/d)^(1/4) follow the measurements (DESIGN.md).
+/// Theory suggests 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))), which is too large on rings and paths
+/// and too small on stars; DESIGN.md has the rounds both need.
 pub fn default_rho(common: &Common) -> f64 {
     if common.agents < 2 {
         return 1.0;

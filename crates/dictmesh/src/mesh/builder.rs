@@ -8,6 +8,10 @@ use crate::task::Task;
 use crate::topology::{Topology, WeightRule, Weights};
 use std::sync::Arc;
 
+/// The spectra of larger graphs take minutes and gigabytes.
+const MAX_AGENTS: usize = 5_000;
+const MAX_THREADS: usize = 1024;
+
 /// Collects the choices for a [`Mesh`]; each has a default.
 #[derive(Clone, Debug)]
 pub struct MeshBuilder {
@@ -135,8 +139,26 @@ impl MeshBuilder {
                 need: "a sample has at least one row",
             });
         }
-        let total: usize = sizes.iter().sum();
-        if total == 0 {
+        if n > MAX_AGENTS {
+            return Err(Error::parameter(
+                "agents",
+                n,
+                format!(
+                    "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
+                     whole graph; give each agent more atoms instead"
+                ),
+            ));
+        }
+        let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
+        let room = total.and_then(|total| total.checked_mul(rows)?.checked_mul(8));
+        if room.is_none_or(|bytes| bytes > isize::MAX as usize) {
+            return Err(Error::parameter(
+                "atoms",
+                format!("{sizes:?}"),
+                "so many do not fit into any memory",
+            ));
+        }
+        if total == Some(0) {
             return Err(Error::parameter(
                 "K",
                 0,
@@ -148,11 +170,19 @@ impl MeshBuilder {
         }
         let informed = informed_flags(n, self.informed.as_deref())?;
         self.stopping.check()?;
+        self.update.check_constants()?;
         let weights = Weights::new(&self.topology, &self.rule)?;
         self.strategy
             .check(self.task.residual(), weights.is_symmetric())?;
         let pool = match self.threads {
             None => None,
+            Some(threads) if !(1..=MAX_THREADS).contains(&threads) => {
+                return Err(Error::parameter(
+                    "threads",
+                    threads,
+                    format!("must be 1 to {MAX_THREADS}; leave it out for all cores"),
+                ))
+            }
             Some(threads) => Some(Arc::new(
                 rayon::ThreadPoolBuilder::new()
                     .num_threads(threads)
@@ -163,7 +193,8 @@ impl MeshBuilder {
         let mesh = Mesh {
             lazy: weights.lazy(),
             spectrum: self.topology.spectrum(),
-            spectral_gap: weights.spectral_gap(),
+            mixing: weights.mixing(),
+            averaging: Default::default(),
             weights,
             task: self.task,
             topology: self.topology,
@@ -215,7 +246,7 @@ fn deal(
             from += size;
             let set = task.local(k).set();
             for q in 0..*size {
-                set.project(atoms.column_mut(q));
+                start.fit(set, atoms.column_mut(q));
             }
             atoms
         })

@@ -12,7 +12,7 @@ impl Mesh {
     /// Adds `count` atoms to agent `k`.
     pub fn add_atoms(&mut self, k: AgentId, count: usize, start: Start<'_>) -> Result<()> {
         self.check_agent(k)?;
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.agents[k].task.set();
         let new = start.draw(self.rows, count, set, &mut rng)?;
         let agent = &mut self.agents[k];
@@ -20,6 +20,7 @@ impl Mesh {
         atoms.append_columns(&new)?;
         agent.block = Block::new(atoms)?;
         agent.used.grow(count);
+        self.draws += 1;
         Ok(())
     }
 
@@ -37,9 +38,10 @@ impl Mesh {
         let weights = self.renewed_weights(&topology)?;
         let task = match own {
             Some(spec) => LocalTask::build(spec)?,
-            None => self.task.common().clone(),
+            // What the task holds for this number, if anything, else the common share.
+            None => self.task.local(self.agents.len()).clone(),
         };
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
         let block = Block::new(atoms)?;
         let k = self.agents.len();
@@ -53,6 +55,7 @@ impl Mesh {
             used: AtomUse::fresh(count),
         });
         self.adopt(topology, weights);
+        self.draws += 1;
         Ok(k)
     }
 
@@ -107,7 +110,7 @@ impl Mesh {
                 ));
             }
         }
-        let mut rng = random::stream(self.seed, self.next_draw());
+        let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.task.common().set();
         let fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
         for (i, &(k, q)) in which.iter().enumerate() {
@@ -115,11 +118,12 @@ impl Mesh {
             let mut atoms = agent.block.atoms().clone();
             let w = atoms.column_mut(q);
             w.copy_from_slice(fresh.column(i));
-            agent.task.set().project(w);
+            start.fit(agent.task.set(), w);
             agent.block = Block::new(atoms)?;
             agent.used.energy[q] = 0.0;
             agent.used.samples[q] = 0;
         }
+        self.draws += 1;
         Ok(())
     }
 
@@ -148,7 +152,8 @@ impl Mesh {
 
     fn adopt(&mut self, topology: Topology, weights: Weights) {
         self.spectrum = topology.spectrum();
-        self.spectral_gap = weights.spectral_gap();
+        self.mixing = weights.mixing();
+        self.averaging = Default::default();
         self.lazy = weights.lazy();
         self.weights = weights;
         self.topology = topology;

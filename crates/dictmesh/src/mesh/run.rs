@@ -3,95 +3,35 @@
 use super::reduction::Reduction;
 use super::Mesh;
 use crate::agent::Local;
-use crate::coding::support_within_reach;
+use crate::coding::start_code;
 use crate::error::{Error, Result};
-use crate::inference::{Combine, Strategy};
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::inference::{Combine, Strategy, StrategySpec};
+use crate::matrix::{axpy, distance, norm, Matrix};
 use crate::samples::Samples;
 use crate::task::Task;
 use crate::Stop;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-/// When the rounds of one batch end.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stopping {
-    /// The relative error of nu to stop at, estimated; `None` does all rounds.
-    #[serde(default)]
-    pub tolerance: Option<f64>,
-    /// The most rounds to do.
-    pub rounds: usize,
-}
-
-impl Stopping {
-    /// Exactly this many rounds.
-    pub fn rounds(rounds: usize) -> Self {
-        Stopping {
-            tolerance: None,
-            rounds,
-        }
-    }
-
-    /// When the estimated relative error of nu is at most `tolerance`, or after 100,000 rounds.
-    ///
-    /// Each agent measures by how much its nu_k changed in a round, relative to its size, and how far
-    /// it is from its neighbours; the agents flood the largest such number for as many rounds as the
-    /// graph has diameter, so that all know it and stop together. The rate at which it falls from one
-    /// flood to the next turns it into an estimate of the remaining error. It is an estimate, not a
-    /// certificate: that is [`Mesh::exact`]'s.
-    pub fn tolerance(tolerance: f64) -> Self {
-        Stopping {
-            tolerance: Some(tolerance),
-            rounds: 100_000,
-        }
-    }
-
-    pub(crate) fn check(&self) -> Result<()> {
-        if let Some(tolerance) = self.tolerance {
-            Error::check_positive("tolerance", tolerance)?;
-        }
-        if self.rounds == 0 {
-            return Err(Error::parameter("rounds", 0, "must be 1 or more"));
-        }
-        Ok(())
-    }
-}
-
-impl Default for Stopping {
-    /// A relative error of 1e-4.
-    fn default() -> Self {
-        Stopping::tolerance(1e-4)
-    }
-}
-
-/// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
-const WINDOW: usize = 5;
-/// Relative changes below this are rounding, which goes on for ever at a rate of 1.
-const ROUNDING: f64 = 1e-14;
-/// A coefficient of more than this many times |x| over the longest atom counts as out of reach.
-const REACH: f64 = 1e4;
-/// nu longer than this many times |x| has left all bounds.
-const RUNAWAY: f64 = 1e12;
 /// Below this many numbers in a round, threads cost more than they bring.
 const PARALLEL: usize = 1 << 14;
 
 /// All agents of a mesh at work on one batch, to be stepped round by round.
 #[derive(Debug)]
 pub struct Run<'m> {
-    mesh: &'m Mesh,
+    pub(super) mesh: &'m Mesh,
     x: &'m Samples,
-    strategies: Vec<Box<dyn Strategy>>,
-    combined: Vec<Matrix>,
+    pub(super) strategies: Vec<Box<dyn Strategy>>,
+    pub(super) combined: Vec<Matrix>,
     /// b = x/|N_I|, the same at every informed agent; reduced where the run is.
-    share: Matrix,
-    /// |x| of each sample.
-    sizes: Vec<f64>,
+    pub(super) share: Matrix,
+    /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
+    /// with.
+    pub(super) sizes: Vec<f64>,
     reduction: Option<Reduction>,
-    combine: Combine,
-    rounds: usize,
-    bytes: u64,
-    infeasible: Vec<usize>,
+    pub(super) combine: Combine,
+    pub(super) rounds: usize,
+    pub(super) bytes: u64,
+    pub(super) infeasible: Vec<usize>,
 }
 
 /// What every agent found for a batch.
@@ -133,15 +73,37 @@ impl<'m> Run<'m> {
         Run::build(mesh, x, reduction, None)
     }
 
-    /// Where strategies of an earlier batch of the same size ended (at nu = 0 if the size differs).
-    pub(super) fn start_warm(
-        mesh: &'m Mesh,
-        x: &'m Samples,
-        strategies: Vec<Box<dyn Strategy>>,
-    ) -> Result<Self> {
-        let fits = |s: &dyn Strategy| s.dual().cols() == x.len() && s.dual().rows() == x.rows();
-        let all = strategies.len() == mesh.agents.len() && strategies.iter().all(|s| fits(&**s));
-        Run::build(mesh, x, None, all.then_some(strategies))
+    /// Where the strategies of an earlier run ended. They must be of this mesh's strategy, for as many
+    /// samples of the same dimension and for blocks of the same sizes.
+    pub(super) fn start_warm(mesh: &'m Mesh, x: &'m Samples, state: State) -> Result<Self> {
+        let now = State::shape(mesh, x.rows(), x.len())?;
+        let differs = |what: &str, given: String, expected: String| {
+            Err(Error::Unsupported {
+                what: format!("a run with {what} {given}"),
+                with: format!("{what} {expected}"),
+                why: "its state does not fit; start a new run".to_string(),
+            })
+        };
+        let shape = |s: &State| (s.rows, s.samples);
+        if state.spec != now.spec {
+            return differs(
+                "the strategy",
+                format!("{:?}", state.spec),
+                format!("{:?}", now.spec),
+            );
+        }
+        if shape(&state) != shape(&now) {
+            let say = |(rows, samples)| format!("{rows} x {samples}");
+            return differs("batches of", say(shape(&state)), say(shape(&now)));
+        }
+        if state.sizes != now.sizes {
+            return differs(
+                "blocks of",
+                format!("{:?}", state.sizes),
+                format!("{:?}", now.sizes),
+            );
+        }
+        Run::build(mesh, x, None, Some(state.strategies))
     }
 
     fn build(
@@ -158,12 +120,18 @@ impl<'m> Run<'m> {
         };
         let weight = 1.0 / informed as f64;
         share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
+        let least: f64 = (mesh.agents.iter())
+            .map(|agent| {
+                let y = start_code(agent.task.regularizer()).abs();
+                y * agent.block.atoms().columns().map(norm).sum::<f64>()
+            })
+            .sum();
         let mut run = Run {
             mesh,
             x,
             strategies: Vec::new(),
             combined: vec![Matrix::zeros(share.rows(), share.cols()); mesh.agents.len()],
-            sizes: (0..x.len()).map(|j| x.norm(j)).collect(),
+            sizes: (0..x.len()).map(|j| x.norm(j) + least).collect(),
             share,
             reduction,
             combine: mesh.strategy.combine(),
@@ -188,7 +156,7 @@ impl<'m> Run<'m> {
     }
 
     /// What agent `k` knows of the batch.
-    fn local(&self, k: usize) -> Local<'_> {
+    pub(super) fn local(&self, k: usize) -> Local<'_> {
         let local = self.mesh.local(k, Some(&self.share), self.share.cols());
         match &self.reduction {
             Some(reduction) => Local {
@@ -241,181 +209,11 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Rounds until the stopping rule ends them.
-    pub fn until(&mut self, stopping: &Stopping) -> Stop {
-        let diameter = self.mesh.topology.diameter();
-        let window = if self.is_alone() {
-            1
-        } else {
-            diameter.max(WINDOW)
-        };
-        let constraint = self.mesh.task.residual().can_be_infeasible();
-        let mut last: Option<f64> = None;
-        let mut decided: Option<(usize, Stop)> = None;
-        while self.rounds < stopping.rounds {
-            // Agents measure in the last round of each window, then flood what they measured.
-            let measure = stopping
-                .tolerance
-                .filter(|_| (self.rounds + 1).is_multiple_of(window));
-            let last_round = self.rounds + 1 == stopping.rounds;
-            let keep = measure.is_some() || (last_round && constraint);
-            let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();
-            self.round();
-            match decided {
-                Some((due, stop)) if self.rounds >= due => return stop,
-                _ => {}
-            }
-            if let Some(tolerance) = measure {
-                let residual = self.largest_residual(&before);
-                self.bytes += self.links() * 8 * diameter as u64;
-                let verdict = self.judge(&before, residual, last, window, tolerance);
-                match verdict {
-                    Some(stop) if diameter == 0 => return stop,
-                    Some(stop) => decided = Some((self.rounds + diameter, stop)),
-                    None => {}
-                }
-                last = Some(residual);
-            } else if keep && self.find_infeasible(&before) {
-                return Stop::Infeasible;
-            }
-        }
-        match decided {
-            Some((_, stop)) if stop != Stop::Converged => stop,
-            _ if self.has_run_away() => Stop::Diverged,
-            _ => Stop::RoundLimit,
-        }
-    }
-
-    /// Whether one agent's own argmin is the whole problem: it is solved in one round, and solving it
-    /// again would show rounding only, in which there is no rate to be seen.
-    fn is_alone(&self) -> bool {
-        self.strategies.len() == 1 && self.combine == Combine::NeighbourSum
-    }
-
-    /// What a flooded residual means, if it means the end.
-    fn judge(
-        &mut self,
-        before: &[Matrix],
-        residual: f64,
-        last: Option<f64>,
-        window: usize,
-        tolerance: f64,
-    ) -> Option<Stop> {
-        if !residual.is_finite() || self.has_run_away() {
-            return Some(Stop::Diverged);
-        }
-        if self.find_infeasible(before) {
-            return Some(Stop::Infeasible);
-        }
-        if residual <= ROUNDING || self.is_alone() {
-            return Some(Stop::Converged);
-        }
-        let rate = (residual / last?).powf(1.0 / window as f64);
-        // What remains of a geometric series with this rate.
-        (rate < 1.0 && residual / (1.0 - rate) <= tolerance).then_some(Stop::Converged)
-    }
-
-    /// The largest relative change of any agent's nu for any sample, and its distance from its
-    /// neighbours where the strategy sends nu itself.
-    fn largest_residual(&self, before: &[Matrix]) -> f64 {
-        let mut largest = 0.0_f64;
-        for (k, strategy) in self.strategies.iter().enumerate() {
-            let nu = strategy.dual();
-            let degree = self.mesh.topology.degree(k) as f64;
-            let apart = self.combine == Combine::NeighbourSum && degree > 0.0;
-            for j in 0..nu.cols() {
-                let (new, old) = (nu.column(j), before[k].column(j));
-                let mut distance = distance(new, old);
-                if apart {
-                    let sum = self.combined[k].column(j);
-                    let squared: f64 = new
-                        .iter()
-                        .zip(sum)
-                        .map(|(v, s)| (v - s / degree) * (v - s / degree))
-                        .sum();
-                    distance = distance.max(squared.sqrt());
-                }
-                if distance.is_nan() {
-                    return f64::NAN;
-                }
-                if distance > 0.0 {
-                    largest = largest.max(distance / norm(new).max(f64::MIN_POSITIVE));
-                }
-            }
-        }
-        largest
-    }
-
-    fn has_run_away(&self) -> bool {
-        let delta = self.mesh.common().delta;
-        self.duals().any(|nu| {
-            nu.columns().zip(&self.sizes).any(|(nu, x)| {
-                // nu scales with |x|, and where the residual is an equality with delta too.
-                let bound = RUNAWAY * x.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
-                let size = norm(nu);
-                !(size <= bound || size == 0.0)
-            })
-        })
-    }
-
-    /// Where the residual is a constraint: whether the way nu moves proves that some sample cannot be
-    /// met. The nu of such a sample drifts for ever in a direction d that separates x from all that
-    /// codes can reach, d'x > f*(d) + sup over codes of d'W y. The first informed agent proposes its
-    /// own drift; every agent adds its part of the inequality. It is a proof, whatever d is.
-    fn find_infeasible(&mut self, before: &[Matrix]) -> bool {
-        if !self.mesh.task.residual().can_be_infeasible() {
-            return false;
-        }
-        if self.is_alone() {
-            // No drift from round to round; but its argmin looks for such a d on its own way.
-            self.infeasible = (0..self.share.cols())
-                .filter(|j| self.argmin_is_infeasible(*j))
-                .collect();
-            return !self.infeasible.is_empty();
-        }
-        let proposer = self.mesh.agents.iter().position(|agent| agent.informed);
-        let k = proposer.unwrap_or(0);
-        let mut drift = self.strategies[k].dual().clone();
-        axpy(-1.0, before[k].as_slice(), drift.as_mut_slice());
-        self.infeasible = (0..self.share.cols())
-            .filter(|j| self.proves_infeasible(drift.column(*j), *j))
-            .collect();
-        !self.infeasible.is_empty()
-    }
-
-    /// Whether the argmin of an agent that is alone finds that sample `j` cannot be met.
-    fn argmin_is_infeasible(&self, j: usize) -> bool {
-        let share = self.share.columns_range(j..j + 1);
-        let local = Local {
-            share: Some(&share),
-            samples: 1,
-            ..self.local(0)
-        };
-        let nothing = Matrix::zeros(share.rows(), 1);
-        let (mut y, mut v) = (local.start_codes(), nothing.clone());
-        local.argmin(0.0, &nothing, &mut y, &mut v) == Stop::Infeasible
-    }
-
-    fn proves_infeasible(&self, d: &[f64], j: usize) -> bool {
-        let size = self.sizes[j];
-        let mut excess = -self.mesh.task.residual().conjugate(d);
-        let mut support = 0.0;
-        for k in 0..self.strategies.len() {
-            let local = self.local(k);
-            if let Some(share) = local.share {
-                excess += dot(share.column(j), d);
-            }
-            let atoms = local.block.atoms();
-            let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
-            let longest = atoms.columns().map(norm).fold(0.0, f64::max);
-            let regularizers = vec![local.task.regularizer(); s.len()];
-            support += support_within_reach(&regularizers, &s, REACH * size, longest);
-        }
-        excess > support && excess > 1e-9 * size * norm(d)
-    }
-
-    pub(super) fn into_strategies(self) -> Vec<Box<dyn Strategy>> {
-        self.strategies
+    /// What a later run can go on from.
+    pub(super) fn into_state(self) -> Result<State> {
+        let mut state = State::shape(self.mesh, self.share.rows(), self.share.cols())?;
+        state.strategies = self.strategies;
+        Ok(state)
     }
 
     /// Every agent's own nu_k, M x B (in the rows of the run).
@@ -434,7 +232,7 @@ impl<'m> Run<'m> {
     }
 
     /// Directed edges: what each round's arrays cross.
-    fn links(&self) -> u64 {
+    pub(super) fn links(&self) -> u64 {
         let topology = &self.mesh.topology;
         (0..topology.agents())
             .map(|k| topology.degree(k) as u64)
@@ -448,16 +246,12 @@ impl<'m> Run<'m> {
             .collect()
     }
 
-    /// What the agents have found so far.
-    pub fn finish(self, stop: Stop) -> Inference {
-        self.finish_keeping(stop, Duals::All).0
+    /// What the agents have found so far; `stop` says how it came to an end.
+    pub fn found(&self, stop: Stop) -> Inference {
+        self.found_with(stop, Duals::All)
     }
 
-    pub(super) fn finish_keeping(
-        self,
-        stop: Stop,
-        duals: Duals,
-    ) -> (Inference, Vec<Box<dyn Strategy>>) {
+    pub(super) fn found_with(&self, stop: Stop, duals: Duals) -> Inference {
         let reduced: Vec<Matrix> = self.duals().cloned().collect();
         let codes: Vec<Matrix> = (reduced.iter().enumerate())
             .map(|(k, nu)| self.local(k).codes(nu))
@@ -467,13 +261,14 @@ impl<'m> Run<'m> {
             .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
             .collect();
         let disagreement = disagreement(&reduced);
+        let stop = settled(stop, &local_costs);
         let duals = match &self.reduction {
             None => reduced,
             Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced, |k| {
                 duals == Duals::All || has_fired(&codes[k])
             }),
         };
-        let inference = Inference {
+        Inference {
             disagreement,
             duals,
             codes,
@@ -482,9 +277,39 @@ impl<'m> Run<'m> {
             rounds: self.rounds,
             bytes: self.bytes,
             stop,
-            infeasible: self.infeasible,
-        };
-        (inference, self.strategies)
+            infeasible: self.infeasible.clone(),
+        }
+    }
+}
+
+/// An ending that costs beyond all numbers cannot be: then nothing was found.
+pub(super) fn settled(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
+    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
+        stop
+    } else {
+        stop.worse(Stop::Diverged)
+    }
+}
+
+/// The strategies of a run, and what they belong to.
+#[derive(Debug)]
+pub(super) struct State {
+    spec: StrategySpec,
+    rows: usize,
+    pub samples: usize,
+    sizes: Vec<usize>,
+    strategies: Vec<Box<dyn Strategy>>,
+}
+
+impl State {
+    fn shape(mesh: &Mesh, rows: usize, samples: usize) -> Result<Self> {
+        Ok(State {
+            spec: mesh.strategy.resolve(&mesh.common())?,
+            rows,
+            samples,
+            sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),
+            strategies: Vec::new(),
+        })
     }
 }
 
@@ -523,11 +348,6 @@ fn combine_into(mesh: &Mesh, combine: Combine, k: usize, sent: &[&Matrix], out: 
             }
         }
     }
-}
-
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let squared: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
-    squared.sqrt()
 }
 
 fn disagreement(duals: &[Matrix]) -> f64 {

@@ -19,6 +19,13 @@ pub(super) fn write(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    // A device or a pipe would be replaced by the renaming.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Err(Error::Model {
+            path: path.to_path_buf(),
+            why: "it is there and is not a regular file: name another".to_string(),
+        });
+    }
     // Asked first because the answer is plainer than that of creating a file in it.
     fs::metadata(directory).map_err(failed(directory))?;
     let mut builder = tempfile::Builder::new();

@@ -39,6 +39,15 @@ pub struct Weights {
     symmetric: bool,
 }
 
+/// How a combination matrix mixes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mixing {
+    /// [`Weights::spectral_gap`].
+    pub gap: f64,
+    /// The smallest eigenvalue of A, or a lower bound of their real parts where A is not symmetric.
+    pub smallest: f64,
+}
+
 impl Weights {
     /// The weights of a rule on a graph.
     ///
@@ -146,22 +155,32 @@ impl Weights {
     ///
     /// Dense eigenvalues, O(N^3) at every call.
     pub fn spectral_gap(&self) -> f64 {
-        let mut deviation = self.to_matrix();
-        let mean = 1.0 / self.columns.len() as f64;
-        for entry in deviation.as_mut_slice() {
-            *entry -= mean;
+        self.mixing().gap
+    }
+
+    /// How A mixes. Dense eigenvalues, O(N^3) at every call.
+    pub fn mixing(&self) -> Mixing {
+        let a = self.to_matrix();
+        let n = self.columns.len();
+        if let Some(values) = self.symmetric.then(|| symmetric_eigenvalues(&a)).flatten() {
+            // The largest eigenvalue is 1, of the vector of ones.
+            let rest = &values[..n - 1];
+            let norm = rest.iter().fold(0.0, |norm: f64, v| norm.max(v.abs()));
+            return Mixing {
+                gap: (1.0 - norm).clamp(0.0, 1.0),
+                smallest: values[0],
+            };
         }
-        let symmetric_norm = || {
-            let values = symmetric_eigenvalues(&deviation)?;
-            Some(values.iter().fold(0.0, |norm: f64, v| norm.max(v.abs())))
-        };
-        let norm = if self.symmetric {
-            symmetric_norm()
-        } else {
-            None
-        };
-        let norm = norm.unwrap_or_else(|| deviation.spectral_norm_squared().sqrt());
-        (1.0 - norm).clamp(0.0, 1.0)
+        let mut deviation = a;
+        let mean = 1.0 / n as f64;
+        deviation.as_mut_slice().iter_mut().for_each(|v| *v -= mean);
+        let norm = deviation.spectral_norm_squared().sqrt();
+        // Gershgorin's bound, for all eigenvalues are in discs around a_kk with radius 1 - a_kk.
+        let least = (0..n).map(|k| self.get(k, k)).fold(1.0, f64::min);
+        Mixing {
+            gap: (1.0 - norm).clamp(0.0, 1.0),
+            smallest: 2.0 * least - 1.0,
+        }
     }
 
     /// A as a dense N x N matrix, a_lk in row l and column k.

@@ -1,11 +1,9 @@
 //! Novelty: a stream of topics in which new ones appear.
 
-use dictmesh::apps::novelty::{
-    normalise_l2, Agreement, Growth, Join, Novelty, NoveltyDetector, Threshold,
-};
+use dictmesh::apps::novelty::{Agreement, Growth, Join, Novelty, NoveltyDetector, Threshold};
 use dictmesh::apps::roc::auc;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{Matrix, Mesh, Samples, Start, Stop, Topology};
+use dictmesh::{Matrix, Mesh, Norm, Samples, Start, Stop, Topology};
 use std::ops::ControlFlow;
 
 const TERMS: usize = 120;
@@ -26,7 +24,7 @@ fn documents(topics: &[usize], seed: u64) -> Samples {
         };
         level * draws.get(i, j).abs()
     });
-    normalise_l2(&Samples::dense(x).unwrap()).unwrap()
+    Samples::dense(x).unwrap().normalised(Norm::L2)
 }
 
 /// Blocks of 60 documents: topics 0 to 3 from the start, topic 4 first in block 3 (15 documents).
@@ -201,7 +199,7 @@ fn the_papers_settings_run() {
         let (area, detector) = area_at_block_3(&settings);
         println!("paper, {name}: AUC {area:.4}");
         assert!(area > 0.7, "{area}");
-        // The notes' warning: mu = .5 is over the bound of the paper's own table.
+        // mu = .5 is over the bound of the paper's own table.
         assert_eq!(!detector.mesh().warnings().is_empty(), mu_above);
     }
 }
@@ -333,7 +331,7 @@ fn bad_settings_are_refused() {
 #[test]
 fn normalising_keeps_zeros_and_survives_huge_entries() {
     let x = Samples::dense_from_columns(2, &[[3e200, 4e200], [0.0, 0.0], [0.0, 1e-300]]).unwrap();
-    let unit = normalise_l2(&x).unwrap().to_dense();
+    let unit = x.normalised(Norm::L2).to_dense();
     assert!((unit.get(0, 0) - 0.6).abs() < 1e-15 && (unit.get(1, 0) - 0.8).abs() < 1e-15);
     assert_eq!(unit.column(1), [0.0, 0.0]);
     assert_eq!(unit.column(2), [0.0, 1.0]);

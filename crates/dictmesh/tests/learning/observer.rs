@@ -120,7 +120,7 @@ fn how_the_rounds_ended_is_told() {
     assert_eq!(end.unwrap(), Stop::Diverged);
     assert_eq!(
         (heard, wild.dictionary() == before),
-        (0, true),
-        "it teaches nothing"
+        (1, true),
+        "it is told of, teaches nothing and ends the block"
     );
 }

@@ -87,6 +87,34 @@ fn relaxed_admm_with_its_default_rho_on_the_ring() {
     }
 }
 
+/// rho = 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))): what theory suggests, and what the default is
+/// measured against.
+fn rho_of_theory(topology: &Topology) -> StrategySpec {
+    let w = 1.0 + 2.0_f64.sqrt();
+    let (m, l) = (1.0 / 50.0, (1.0 + w * w / 0.1) / 50.0);
+    let spectrum = topology.spectrum();
+    let product = spectrum.signless_largest * spectrum.laplacian_second;
+    StrategySpec::RelaxedAdmm {
+        rho: Some(2.0 * (m * l / product).sqrt()),
+        alpha: None,
+    }
+}
+
+#[test]
+fn the_default_rho_needs_no_more_rounds_than_that_of_theory() {
+    for (name, graph) in [
+        ("p = .2", random_graph as fn(u64) -> Topology),
+        ("ring", |_| Topology::ring(50).unwrap()),
+    ] {
+        let theory = medians(graph, &rho_of_theory(&graph(0)), 2000);
+        let default = medians(graph, &StrategySpec::default(), 2000);
+        println!("{name}: rho of theory {theory:?}, default {default:?}");
+        for (default, theory) in default.iter().zip(theory) {
+            assert!(*default <= theory, "{name}: {default} against {theory}");
+        }
+    }
+}
+
 #[test]
 fn jacobi_admm_gets_to_1e8_on_random_graphs() {
     let needed = medians(random_graph, &named("jacobi-admm"), 2000);

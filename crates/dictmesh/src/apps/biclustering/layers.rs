@@ -51,8 +51,7 @@ pub struct Biclusters {
 impl Biclusters {
     /// The rows (patients) in few dimensions, M x N: column k is w_k times |y_k|, or w_k itself if not
     /// `weighted`. Weighted is what to cluster rows by, since w_k itself makes the least layer as loud as
-    /// the first: on the centred lung data (56 patients, 4-means) the layers of the paper's settings
-    /// misplace 1 weighted and 6 plain, those of the default settings 1 either way.
+    /// the first.
     pub fn row_coordinates(&self, weighted: bool) -> Matrix {
         let m = self.layers.first().map_or(0, |layer| layer.w.len());
         Matrix::from_fn(m, self.layers.len(), |i, k| {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::random::Rng;
+use crate::samples::Norm;
 
 /// Sparse non-negative atoms with |w|_1 = 1.
 fn planted(rows: usize, atoms: usize, rng: &mut Rng) -> Matrix {
@@ -30,7 +31,7 @@ fn draw(w: &Matrix, samples: usize, rng: &mut Rng) -> Samples {
     let noise = gaussian(w.rows(), samples, rng);
     let pairs = x.as_mut_slice().iter_mut().zip(noise.as_slice());
     pairs.for_each(|(x, n)| *x = (*x + 0.002 * n).max(0.0));
-    normalise_l1(&Samples::dense(x).unwrap()).unwrap()
+    Samples::dense(x).unwrap().normalised(Norm::L1)
 }
 
 fn to_sparse(x: &Samples) -> Samples {
@@ -227,7 +228,7 @@ fn zero_duplicate_and_too_few_samples_work() {
 fn l1_scaling_keeps_zero_samples_and_huge_ones() {
     let x = Samples::dense_from_columns(2, &[[0.0, 0.0], [1e308, -1e308], [3.0, 1.0]]).unwrap();
     for x in [&x, &to_sparse(&x)] {
-        let scaled = normalise_l1(x).unwrap();
+        let scaled = x.normalised(Norm::L1);
         assert_eq!(scaled.is_sparse(), x.is_sparse());
         let expected = [0.0, 0.0, 0.5, -0.5, 0.75, 0.25];
         assert_eq!(scaled.to_dense().as_slice(), expected);

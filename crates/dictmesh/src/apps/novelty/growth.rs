@@ -104,7 +104,11 @@ impl Growth {
             Growth::Agents { atoms_each: 0, .. } => {
                 return Err(Error::parameter("atoms_each", 0, "must be at least 1"))
             }
-            Growth::Agents { count, atoms_each } => count * atoms_each,
+            Growth::Agents { count, atoms_each } => {
+                count.checked_mul(atoms_each).ok_or_else(|| {
+                    Error::parameter("count", count, "so many agents do not fit into any memory")
+                })?
+            }
             Growth::Atoms { count } => count,
         };
         let mut rng = stream(seed, GROWTH_STREAM + mesh.atoms() as u64);

@@ -108,10 +108,9 @@ pub struct Novelty {
 
 impl Default for Novelty {
     /// Squared residual, gamma = .01, delta = .05, atoms started from documents, the step 1/sum(y^2) for
-    /// each atom, coding to a tolerance. With exact coding these gave a mean AUC of .93 on TDT2 in a trial
-    /// outside this crate, where the paper has .91 and its own constants, once converged, .80. Ten agents
-    /// of one atom at the start and ten more after each block, p = .5 and Metropolis weights as in the
-    /// paper.
+    /// each atom, coding to a tolerance: at convergence the paper's Huber constants score a document by
+    /// its sparsity rather than its topic. Ten agents of one atom at the start and ten more after each
+    /// block, p = .5 and Metropolis weights as in the paper.
     fn default() -> Self {
         Novelty {
             task: TaskSpec::nmf(0.01, 0.05),
