@@ -2,11 +2,13 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
+mod canvas;
 mod demo;
 mod matching;
 mod output;
 mod picture;
 mod planted;
+mod report;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};
