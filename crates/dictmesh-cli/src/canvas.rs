@@ -5,9 +5,11 @@
 //! reader's own font ([`Canvas::svg_with_text`]): a tenth of the size, searchable, read aloud.
 
 mod font;
+pub mod numbers;
 pub mod palette;
 mod png;
 mod raster;
+mod style;
 mod svg;
 pub mod ticks;
 
@@ -16,84 +18,8 @@ use tiny_skia::{Path, PathBuilder, Rect, Transform};
 
 pub use font::{fit, text_width};
 pub use raster::Raster;
+pub use style::{bold, plain, Anchor, Frame, Pen, Type};
 pub use svg::escape;
-
-/// Where a text stands relative to its point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// A way to write: size in pixels, weight and colour.
-#[derive(Clone, Copy, Debug)]
-pub struct Type {
-    pub size: f32,
-    pub bold: bool,
-    pub ink: Ink,
-}
-
-pub fn plain(size: f32, ink: Ink) -> Type {
-    Type {
-        size,
-        bold: false,
-        ink,
-    }
-}
-
-pub fn bold(size: f32, ink: Ink) -> Type {
-    Type {
-        size,
-        bold: true,
-        ink,
-    }
-}
-
-/// A way to draw lines: width, colour, and the length of a dash (0: unbroken).
-#[derive(Clone, Copy, Debug)]
-pub struct Pen {
-    pub width: f32,
-    pub ink: Ink,
-    pub dash: f32,
-}
-
-impl Pen {
-    /// An unbroken line.
-    pub fn new(width: f32, ink: Ink) -> Self {
-        Pen {
-            width,
-            ink,
-            dash: 0.0,
-        }
-    }
-
-    /// The same pen, lifted after every `dash` pixels.
-    pub fn dashed(self, dash: f32) -> Self {
-        Pen { dash, ..self }
-    }
-}
-
-/// A part of the sheet.
-#[derive(Clone, Copy, Debug)]
-pub struct Frame {
-    pub x: f32,
-    pub y: f32,
-    pub w: f32,
-    pub h: f32,
-}
-
-impl Frame {
-    pub const fn new(x: f32, y: f32, w: f32, h: f32) -> Self {
-        Frame { x, y, w, h }
-    }
-    pub fn right(&self) -> f32 {
-        self.x + self.w
-    }
-    pub fn bottom(&self) -> f32 {
-        self.y + self.h
-    }
-}
 
 #[derive(Clone)]
 enum Mark {
@@ -115,9 +41,25 @@ struct Words {
     whole: Option<String>,
 }
 
+/// A filled disc, which SVG can say shorter than its outline.
+#[derive(Clone)]
+struct Disc {
+    x: f32,
+    y: f32,
+    r: f32,
+    ink: Ink,
+}
+
+impl Disc {
+    fn outline(&self) -> Option<Path> {
+        PathBuilder::from_circle(self.x, self.y, self.r)
+    }
+}
+
 #[derive(Clone)]
 enum Item {
     Shape(Path, Mark),
+    Disc(Disc),
     Words(Words),
     Image(Frame, Raster),
 }
@@ -166,9 +108,9 @@ impl Canvas {
         self.width
     }
 
-    /// What the sheet shows, in words.
-    pub fn title(&self) -> &str {
-        &self.title
+    /// How many pixels the sheet has.
+    pub fn pixels(&self) -> f32 {
+        self.width as f32 * self.height as f32
     }
 
     /// Gives the sheet its height, for what is known only after drawing.
@@ -228,9 +170,9 @@ impl Canvas {
 
     /// A filled disc.
     pub fn disc(&mut self, x: f32, y: f32, r: f32, ink: Ink) {
-        let mut builder = PathBuilder::new();
-        builder.push_circle(x, y, r);
-        self.add(builder, Mark::Fill(ink));
+        if x.is_finite() && y.is_finite() && r > 0.0 && r.is_finite() {
+            self.items.push(Item::Disc(Disc { x, y, r, ink }));
+        }
     }
 
     /// A line through the points.
@@ -313,6 +255,7 @@ impl Item {
                 // A translation by whole pixels of the sheet cannot make a path infinite.
                 *path = moved.unwrap_or_else(|| path.clone());
             }
+            Item::Disc(disc) => (disc.x, disc.y) = (disc.x + dx, disc.y + dy),
             Item::Words(words) => (words.x, words.y) = (words.x + dx, words.y + dy),
             Item::Image(at, _) => (at.x, at.y) = (at.x + dx, at.y + dy),
         }

@@ -23,6 +23,11 @@ impl Canvas {
         for item in &self.items {
             match item {
                 Item::Shape(path, mark) => draw_shape(&mut pixmap, path, mark, at),
+                Item::Disc(disc) => {
+                    if let Some(path) = disc.outline() {
+                        draw_shape(&mut pixmap, &path, &Mark::Fill(disc.ink), at);
+                    }
+                }
                 Item::Words(words) => {
                     if let Some(path) = words.outline() {
                         draw_shape(&mut pixmap, &path, &Mark::Fill(words.style.ink), at);

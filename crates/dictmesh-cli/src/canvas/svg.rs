@@ -40,6 +40,21 @@ impl Canvas {
         for item in &self.items {
             match item {
                 Item::Shape(path, mark) => shape(&mut out, path, mark),
+                Item::Disc(disc) if with_text => {
+                    let _ = writeln!(
+                        out,
+                        "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>",
+                        round(disc.x),
+                        round(disc.y),
+                        round(disc.r),
+                        disc.ink.svg("fill")
+                    );
+                }
+                Item::Disc(disc) => {
+                    if let Some(path) = disc.outline() {
+                        shape(&mut out, &path, &Mark::Fill(disc.ink));
+                    }
+                }
                 Item::Words(words) if with_text => live(&mut out, words),
                 Item::Words(words) => {
                     if let Some(path) = words.outline() {
