@@ -84,20 +84,22 @@ impl Canvas {
         }
     }
 
-    /// Sheets beside each other in rows at most `width` wide (if they are not wider themselves).
+    /// Sheets beside each other in rows at most `width` wide (if they are not wider themselves),
+    /// with a margin around them all.
     pub fn flow(panels: &[Canvas], width: u32, title: &str) -> Self {
         const GAP: u32 = 24;
+        const MARGIN: u32 = 16;
         let mut flow = Canvas::new(1, 1, title);
-        let (mut x, mut y, mut row) = (0, 0, 0);
+        let (mut x, mut y, mut row) = (MARGIN, MARGIN, 0);
         for panel in panels {
-            if x > 0 && x + panel.width > width {
-                (x, y, row) = (0, y + row + GAP, 0);
+            if x > MARGIN && x + panel.width > MARGIN + width {
+                (x, y, row) = (MARGIN, y + row + GAP, 0);
             }
             flow.items
                 .extend(panel.items.iter().map(|i| i.moved(x as f32, y as f32)));
             row = row.max(panel.height);
-            flow.width = flow.width.max(x + panel.width);
-            flow.height = flow.height.max(y + row);
+            flow.width = flow.width.max(x + panel.width + MARGIN);
+            flow.height = flow.height.max(y + row + MARGIN);
             x += panel.width + GAP;
         }
         flow

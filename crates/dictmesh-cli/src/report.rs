@@ -94,12 +94,9 @@ impl Figure {
         }
     }
 
-    /// All panels on one sheet.
+    /// All panels on one sheet, as it is written to files.
     fn sheet(&self) -> Canvas {
-        match self.panels.as_slice() {
-            [only] => only.clone(),
-            panels => Canvas::flow(panels, 1080, &self.caption),
-        }
+        Canvas::flow(&self.panels, 1080, &self.caption)
     }
 }
 

@@ -107,6 +107,19 @@ impl Chart {
         ))
     }
 
+    /// Says so if there is no point to draw, lest an empty plot look like a mistake.
+    pub fn tell_if_empty(&mut self, mut points: impl Iterator<Item = (f64, f64)>) {
+        if points.all(|p| self.place(p).is_none()) {
+            let (x, y) = (
+                self.plot.x + self.plot.w / 2.0,
+                self.plot.y + self.plot.h / 2.0,
+            );
+            let style = plain(13.0, MUTED);
+            self.canvas
+                .text(x, y, Anchor::Middle, style, "nothing to show");
+        }
+    }
+
     /// A dashed line across the plot at a value of the vertical axis, with its label.
     pub fn level(&mut self, value: f64, label: &str, ink: Ink) {
         let Some(at) = self.y.at(value).filter(|v| (0.0..=1.0).contains(v)) else {

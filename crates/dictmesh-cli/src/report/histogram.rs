@@ -55,6 +55,7 @@ impl Histogram {
             legend: &legend,
         };
         let mut chart = Chart::new(&labels, x, y, 200.0);
+        chart.tell_if_empty(groups.iter().flatten().map(|&v| (v, 0.0)));
         let plot = chart.plot;
         let w = plot.w / bins as f32;
         let alpha = if groups.len() > 1 { 0.6 } else { 0.85 };

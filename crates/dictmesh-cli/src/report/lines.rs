@@ -112,6 +112,7 @@ impl Lines {
             Axis::new(self.y.scale, Ends::Round, ys),
             220.0,
         );
+        chart.tell_if_empty(points().copied());
         for (value, label) in &self.levels {
             chart.level(*value, label, MUTED);
         }

@@ -72,6 +72,7 @@ impl RocPlot {
             .filter_map(|p| chart.place(p))
             .collect();
         chart.canvas.line(&chance, Pen::new(1.2, LINE).dashed(4.0));
+        chart.tell_if_empty(self.curves.iter().flat_map(|c| c.points.iter().copied()));
         // The first curve lies on top: it is the one the others are compared with.
         for (i, curve) in self.curves.iter().enumerate().rev() {
             let pen = curve_pen(i);

@@ -73,6 +73,7 @@ impl Scatter {
             Axis::new(Scale::Linear, Ends::Round, self.points.iter().map(|p| p.1)),
             300.0,
         );
+        chart.tell_if_empty(self.points.iter().copied());
         // Many points are small and let through what is below.
         let n = self.points.len().div_ceil(stride).max(1) as f32;
         let r = (60.0 / n.sqrt()).clamp(2.0, 5.0);
