@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
+mod canvas;
 mod demo;
 mod matching;
 #[allow(dead_code)]
@@ -9,6 +10,7 @@ mod options;
 mod output;
 mod picture;
 mod planted;
+mod report;
 mod terminal;
 
 use clap::{Args, Parser, Subcommand};

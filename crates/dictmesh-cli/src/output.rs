@@ -47,10 +47,15 @@ impl Output {
         }
         let output = Output { path, format };
         // The only sure way to know is to try.
-        let beside = output.beside();
+        let beside = beside(&output.path);
         File::create_new(&beside)
             .and_then(|_| fs::remove_file(&beside))
-            .map_err(|e| format!("cannot write the picture to {shown}: {}", output.reason(&e)))?;
+            .map_err(|e| {
+                format!(
+                    "cannot write the picture to {shown}: {}",
+                    reason(&output.path, &e)
+                )
+            })?;
         Ok(output)
     }
 
@@ -61,35 +66,82 @@ impl Output {
 
     /// Writes the file beside its place and moves it there in one step.
     pub fn write(&self, content: &[u8]) -> Result<(), String> {
-        let beside = self.beside();
-        let written = File::create_new(&beside)
-            .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-            .and_then(|()| fs::rename(&beside, &self.path));
-        written.map_err(|e| {
-            // Nothing half done stays behind; if even that fails, the first error is the one to tell.
-            let _ = fs::remove_file(&beside);
-            let shown = self.path.display();
-            format!("cannot write the picture to {shown}: {}", self.reason(&e))
-        })
+        write_file("the picture", &self.path, content)
     }
+}
 
-    /// A hidden name in the same directory, of this process alone.
-    fn beside(&self) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path
-            .with_file_name(format!(".{name}.{}.part", std::process::id()))
-    }
+/// Writes a file beside its place and moves it there in one step. `what` is for the message.
+pub fn write_file(what: &str, path: &Path, content: &[u8]) -> Result<(), String> {
+    let beside = beside(path);
+    let written = File::create_new(&beside)
+        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|e| {
+        // Nothing half done stays behind; if even that fails, the first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+        let shown = path.display();
+        format!("cannot write {what} to {shown}: {}", reason(path, &e))
+    })
+}
 
-    fn reason(&self, e: &io::Error) -> String {
-        // The parent of a bare name is "", which means here.
-        let parent = self.path.parent().unwrap_or(Path::new(""));
-        let missing = !parent.as_os_str().is_empty() && !parent.exists();
-        match e.kind() {
-            io::ErrorKind::NotFound if missing => "its directory does not exist".into(),
-            io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
-            io::ErrorKind::NotADirectory => "its directory is a file".into(),
-            _ => e.to_string(),
+/// A directory to write several files into later, known to be writable now.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Checks that files can be written into `path`, whether it is there or has to be made. Leaves
+    /// everything as it is.
+    pub fn check(path: &Path) -> Result<Self, String> {
+        let shown = path.display();
+        let refuse = |why: &str| Err(format!("cannot write the report to {shown}: {why}"));
+        if path.as_os_str().is_empty() {
+            return Err("cannot write the report: the name of its directory is empty".into());
         }
+        // The nearest directory that is there is where something would be made.
+        let mut there = path;
+        while fs::symlink_metadata(there).is_err() {
+            match there.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => there = parent,
+                _ => there = Path::new("."),
+            }
+        }
+        match fs::metadata(there) {
+            Ok(data) if data.is_dir() => {}
+            Ok(_) if there == path => return refuse("it is there and is not a directory"),
+            Ok(_) => return refuse(&format!("{} is not a directory", there.display())),
+            Err(e) => return refuse(&format!("{}: {e}", there.display())),
+        }
+        let probe = beside(&there.join("dictmesh-report"));
+        match File::create_new(&probe).and_then(|_| fs::remove_file(&probe)) {
+            Ok(()) => Ok(Folder { path: path.into() }),
+            Err(e) => refuse(&reason(&probe, &e)),
+        }
+    }
+
+    /// Makes the directory, and those it lies in.
+    pub fn create(&self) -> Result<(), String> {
+        fs::create_dir_all(&self.path)
+            .map_err(|e| format!("cannot make the directory {}: {e}", self.path.display()))
+    }
+}
+
+/// A hidden name in the same directory, of this process alone.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+fn reason(path: &Path, e: &io::Error) -> String {
+    // The parent of a bare name is "", which means here.
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let missing = !parent.as_os_str().is_empty() && !parent.exists();
+    match e.kind() {
+        io::ErrorKind::NotFound if missing => "its directory does not exist".into(),
+        io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
+        io::ErrorKind::NotADirectory => "its directory is a file".into(),
+        _ => e.to_string(),
     }
 }
 
@@ -159,5 +211,22 @@ mod tests {
         fs::create_dir(dir.0.join("a.svg")).unwrap();
         assert!(output.write(b"x").is_err());
         assert_eq!(dir.names(), ["a.svg"]);
+    }
+
+    #[test]
+    fn a_folder_is_checked_without_a_trace_and_then_made() {
+        let dir = Scratch::new("folder");
+        let folder = Folder::check(&dir.0.join("a/b")).unwrap();
+        assert!(dir.names().is_empty());
+        folder.create().unwrap();
+        folder.create().unwrap();
+        assert!(dir.0.join("a/b").is_dir());
+        fs::write(dir.0.join("f"), "").unwrap();
+        let message = |path: &str| Folder::check(&dir.0.join(path)).unwrap_err();
+        assert!(message("f").ends_with("it is there and is not a directory"));
+        assert!(message("f/g").ends_with("f is not a directory"));
+        assert!(Folder::check(Path::new("")).is_err());
+        assert!(Folder::check(Path::new("not-there-yet")).is_ok());
+        assert_eq!(dir.names().len(), 2);
     }
 }

@@ -1,43 +1,18 @@
 //! The demo's picture: the mesh, what it learned, how fast, and what it cost in messages.
 
 mod atoms;
-mod canvas;
-mod charts;
-mod graph;
-pub mod palette;
+pub mod charts;
+pub mod graph;
 
+use crate::canvas::palette::{FAINT, MUTED, TEXT};
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame};
 use crate::demo::DemoResult;
 use crate::matching;
-use canvas::{Anchor, Type};
-use palette::{Ink, FAINT, MUTED, TEXT};
-
-pub use canvas::Canvas;
 
 /// Width of the picture in pixels.
 pub const WIDTH: u32 = 1600;
 /// Height of the picture in pixels.
 pub const HEIGHT: u32 = 1000;
-
-/// A part of the sheet.
-#[derive(Clone, Copy, Debug)]
-struct Frame {
-    x: f32,
-    y: f32,
-    w: f32,
-    h: f32,
-}
-
-impl Frame {
-    const fn new(x: f32, y: f32, w: f32, h: f32) -> Self {
-        Frame { x, y, w, h }
-    }
-    fn right(&self) -> f32 {
-        self.x + self.w
-    }
-    fn bottom(&self) -> f32 {
-        self.y + self.h
-    }
-}
 
 const LEFT: f32 = 56.0;
 const RIGHT: f32 = 1544.0;
@@ -98,22 +73,6 @@ fn heading(canvas: &mut Canvas, frame: Frame, title: &str, note: &str) {
         plain(13.0, MUTED),
         note,
     );
-}
-
-fn plain(size: f32, ink: Ink) -> Type {
-    Type {
-        size,
-        bold: false,
-        ink,
-    }
-}
-
-fn bold(size: f32, ink: Ink) -> Type {
-    Type {
-        size,
-        bold: true,
-        ink,
-    }
 }
 
 /// 12345 as "12,345".

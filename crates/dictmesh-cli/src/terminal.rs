@@ -1,8 +1,9 @@
 //! The demo in a terminal: atoms in colour, a sparkline, a table, and progress while one waits.
 
+use crate::canvas::palette::signed;
 use crate::demo::{DemoResult, Progress};
 use crate::matching::{self, Match, RECOVERED};
-use crate::picture::{bytes, palette::signed, thousands};
+use crate::picture::{bytes, thousands};
 use crate::planted::SIDE;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! What was planted and what came back, on one card for each agent.
 
-use super::canvas::{Anchor, Canvas, Pen};
 use super::graph::badge;
-use super::palette::{agent, signed, Ink, LINE, MUTED, WARN};
-use super::{bold, heading, plain, Frame};
+use super::heading;
+use crate::canvas::palette::{agent, signed, Ink, LINE, MUTED, WARN};
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
 use crate::demo::DemoResult;
 use crate::matching::{Match, RECOVERED};
 use crate::planted::SIDE;

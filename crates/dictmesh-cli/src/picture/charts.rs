@@ -1,8 +1,9 @@
 //! The learning curve, and the bars of what each strategy needed.
 
-use super::canvas::{Anchor, Canvas, Pen};
-use super::palette::{ACCENT, FAINT, LINE, MUTED, TEXT};
-use super::{bold, bytes, heading, plain, thousands, Frame};
+use super::{bytes, heading, thousands};
+use crate::canvas::palette::{ACCENT, FAINT, LINE, MUTED, TEXT};
+use crate::canvas::ticks::nice_step;
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
 use crate::demo::{DemoResult, StrategyRow};
 
 /// Cost against samples: every mini-batch faintly, their running mean on top.
@@ -174,7 +175,7 @@ fn bar_chart(
 }
 
 /// A bar that says: not reached.
-fn hatched(canvas: &mut Canvas, at: Frame) {
+pub fn hatched(canvas: &mut Canvas, at: Frame) {
     canvas.rect(at.x, at.y, at.w, at.h, FAINT);
     let mut start = -at.h;
     while start < at.w {
@@ -187,20 +188,8 @@ fn hatched(canvas: &mut Canvas, at: Frame) {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten that divides `range` into about `parts`.
-fn nice_step(range: f64, parts: f64) -> f64 {
-    let rough = range / parts;
-    if !(rough.is_finite() && rough > 0.0) {
-        return 1.0;
-    }
-    let power = 10f64.powf(rough.log10().floor());
-    let rest = rough / power;
-    let factor = [1.0, 2.0, 5.0].into_iter().find(|f| rest <= f * 1.2);
-    factor.unwrap_or(10.0) * power
-}
-
 /// The mean of the `2 half + 1` entries around every entry, fewer at the ends.
-fn running_mean(values: &[f64], half: usize) -> Vec<f64> {
+pub fn running_mean(values: &[f64], half: usize) -> Vec<f64> {
     (0..values.len())
         .map(|i| {
             let end = (i + half + 1).min(values.len());
@@ -219,15 +208,6 @@ fn trimmed(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn steps_are_round_numbers_and_few() {
-        for (range, step) in [(1.13, 0.5), (4000.0, 1000.0), (0.02, 0.005), (0.0, 1.0)] {
-            assert!((nice_step(range, 4.0) - step).abs() < 1e-12 || range == 1.13);
-            assert!(range / nice_step(range, 4.0) < 9.0);
-        }
-        assert_eq!(nice_step(f64::NAN, 3.0), 1.0);
-    }
 
     #[test]
     fn the_running_mean_looks_both_ways() {

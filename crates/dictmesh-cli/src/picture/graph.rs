@@ -1,8 +1,8 @@
 //! The mesh: agents and the links they talk over.
 
-use super::canvas::{Anchor, Canvas, Pen};
-use super::palette::{agent, LINE, MUTED, WHITE};
-use super::{bold, heading, plain, Frame};
+use super::heading;
+use crate::canvas::palette::{agent, LINE, MUTED, WHITE};
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
 use crate::demo::DemoResult;
 
 pub fn draw(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
@@ -39,22 +39,26 @@ pub fn draw(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
         badge(canvas, (x, y), r, k, agents, result.informed[k]);
     }
     if mixed {
-        let y = frame.bottom() - 10.0;
-        let mut x = frame.x + 8.0;
-        for (filled, text) in [
-            (true, format!("sees the samples ({informed})")),
-            (
-                false,
-                format!("hears only its neighbours ({})", agents - informed),
-            ),
-        ] {
-            canvas.disc(x, y - 4.5, 7.0, MUTED);
-            if !filled {
-                canvas.disc(x, y - 4.5, 4.8, WHITE);
-            }
-            let w = canvas.text(x + 14.0, y, Anchor::Start, plain(13.0, MUTED), &text);
-            x += w + 48.0;
+        let at = (frame.x + 8.0, frame.bottom() - 10.0);
+        who_sees(canvas, at, informed, agents);
+    }
+}
+
+/// What full and empty discs mean; `(x, y)` is on the base line of the words.
+pub fn who_sees(canvas: &mut Canvas, (mut x, y): (f32, f32), informed: usize, agents: usize) {
+    for (filled, text) in [
+        (true, format!("sees the samples ({informed})")),
+        (
+            false,
+            format!("hears only its neighbours ({})", agents - informed),
+        ),
+    ] {
+        canvas.disc(x, y - 4.5, 7.0, MUTED);
+        if !filled {
+            canvas.disc(x, y - 4.5, 4.8, WHITE);
         }
+        let w = canvas.text(x + 14.0, y, Anchor::Start, plain(13.0, MUTED), &text);
+        x += w + 48.0;
     }
 }
 
@@ -87,7 +91,7 @@ pub fn badge(
 
 /// Places in the unit square, by springs and repulsion (Fruchterman and Reingold, 1991), from a
 /// circle on: the same graph is always drawn the same way.
-fn layout(agents: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
+pub fn layout(agents: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let mut at: Vec<(f64, f64)> = (0..agents)
         .map(|k| {
             // The golden angle: neighbours in number do not start as neighbours in place.
@@ -97,7 +101,8 @@ fn layout(agents: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
         })
         .collect();
     let ideal = 1.6 / (agents.max(1) as f64).sqrt();
-    let rounds = 600;
+    // A round costs agents squared: large meshes get fewer, to be drawn in about a second.
+    let rounds = (600 * 40_000 / (agents * agents).max(1)).clamp(20, 600) as u32;
     for round in 0..rounds {
         let heat = 0.12 * (1.0 - f64::from(round) / f64::from(rounds));
         let mut push = vec![(0.0, 0.0); agents];

@@ -1,4 +1,4 @@
-//! The colours of the picture.
+//! The colours of the house.
 
 use tiny_skia::Color;
 
@@ -33,7 +33,48 @@ pub const WARN: Ink = ink(0xc0, 0x47, 0x2b);
 /// Paper.
 pub const WHITE: Ink = ink(0xff, 0xff, 0xff);
 
+/// The colours of curves and classes, told apart by those who see few colours too.
+const SERIES: [Ink; 8] = [
+    ACCENT,
+    ink(0xd9, 0x7b, 0x22),
+    ink(0x1a, 0x93, 0x83),
+    ink(0x8d, 0x5b, 0xb8),
+    ink(0xc4, 0x46, 0x84),
+    ink(0x84, 0x84, 0x1c),
+    ink(0x3e, 0x9b, 0xd6),
+    ink(0x8a, 0x59, 0x3d),
+];
+
+/// The colour of the `i`-th curve or class; after eight they come again.
+pub fn series(i: usize) -> Ink {
+    SERIES[i % SERIES.len()]
+}
+
+/// What the colours become on dark paper.
+pub const ON_DARK: [(Ink, &str); 14] = [
+    (TEXT, "#e6e9ef"),
+    (MUTED, "#9ba6b8"),
+    (LINE, "#505b6d"),
+    (FAINT, "#262d38"),
+    (WHITE, "#14181f"),
+    (ACCENT, "#7badf2"),
+    (WARN, "#f28a6b"),
+    (SERIES[1], "#f0a254"),
+    (SERIES[2], "#4cc9b7"),
+    (SERIES[3], "#bb94e0"),
+    (SERIES[4], "#ea82b4"),
+    (SERIES[5], "#c3c352"),
+    (SERIES[6], "#78c3f2"),
+    (SERIES[7], "#c4977c"),
+];
+
 impl Ink {
+    /// The colour as CSS and SVG write it.
+    pub fn hex(self) -> String {
+        let [r, g, b] = self.rgb;
+        format!("#{r:02x}{g:02x}{b:02x}")
+    }
+
     /// The same colour, letting through what is below.
     pub fn alpha(self, alpha: f32) -> Ink {
         Ink { alpha, ..self }
@@ -46,12 +87,11 @@ impl Ink {
 
     /// The attributes of SVG's `fill` or `stroke`.
     pub(super) fn svg(self, property: &str) -> String {
-        let [r, g, b] = self.rgb;
         let opacity = match self.alpha {
             a if a < 1.0 => format!(" {property}-opacity=\"{a}\""),
             _ => String::new(),
         };
-        format!("{property}=\"#{r:02x}{g:02x}{b:02x}\"{opacity}")
+        format!("{property}=\"{}\"{opacity}", self.hex())
     }
 }
 

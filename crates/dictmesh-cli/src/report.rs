@@ -1,0 +1,172 @@
+//! `--report DIR`: one page with the plots of a run, and each plot as a file beside it.
+//!
+//! A plot is a plain struct (`RocPlot`, `Lines`, `Gallery`, `HeatMap`, ...) whose `draw` gives a
+//! [`Canvas`]; a [`Report`] puts them in sections with words and tables, and `write`s
+//!
+//! ```text
+//! DIR/index.html    everything, needs nothing else: no scripts, no fonts, no network
+//! DIR/roc.svg       each figure by its name, for papers and slides
+//! DIR/roc.png
+//! ```
+
+#![allow(dead_code)] // The commands that write reports come next.
+
+mod bars;
+mod chart;
+mod gallery;
+mod heat;
+mod histogram;
+mod lines;
+mod mesh;
+mod page;
+mod pictures;
+mod roc;
+mod scatter;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+use crate::canvas::Canvas;
+use crate::output::{write_file, Folder};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+#[allow(unused_imports)] // As above.
+pub use self::{
+    bars::{Bar, Bars},
+    gallery::{Gallery, Shades},
+    heat::{Block, HeatMap},
+    histogram::Histogram,
+    lines::{AxisSpec, Lines, Series},
+    mesh::MeshPlot,
+    pictures::Picture,
+    roc::{RocCurve, RocPlot},
+    scatter::Scatter,
+    terms::TopTerms,
+};
+
+/// What a run has to show. Every text may hold anything; it is shown as it is.
+#[derive(Clone, Default)]
+pub struct Report {
+    pub title: String,
+    pub subtitle: String,
+    /// The few numbers that matter most: (label, value).
+    pub facts: Vec<(String, String)>,
+    pub sections: Vec<Section>,
+    /// The command line that made it.
+    pub command: String,
+    /// What else it takes to make it again: (name, version or value).
+    pub versions: Vec<(String, String)>,
+}
+
+/// A part of the page.
+#[derive(Clone, Default)]
+pub struct Section {
+    pub heading: String,
+    /// Paragraphs, with an empty line between them.
+    pub text: String,
+    pub figures: Vec<Figure>,
+    pub tables: Vec<Table>,
+}
+
+/// A plot, or several that belong together and stand beside each other where there is room.
+#[derive(Clone)]
+pub struct Figure {
+    /// The name of its files, without ending.
+    pub name: String,
+    /// What to see in it.
+    pub caption: String,
+    pub panels: Vec<Canvas>,
+}
+
+impl Figure {
+    /// One plot.
+    pub fn new(name: &str, caption: &str, canvas: Canvas) -> Self {
+        Self::panels(name, caption, vec![canvas])
+    }
+
+    /// Several plots with one caption.
+    pub fn panels(name: &str, caption: &str, panels: Vec<Canvas>) -> Self {
+        Figure {
+            name: name.into(),
+            caption: caption.into(),
+            panels,
+        }
+    }
+
+    /// All panels on one sheet, as it is written to files.
+    fn sheet(&self) -> Canvas {
+        Canvas::flow(&self.panels, 1080, &self.caption)
+    }
+}
+
+/// Rows of words and numbers under a head.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub caption: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A PNG has so many pixels for each of the sheet's, across and down: sharp on paper too.
+const PNG_SCALE: f32 = 2.0;
+/// Fewer for a sheet that would become larger than this.
+const MOST_PIXELS: f32 = 40e6;
+
+impl Report {
+    /// Writes `index.html` and the figures into a directory, which is made if it is not there.
+    /// Returns the page's path. Every file is there completely or not at all, and the page, which
+    /// comes last, only if all the others are.
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, String> {
+        let folder = Folder::check(dir)?;
+        let names = self.file_names();
+        let mut files = Vec::new();
+        let figures = self.sections.iter().flat_map(|s| &s.figures);
+        for (figure, name) in figures.zip(&names) {
+            let sheet = figure.sheet();
+            let scale = (MOST_PIXELS / sheet.pixels()).sqrt().min(PNG_SCALE);
+            let png = sheet
+                .png_scaled(scale)
+                .map_err(|e| format!("cannot draw the figure {name}: {e}"))?;
+            files.push((format!("{name}.svg"), sheet.svg_with_text().into_bytes()));
+            files.push((format!("{name}.png"), png));
+        }
+        files.push(("index.html".into(), page::html(self, &names).into_bytes()));
+        folder.create()?;
+        for (name, content) in files {
+            write_file("the report", &dir.join(name), &content)?;
+        }
+        Ok(dir.join("index.html"))
+    }
+
+    /// A file name for each figure, in order: small letters, digits and dashes, no two alike.
+    fn file_names(&self) -> Vec<String> {
+        let mut taken = BTreeSet::from(["index".to_string()]);
+        let figures = self.sections.iter().flat_map(|s| &s.figures);
+        figures
+            .map(|figure| {
+                let plain = plain_name(&figure.name);
+                let numbered = (2..).map(|i| format!("{plain}-{i}"));
+                let mut names = std::iter::once(plain.clone()).chain(numbered);
+                let name = names.find(|n| !taken.contains(n)).unwrap_or(plain.clone());
+                taken.insert(name.clone());
+                name
+            })
+            .collect()
+    }
+}
+
+fn plain_name(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().take(60) {
+        match c.is_ascii_alphanumeric() {
+            true => out.push(c.to_ascii_lowercase()),
+            false if out.ends_with('-') || out.is_empty() => {}
+            false => out.push('-'),
+        }
+    }
+    match out.trim_end_matches('-') {
+        "" => "figure".into(),
+        name => name.into(),
+    }
+}

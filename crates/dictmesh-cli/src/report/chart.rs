@@ -1,0 +1,274 @@
+//! What charts share: the sheet with its axes, the legend, points on their way to pixels.
+
+use super::scatter::ring;
+use crate::canvas::palette::{series, Ink, FAINT, LINE, MUTED, TEXT, WHITE};
+use crate::canvas::ticks::Axis;
+use crate::canvas::{bold, fit, plain, text_width, Anchor, Canvas, Frame, Pen};
+
+/// Width of a chart in pixels: two fit beside each other on a page, and its words can be read on a
+/// phone.
+pub const WIDTH: f32 = 480.0;
+
+/// A legend entry.
+pub struct Key {
+    pub name: String,
+    pub sign: Sign,
+    pub ink: Ink,
+}
+
+/// How the marks of a legend entry look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sign {
+    /// A line, with the length of its dashes.
+    Line(f32),
+    /// The marker of the i-th class.
+    Marker(usize),
+    Box,
+    /// What singles out a point.
+    Ring,
+    /// A number that stands in the plot.
+    Tag(usize),
+}
+
+/// A sheet with two axes.
+pub struct Chart {
+    pub canvas: Canvas,
+    pub plot: Frame,
+    pub x: Axis,
+    pub y: Axis,
+}
+
+/// What stands around a chart.
+pub struct Labels<'a> {
+    /// For those who do not see it.
+    pub title: &'a str,
+    pub x: &'a str,
+    pub y: &'a str,
+    pub legend: &'a [Key],
+}
+
+impl Chart {
+    /// Draws the legend, the grid and the axes; the plot itself is `height` pixels high.
+    pub fn new(labels: &Labels<'_>, x: Axis, y: Axis, height: f32) -> Self {
+        let mut canvas = Canvas::new(WIDTH as u32, 1, labels.title);
+        let mut top = legend(&mut canvas, labels.legend, 6.0);
+        if !labels.y.is_empty() {
+            let style = plain(12.5, MUTED);
+            canvas.text_within((0.0, top + 14.0), Anchor::Start, style, labels.y, WIDTH);
+            top += 18.0;
+        }
+        top += 10.0;
+
+        let style = plain(12.0, MUTED);
+        let down = y.ticks(5);
+        let widest = down
+            .iter()
+            .map(|t| text_width(style, &t.1))
+            .fold(0.0, f32::max);
+        let left = (widest + 10.0).clamp(24.0, 120.0);
+        let plot = Frame::new(left, top, WIDTH - left - 14.0, height);
+        for (at, label) in down {
+            let y = (plot.bottom() - at * plot.h).round();
+            canvas.rect(plot.x, y, plot.w, 1.0, if at == 0.0 { LINE } else { FAINT });
+            canvas.text(plot.x - 8.0, y + 4.5, Anchor::End, style, &label);
+        }
+        canvas.rect(plot.x, plot.bottom().round(), plot.w, 1.0, LINE);
+        let y_ticks = plot.bottom() + 18.0;
+        let mut free = 0.0;
+        for (at, label) in x.ticks(5) {
+            let x = plot.x + at * plot.w;
+            canvas.rect(x.round(), plot.bottom().round(), 1.0, 5.0, LINE);
+            let half = text_width(style, &label) / 2.0;
+            // Labels keep to the sheet, and one that would touch the last one stays away.
+            let x = x.clamp(half, (WIDTH - half).max(half));
+            if x - half >= free {
+                canvas.text(x, y_ticks, Anchor::Middle, style, &label);
+                free = x + half + 8.0;
+            }
+        }
+        let mut bottom = y_ticks + 6.0;
+        if !labels.x.is_empty() {
+            bottom += 16.0;
+            let at = (plot.right(), bottom - 2.0);
+            let style = plain(12.5, MUTED);
+            canvas.text_within(at, Anchor::End, style, labels.x, plot.w);
+            bottom += 4.0;
+        }
+        canvas.set_height(bottom);
+        Chart { canvas, plot, x, y }
+    }
+
+    /// The place of a point, if it has one.
+    pub fn place(&self, (x, y): (f64, f64)) -> Option<(f32, f32)> {
+        let (x, y) = (self.x.at(x)?, self.y.at(y)?);
+        Some((
+            self.plot.x + x * self.plot.w,
+            self.plot.bottom() - y * self.plot.h,
+        ))
+    }
+
+    /// Says so if there is no point to draw, lest an empty plot look like a mistake.
+    pub fn tell_if_empty(&mut self, mut points: impl Iterator<Item = (f64, f64)>) {
+        if points.all(|p| self.place(p).is_none()) {
+            let (x, y) = (
+                self.plot.x + self.plot.w / 2.0,
+                self.plot.y + self.plot.h / 2.0,
+            );
+            let style = plain(13.0, MUTED);
+            self.canvas
+                .text(x, y, Anchor::Middle, style, "nothing to show");
+        }
+    }
+
+    /// A dashed line across the plot at a value of the vertical axis, with its label.
+    pub fn level(&mut self, value: f64, label: &str, ink: Ink) {
+        let Some(at) = self.y.at(value).filter(|v| (0.0..=1.0).contains(v)) else {
+            return;
+        };
+        let y = self.plot.bottom() - at * self.plot.h;
+        let ends = [(self.plot.x, y), (self.plot.right(), y)];
+        self.canvas.line(&ends, Pen::new(1.2, ink).dashed(4.0));
+        let style = plain(12.0, ink);
+        let at = (self.plot.right() - 2.0, y - 4.0);
+        self.canvas
+            .text_within(at, Anchor::End, style, label, self.plot.w);
+    }
+
+    /// A dashed line up the plot at a value of the horizontal axis, with its label.
+    pub fn cut(&mut self, value: f64, label: &str, ink: Ink) {
+        let Some(at) = self.x.at(value).filter(|v| (0.0..=1.0).contains(v)) else {
+            return;
+        };
+        let x = self.plot.x + at * self.plot.w;
+        let ends = [(x, self.plot.y), (x, self.plot.bottom())];
+        self.canvas.line(&ends, Pen::new(1.4, ink).dashed(4.0));
+        // The label stands on the side with more room.
+        let style = plain(12.0, ink);
+        let y = self.plot.y + 10.0;
+        let (place, anchor, room) = match at < 0.5 {
+            true => ((x + 6.0, y), Anchor::Start, self.plot.right() - x - 6.0),
+            false => ((x - 6.0, y), Anchor::End, x - 6.0 - self.plot.x),
+        };
+        self.canvas.text_within(place, anchor, style, label, room);
+    }
+}
+
+/// Draws the entries in rows from `top` on; returns where they end.
+pub fn legend(canvas: &mut Canvas, keys: &[Key], top: f32) -> f32 {
+    if keys.is_empty() {
+        return top;
+    }
+    let width = canvas.width() as f32;
+    let style = plain(12.5, TEXT);
+    let (mut x, mut y) = (0.0, top + 10.0);
+    for key in keys {
+        let room = width - 30.0;
+        let name = fit(style, &key.name, room);
+        let w = text_width(style, &name);
+        if x > 0.0 && x + 26.0 + w > width {
+            (x, y) = (0.0, y + 20.0);
+        }
+        match key.sign {
+            Sign::Line(dash) => canvas.line(
+                &[(x + 2.0, y - 4.5), (x + 20.0, y - 4.5)],
+                Pen::new(2.6, key.ink).dashed(dash),
+            ),
+            Sign::Marker(i) => marker(canvas, i, (x + 12.0, y - 4.5), 5.0, key.ink),
+            Sign::Box => canvas.rect(x + 6.0, y - 10.0, 12.0, 11.0, key.ink),
+            Sign::Tag(n) => tag(canvas, (x + 12.0, y - 4.5), n, key.ink),
+            Sign::Ring => ring(canvas, (x + 12.0, y - 4.5), 6.0),
+        }
+        canvas.text_within((x + 26.0, y), Anchor::Start, style, &key.name, room);
+        x += 26.0 + w + 20.0;
+    }
+    y + 8.0
+}
+
+/// The marker of a class: its form tells it from the others where its colour does not.
+pub fn marker(canvas: &mut Canvas, class: usize, (x, y): (f32, f32), r: f32, ink: Ink) {
+    match class % 4 {
+        0 => canvas.disc(x, y, r, ink),
+        1 => {
+            let r = r * 0.9;
+            canvas.rect(x - r, y - r, 2.0 * r, 2.0 * r, ink);
+        }
+        2 => {
+            let r = r * 1.25;
+            let corners = [(x, y - r), (x + r * 0.87, y + r / 2.0)];
+            canvas.area(&[corners[0], corners[1], (x - r * 0.87, y + r / 2.0)], ink);
+        }
+        _ => {
+            let r = r * 1.3;
+            canvas.area(&[(x, y - r), (x + r, y), (x, y + r), (x - r, y)], ink);
+        }
+    }
+}
+
+/// A number on a little card.
+pub fn tag(canvas: &mut Canvas, (x, y): (f32, f32), n: usize, ink: Ink) {
+    canvas.card([x - 9.0, y - 8.0, 18.0, 16.0], 4.0, Some(ink), None);
+    let style = bold(12.0, WHITE);
+    canvas.text(x, y + 4.3, Anchor::Middle, style, &n.to_string());
+}
+
+/// The colour of the i-th curve, and the dashes of those whose colour was there before.
+pub fn curve_pen(i: usize) -> Pen {
+    let pen = Pen::new(2.4, series(i));
+    match i / 8 {
+        0 => pen,
+        turn => pen.dashed(9.0 / turn as f32),
+    }
+}
+
+/// The parts of a curve between points that have no place, thinned to what can be seen.
+pub fn runs(points: impl Iterator<Item = Option<(f32, f32)>>) -> Vec<Vec<(f32, f32)>> {
+    let mut runs = vec![Vec::new()];
+    for point in points {
+        match (point, runs.last_mut()) {
+            (Some(p), Some(run)) => run.push(p),
+            (None, Some(run)) if !run.is_empty() => runs.push(Vec::new()),
+            _ => {}
+        }
+    }
+    runs.retain(|run| !run.is_empty());
+    runs.iter().map(|run| thinned(run)).collect()
+}
+
+/// Of the points in one column of pixels the first, the lowest, the highest and the last.
+fn thinned(points: &[(f32, f32)]) -> Vec<(f32, f32)> {
+    let rightwards = points.windows(2).all(|w| w[0].0 <= w[1].0);
+    if points.len() < 1000 || !rightwards {
+        return points.to_vec();
+    }
+    let mut out = Vec::new();
+    for column in points.chunk_by(|a, b| a.0.floor() == b.0.floor()) {
+        let by_height = |i: &usize, j: &usize| column[*i].1.total_cmp(&column[*j].1);
+        let mut keep = vec![0, column.len() - 1];
+        keep.extend((0..column.len()).min_by(by_height));
+        keep.extend((0..column.len()).max_by(by_height));
+        keep.sort_unstable();
+        keep.dedup();
+        out.extend(keep.into_iter().map(|i| column[i]));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_break_where_a_value_is_missing_and_keep_their_peaks() {
+        let some = |x: f32| Some((x, 0.0));
+        let parts = runs([some(0.0), some(1.0), None, None, some(3.0)].into_iter());
+        assert_eq!(parts.len(), 2);
+        assert!(runs(std::iter::empty()).is_empty());
+
+        let many = (0..100_000u32).map(|i| {
+            let y = if i == 54_321 { 99.0 } else { (i % 7) as f32 };
+            Some((i as f32 / 250.0, y))
+        });
+        let thin = &runs(many)[0];
+        assert!(thin.len() < 2000 && thin.iter().any(|p| p.1 == 99.0));
+    }
+}

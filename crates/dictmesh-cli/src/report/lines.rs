@@ -1,0 +1,163 @@
+//! Curves over a linear or logarithmic axis: learning curves, costs, how something scales.
+
+use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
+use crate::canvas::palette::MUTED;
+use crate::canvas::ticks::{Axis, Ends, Scale};
+use crate::canvas::{Canvas, Pen};
+use crate::picture::charts::running_mean;
+
+/// Curves that share their axes.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// What is shown, for those who do not see it.
+    pub title: String,
+    pub x: AxisSpec,
+    pub y: AxisSpec,
+    pub series: Vec<Series>,
+    /// Values of the vertical axis to be reached or kept, with what they mean.
+    pub levels: Vec<(f64, String)>,
+}
+
+/// What an axis measures, with its unit, and how it counts.
+#[derive(Clone, Debug)]
+pub struct AxisSpec {
+    pub label: String,
+    pub scale: Scale,
+}
+
+impl AxisSpec {
+    pub fn linear(label: &str) -> Self {
+        AxisSpec {
+            label: label.into(),
+            scale: Scale::Linear,
+        }
+    }
+    pub fn log(label: &str) -> Self {
+        AxisSpec {
+            label: label.into(),
+            scale: Scale::Log,
+        }
+    }
+}
+
+/// One curve; a point that is not finite (or not positive, on a log axis) is a gap in it.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub name: String,
+    pub points: Vec<(f64, f64)>,
+    /// Drawn thin and pale, behind the others and without a legend: what was averaged.
+    pub faint: bool,
+}
+
+impl Series {
+    pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
+        Series {
+            name: name.into(),
+            points,
+            faint: false,
+        }
+    }
+}
+
+impl Lines {
+    /// The cost of every mini-batch against the samples seen, faintly, and its running mean.
+    pub fn costs(costs: &[f64], batch: usize) -> Self {
+        let points = |values: &[f64]| {
+            let at = |i: usize| ((i + 1) * batch) as f64;
+            values
+                .iter()
+                .enumerate()
+                .map(|(i, &v)| (at(i), v))
+                .collect()
+        };
+        let mean = running_mean(costs, costs.len() / 50);
+        Lines {
+            title: "Mean cost of a sample in each mini-batch".into(),
+            x: AxisSpec::linear("samples"),
+            y: AxisSpec::linear("cost of a sample"),
+            series: vec![
+                Series::new("running mean", points(&mean)),
+                Series {
+                    faint: true,
+                    ..Series::new("mini-batches", points(costs))
+                },
+            ],
+            levels: Vec::new(),
+        }
+    }
+
+    pub fn draw(&self) -> Canvas {
+        let strong: Vec<&Series> = self.series.iter().filter(|s| !s.faint).collect();
+        let legend: Vec<Key> = match strong.len() {
+            0 | 1 => Vec::new(), // The axis says what it is.
+            _ => strong.iter().enumerate().map(key).collect(),
+        };
+        let points = || self.series.iter().flat_map(|s| &s.points);
+        // A point without a place on one axis does not stretch the other.
+        let placed = |p: &&(f64, f64)| {
+            let fits = |v: f64, s: Scale| v.is_finite() && (s == Scale::Linear || v > 0.0);
+            fits(p.0, self.x.scale) && fits(p.1, self.y.scale)
+        };
+        let levels = self.levels.iter().map(|l| l.0);
+        let xs = points().filter(placed).map(|p| p.0);
+        let ys = points().filter(placed).map(|p| p.1).chain(levels);
+        let mut chart = Chart::new(
+            &Labels {
+                title: &self.title,
+                x: &self.x.label,
+                y: &self.y.label,
+                legend: &legend,
+            },
+            Axis::new(self.x.scale, Ends::Tight, xs),
+            Axis::new(self.y.scale, Ends::Round, ys),
+            220.0,
+        );
+        chart.tell_if_empty(points().copied());
+        for (value, label) in &self.levels {
+            chart.level(*value, label, MUTED);
+        }
+        for s in self.series.iter().filter(|s| s.faint) {
+            let ink = curve_pen(0).ink.alpha(0.3);
+            draw_series(&mut chart, s, Pen::new(1.0, ink));
+        }
+        if let [only] = strong[..] {
+            shade_below(&mut chart, only);
+        }
+        for (i, s) in strong.iter().enumerate() {
+            draw_series(&mut chart, s, curve_pen(i));
+        }
+        chart.canvas
+    }
+}
+
+fn key((i, series): (usize, &&Series)) -> Key {
+    let pen = curve_pen(i);
+    Key {
+        name: series.name.clone(),
+        sign: Sign::Line(pen.dash),
+        ink: pen.ink,
+    }
+}
+
+fn draw_series(chart: &mut Chart, series: &Series, pen: Pen) {
+    let parts = runs(series.points.iter().map(|&p| chart.place(p)));
+    let few = series.points.len() <= 16 && !series.faint;
+    for part in &parts {
+        chart.canvas.line(part, pen);
+        if few || part.len() == 1 {
+            for &(x, y) in part {
+                chart.canvas.disc(x, y, 1.5 * pen.width, pen.ink);
+            }
+        }
+    }
+}
+
+fn shade_below(chart: &mut Chart, series: &Series) {
+    let bottom = chart.plot.bottom();
+    for mut part in runs(series.points.iter().map(|&p| chart.place(p))) {
+        if let (Some(first), Some(last)) = (part.first().copied(), part.last().copied()) {
+            part.extend([(last.0, bottom), (first.0, bottom)]);
+            chart.canvas.area(&part, curve_pen(0).ink.alpha(0.07));
+        }
+    }
+}

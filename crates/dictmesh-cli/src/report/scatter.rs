@@ -1,0 +1,103 @@
+//! Points in the plane, coloured by class.
+
+use super::chart::{marker, Chart, Key, Labels, Sign};
+use crate::canvas::palette::{series, WARN};
+use crate::canvas::ticks::{Axis, Ends, Scale};
+use crate::canvas::{Canvas, Pen};
+use std::f32::consts::TAU;
+
+/// Points, for example samples by their coefficients in two layers.
+#[derive(Clone, Debug)]
+pub struct Scatter {
+    /// What is shown, for those who do not see it.
+    pub title: String,
+    pub x: String,
+    pub y: String,
+    pub points: Vec<(f64, f64)>,
+    /// The class of every point; empty if they have none.
+    pub classes: Vec<String>,
+    /// Points to be ringed, for example those that were put in the wrong class.
+    pub ringed: Vec<usize>,
+    /// What a ring means.
+    pub ring: String,
+}
+
+/// More points than these hide each other and make a page slow.
+const MOST: usize = 4000;
+
+impl Scatter {
+    pub fn draw(&self) -> Canvas {
+        let mut names: Vec<&String> = Vec::new();
+        for class in &self.classes {
+            if !names.contains(&class) {
+                names.push(class);
+            }
+        }
+        names.sort();
+        let class_of = |i: usize| {
+            let class = self.classes.get(i)?;
+            names.binary_search(&class).ok()
+        };
+        let mut legend: Vec<Key> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| Key {
+                name: {
+                    let n = self.classes.iter().filter(|c| c == name).count();
+                    format!("{name} ({n})")
+                },
+                sign: Sign::Marker(i),
+                ink: series(i),
+            })
+            .collect();
+        if !self.ringed.is_empty() && !self.ring.is_empty() {
+            legend.push(Key {
+                name: format!("{} ({})", self.ring, self.ringed.len()),
+                sign: Sign::Ring,
+                ink: WARN,
+            });
+        }
+        let stride = self.points.len().div_ceil(MOST).max(1);
+        let x = match stride {
+            1 => self.x.clone(),
+            n => format!("{} (one point in {n} is drawn)", self.x),
+        };
+        let mut chart = Chart::new(
+            &Labels {
+                title: &self.title,
+                x: &x,
+                y: &self.y,
+                legend: &legend,
+            },
+            Axis::new(Scale::Linear, Ends::Round, self.points.iter().map(|p| p.0)),
+            Axis::new(Scale::Linear, Ends::Round, self.points.iter().map(|p| p.1)),
+            300.0,
+        );
+        chart.tell_if_empty(self.points.iter().copied());
+        // Many points are small and let through what is below.
+        let n = self.points.len().div_ceil(stride).max(1) as f32;
+        let r = (60.0 / n.sqrt()).clamp(2.0, 5.0);
+        let alpha = (20.0 / n.sqrt()).clamp(0.35, 0.85);
+        for (i, &point) in self.points.iter().enumerate().step_by(stride) {
+            if let Some(at) = chart.place(point) {
+                let class = class_of(i).unwrap_or(0);
+                marker(&mut chart.canvas, class, at, r, series(class).alpha(alpha));
+            }
+        }
+        for &i in &self.ringed {
+            if let Some(at) = self.points.get(i).and_then(|&p| chart.place(p)) {
+                ring(&mut chart.canvas, at, r + 4.0);
+            }
+        }
+        chart.canvas
+    }
+}
+
+/// A circle around a point.
+pub fn ring(canvas: &mut Canvas, (x, y): (f32, f32), r: f32) {
+    let circle: Vec<_> = (0..=24u8)
+        .map(|i| (TAU * f32::from(i) / 24.0).sin_cos())
+        .map(|(sin, cos)| (x + r * cos, y + r * sin))
+        .collect();
+    canvas.line(&circle, Pen::new(1.8, WARN));
+}
