@@ -2,6 +2,8 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
+#[allow(dead_code, unused_imports)] // The commands that read files come next.
+mod data;
 mod demo;
 mod matching;
 mod output;
