@@ -10,6 +10,8 @@ mod output;
 mod picture;
 mod planted;
 mod terminal;
+#[allow(dead_code, unused_imports)] // As `data`.
+mod text;
 
 use clap::{Args, Parser, Subcommand};
 use output::{Format, Output};
