@@ -9,7 +9,7 @@
 //! | .npy | `npyz` | streams, seeks, knows every dtype (ndarray-npy reads whole arrays only) |
 //! | .npz | `zip` for the directory, `flate2` for the entries | three entries are read side by side; npyz's own npz goes through zip 0.6 |
 //! | .csv, .tsv | `csv` | |
-//! | .mtx | [`mtx`] | no crate streams, names lines, or survives damaged files |
+//! | .mtx | [`mtx`] | no crate reads it as a stream; see there |
 //! | pictures | `image` | png, jpeg and pnm only |
 
 mod delimited;

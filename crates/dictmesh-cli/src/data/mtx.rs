@@ -1,9 +1,10 @@
 //! Matrix Market files (.mtx), read as a stream.
 //!
-//! Written here because none of the crates serves: matrix-market-rs, sprs and nalgebra-sparse all
-//! hold the whole matrix (no chunks) and name no line in an error; the first subtracts 1 from an
-//! index 0 and reserves whatever the header claims, the second loops for ever when the file ends
-//! after its header, the third wants the text in one string.
+//! Written here because none of the crates serves: matrix-market-rs 0.1, sprs 0.11 and
+//! nalgebra-sparse 0.12 all hold the whole matrix (no chunks). Besides, the first subtracts 1 from
+//! an index 0, the first two reserve whatever the header claims and name no line in an error, the
+//! second loops for ever when the file ends after its banner, and the third reads the text into
+//! one string.
 
 mod lines;
 
