@@ -1,7 +1,10 @@
 //! The commands, one file each, and what they share.
 
+pub mod infer;
+pub mod inspect;
 pub mod learn;
 mod prepare;
+pub mod score;
 
 pub use prepare::{Centre, Norm, Preparation};
 
@@ -27,16 +30,21 @@ pub struct ReadArgs {
     #[arg(long, help_heading = "Reading")]
     pub transpose: bool,
     /// What missing entries get
-    #[arg(long, value_name = "WHAT", default_value = "error", help_heading = "Reading")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "error",
+        help_heading = "Reading"
+    )]
     pub nan: Nan,
     /// The column of labels in a table, by name or number from 1
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
-    pub labels: Option<String>,
+    pub label_column: Option<String>,
     /// A column of a table to leave out; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub drop: Vec<String>,
-    /// Whether the first line of a table is a header [default: as it looks]
-    #[arg(long, value_name = "YES", help_heading = "Reading")]
+    /// Whether the first line of a table is a header: yes or no [default: as it looks]
+    #[arg(long, value_name = "YES", value_parser = yes_or_no, help_heading = "Reading")]
     pub header: Option<bool>,
     /// The array to take from an .npz that has several
     #[arg(long, value_name = "NAME", help_heading = "Reading")]
@@ -49,7 +57,7 @@ impl ReadArgs {
             format: self.format,
             transpose: self.transpose,
             nan: self.nan,
-            label_column: self.labels.clone(),
+            label_column: self.label_column.clone(),
             drop_columns: self.drop.clone(),
             header: self.header,
             array: self.array.clone(),
@@ -104,7 +112,18 @@ pub fn check_place(path: &Path) -> Result<()> {
         ));
     }
     if path.is_dir() {
-        return Err(format!("{}: this is a directory; name a file", path.display()));
+        return Err(format!(
+            "{}: this is a directory; name a file",
+            path.display()
+        ));
     }
     Ok(())
+}
+
+fn yes_or_no(text: &str) -> std::result::Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("say yes or no".into()),
+    }
 }

@@ -3,15 +3,19 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
 mod canvas;
+mod commands;
+#[allow(dead_code, unused_imports)] // Some readers wait for the commands still to come.
+mod data;
 mod demo;
 mod matching;
-#[allow(dead_code)]
 mod options;
 mod output;
 mod picture;
 mod planted;
 mod report;
 mod terminal;
+#[allow(dead_code, unused_imports)] // As `data`.
+mod text;
 
 use clap::{Args, Parser, Subcommand};
 use output::{Format, Output};
@@ -38,6 +42,18 @@ enum Command {
     /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
     /// It needs no data, no network and no settings.
     Demo(DemoArgs),
+    /// Learn a dictionary from a file of samples
+    ///
+    /// Minimises the mean over samples x of  f(x - W y) + h(y)  over atoms W in their set, where y is the
+    /// best code of x. With the default task (sparse-svd) that is
+    /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1.
+    Learn(Box<commands::learn::Args>),
+    /// Code samples with a model: sparse codes, their cost and a certified gap
+    Infer(commands::infer::Args),
+    /// Score how novel each sample is to a model: higher is more novel
+    Score(commands::score::Args),
+    /// Say what a model file holds
+    Inspect(commands::inspect::Args),
 }
 
 #[derive(Args)]
@@ -56,6 +72,10 @@ struct DemoArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo(&args),
+        Command::Learn(args) => commands::learn::run(*args),
+        Command::Infer(args) => commands::infer::run(args),
+        Command::Score(args) => commands::score::run(args),
+        Command::Inspect(args) => commands::inspect::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

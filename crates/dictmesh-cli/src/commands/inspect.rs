@@ -48,7 +48,10 @@ pub fn run(args: Args) -> Result<()> {
         text += &format!("\ntask        {}\n", line(&d.task));
         text += &format!("strategy    {}\n", line(&d.strategy));
         text += &format!("update      {}\n", line(&d.update));
-        text += &format!("preparation {:?}, norm {:?}\n", preparation.centre, preparation.norm);
+        text += &format!(
+            "preparation {:?}, norm {:?}\n",
+            preparation.centre, preparation.norm
+        );
         text += "\nagent  atoms  never used\n";
         for b in &model.blocks {
             let unused = b.samples.iter().filter(|s| **s == 0).count();
@@ -60,5 +63,7 @@ pub fn run(args: Args) -> Result<()> {
 
 /// A description on one line.
 fn line(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default().replace('"', "")
+    serde_json::to_string(value)
+        .unwrap_or_default()
+        .replace('"', "")
 }

@@ -33,10 +33,20 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
     /// Which mean is taken off the samples
-    #[arg(long, value_name = "WHICH", default_value = "none", help_heading = "Reading")]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "none",
+        help_heading = "Reading"
+    )]
     pub centre: Centre,
     /// To which length samples are scaled
-    #[arg(long, value_name = "NORM", default_value = "none", help_heading = "Reading")]
+    #[arg(
+        long,
+        value_name = "NORM",
+        default_value = "none",
+        help_heading = "Reading"
+    )]
     pub norm: Norm,
     #[command(flatten)]
     pub read: ReadArgs,
@@ -64,7 +74,9 @@ pub fn run(args: Args) -> Result<()> {
         None => Preparation {
             centre: args.centre,
             means: match args.centre {
-                Centre::Feature => Some(feature_means(source.open()?.map(|p| p.map_err(say)), rows)?),
+                Centre::Feature => {
+                    Some(feature_means(source.open()?.map(|p| p.map_err(say)), rows)?)
+                }
                 _ => None,
             },
             norm: args.norm,
@@ -189,14 +201,17 @@ fn dry_run(args: &Args, mesh: &Mesh, total: usize) -> Result<()> {
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = args.options.batch.unwrap_or(256).min(total);
     let part = (PART / m / batch).max(1) * batch;
-    let numbers = m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
+    let numbers =
+        m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
     let bytes = 8 * numbers as u64;
     // One batch is timed on data of the same shape.
     let rng = &mut dictmesh::random::stream(0, 1);
     let x = Samples::dense(dictmesh::random::gaussian(m, batch, rng)).map_err(say)?;
     let clock = std::time::Instant::now();
     let mut trial = mesh.clone();
-    trial.learn(&x, |_| ControlFlow::Continue(())).map_err(say)?;
+    trial
+        .learn(&x, |_| ControlFlow::Continue(()))
+        .map_err(say)?;
     let seconds = clock.elapsed().as_secs_f64() * total as f64 / batch as f64;
     let seconds = seconds * args.options.passes.unwrap_or(1) as f64;
     args.speech.tell(
@@ -233,10 +248,15 @@ fn report(args: &Args, mesh: &Mesh, learned: &Learned, before: u64) -> Result<()
                 mesh.agents()
             );
             if let Some(event) = &learned.last {
-                text += &format!("codes have {:.1} entries that are not zero\n", event.sparsity);
+                text += &format!(
+                    "codes have {:.1} entries that are not zero\n",
+                    event.sparsity
+                );
             }
             if unused > 0 {
-                text += &format!("{unused} atoms were never used: try fewer atoms or a smaller gamma\n");
+                text += &format!(
+                    "{unused} atoms were never used: try fewer atoms or a smaller gamma\n"
+                );
             }
             text += &format!("model: {model}\n");
             if learned.interrupted {

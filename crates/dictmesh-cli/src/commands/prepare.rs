@@ -120,7 +120,10 @@ impl Preparation {
 }
 
 /// The mean of each feature over parts of a file.
-pub fn feature_means(parts: impl Iterator<Item = Result<Samples>>, rows: usize) -> Result<Vec<f64>> {
+pub fn feature_means(
+    parts: impl Iterator<Item = Result<Samples>>,
+    rows: usize,
+) -> Result<Vec<f64>> {
     let mut sum = Matrix::zeros(rows, 1);
     let mut count = 0;
     for part in parts {
@@ -130,5 +133,9 @@ pub fn feature_means(parts: impl Iterator<Item = Result<Samples>>, rows: usize) 
         }
         count += part.len();
     }
-    Ok(sum.into_vec().iter().map(|s| s / count.max(1) as f64).collect())
+    Ok(sum
+        .into_vec()
+        .iter()
+        .map(|s| s / count.max(1) as f64)
+        .collect())
 }

@@ -15,7 +15,12 @@ pub struct Args {
     /// The samples: .npy, .npz, .mtx, .csv or .tsv; - is standard input
     pub data: PathBuf,
     /// Samples with a higher score are called novel
-    #[arg(long, value_name = "X", conflicts_with = "quantile", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "X",
+        conflicts_with = "quantile",
+        allow_hyphen_values = true
+    )]
     pub threshold: Option<f64>,
     /// Call novel what scores above this share of the samples [default: 0.95]
     #[arg(long, value_name = "Q")]
@@ -51,7 +56,11 @@ pub fn run(args: Args) -> Result<()> {
             let novel = *score > chi;
             if args.json {
                 let name = name.map_or(json!(j), |name| json!(name));
-                writeln!(out, "{}", json!({"sample": name, "score": score, "novel": novel}))?;
+                writeln!(
+                    out,
+                    "{}",
+                    json!({"sample": name, "score": score, "novel": novel})
+                )?;
             } else {
                 let name = name.unwrap_or_else(|| j.to_string());
                 writeln!(out, "{},{score},{}", quoted(&name), u8::from(novel))?;
@@ -77,7 +86,10 @@ pub fn scores(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Vec<f64>> {
         }
         let (agreed, stop) = mesh.score(&part).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!("samples {from} to {}: {stop}", from + part.len() - 1));
+            return Err(format!(
+                "samples {from} to {}: {stop}",
+                from + part.len() - 1
+            ));
         }
         scores.extend(agreed.columns().map(|g| g[0]));
     }

@@ -1,0 +1,276 @@
+//! Tables as text (.csv, .tsv): quoting is the `csv` crate's; here a header, columns of text and
+//! labels are found, and everything that is no number is reported with its line and column.
+//!
+//! The file is read twice: first to see what each column holds, then for the numbers, so that no
+//! number is ever kept as text.
+
+mod survey;
+
+use super::error::{DataError, Result};
+use super::missing::{settle, Fill};
+use super::source::Source;
+use super::{dense, Nan, ReadOptions, Table};
+use csv::ByteRecord;
+use dictmesh::{Matrix, Samples};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+pub use survey::{separator, Layout};
+
+/// Reads a table.
+pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Result<Table> {
+    let layout = Layout::find(source, separator, options)?;
+    let rows = Rows::read(source, separator, &layout)?;
+    let Rows {
+        mut numbers,
+        lines,
+        mut texts,
+    } = rows;
+    let (count, width) = (lines.len(), layout.numbers.len());
+    let named = |at: usize| layout.describe(layout.numbers[at]);
+    fill(&mut numbers, width, options, source, &|row, column| {
+        format!("line {}, {}", lines[row], named(column))
+    })?;
+    let refused = |e: dictmesh::Error| dense::core_error(source, &e);
+    let mut x = Matrix::from_vec(width, count, numbers).map_err(refused)?;
+    if options.transpose {
+        x = x.transpose();
+    }
+
+    let label = match layout.label {
+        Some(column) => Some(column),
+        None => found_label(source, &layout, &texts)?,
+    };
+    let mut take = |column: Option<usize>| {
+        let at = texts.iter().position(|(c, _)| Some(*c) == column)?;
+        Some(texts.swap_remove(at).1)
+    };
+    let labels = take(label);
+    let distinct = |t: &(usize, Vec<String>)| all_distinct(&t.1);
+    let row_names = texts
+        .iter()
+        .position(distinct)
+        .map(|at| texts.swap_remove(at).1);
+    let column_names = layout.names_of_numbers();
+    let samples = Samples::dense(x).map_err(refused)?;
+    Ok(if options.transpose {
+        Table {
+            samples,
+            labels: None,
+            sample_names: column_names,
+            feature_names: row_names,
+            feature_labels: labels,
+        }
+    } else {
+        Table {
+            samples,
+            labels,
+            sample_names: row_names,
+            feature_names: column_names,
+            feature_labels: None,
+        }
+    })
+}
+
+/// The one column of text whose values repeat.
+fn found_label(
+    source: &Source,
+    layout: &Layout,
+    texts: &[(usize, Vec<String>)],
+) -> Result<Option<usize>> {
+    let repeats = texts.iter().filter(|(_, values)| !all_distinct(values));
+    let columns: Vec<usize> = repeats.map(|&(column, _)| column).collect();
+    match columns[..] {
+        [] => Ok(None),
+        [only] => Ok(Some(only)),
+        _ => {
+            let names: Vec<String> = columns.iter().map(|&c| layout.describe(c)).collect();
+            Err(source.error(
+                format!("{} columns of text ({})", names.len(), names.join("; ")),
+                "one column of labels",
+                "Say which with --label-column NAME; the others are then left out.",
+            ))
+        }
+    }
+}
+
+fn all_distinct(values: &[String]) -> bool {
+    let mut seen = HashSet::with_capacity(values.len());
+    values.iter().all(|v| seen.insert(v))
+}
+
+fn fill(
+    numbers: &mut [f64],
+    width: usize,
+    options: &ReadOptions,
+    source: &Source,
+    place: &dyn Fn(usize, usize) -> String,
+) -> Result<()> {
+    // A feature is a column, or a row if the table is transposed.
+    let feature = |at: usize| {
+        if options.transpose {
+            at / width
+        } else {
+            at % width
+        }
+    };
+    let fill = match options.nan {
+        Nan::Error => Fill::Error,
+        Nan::Zero => Fill::Zero,
+        Nan::Mean => {
+            let features = numbers.len().checked_sub(1).map_or(0, feature) + 1;
+            let mut sums = vec![(0.0, 0_usize); features.max(width)];
+            for (at, v) in numbers.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+                let sum = &mut sums[feature(at)];
+                *sum = (sum.0 + v, sum.1 + 1);
+            }
+            Fill::Mean(sums.iter().map(|&(sum, n)| sum / n as f64).collect())
+        }
+    };
+    let values = numbers.iter_mut().enumerate();
+    if options.transpose {
+        let values = values.map(|(at, v)| (at % width, at / width, v));
+        settle(values, &fill, source, &|column, row| place(row, column))
+    } else {
+        let values = values.map(|(at, v)| (at / width, at % width, v));
+        settle(values, &fill, source, place)
+    }
+}
+
+/// What the second look collects.
+struct Rows {
+    /// Row by row.
+    numbers: Vec<f64>,
+    /// The line of each row.
+    lines: Vec<u64>,
+    /// The columns of text, and the label.
+    texts: Vec<(usize, Vec<String>)>,
+}
+
+impl Rows {
+    fn read(source: &Source, separator: u8, layout: &Layout) -> Result<Rows> {
+        let mut rows = Rows {
+            numbers: Vec::new(),
+            lines: Vec::new(),
+            texts: layout.texts.iter().map(|&c| (c, Vec::new())).collect(),
+        };
+        let mut records = Records::open(source, separator)?;
+        let mut skip = layout.header.is_some();
+        while let Some(line) = records.advance()? {
+            if std::mem::take(&mut skip) {
+                continue;
+            }
+            rows.lines.push(line);
+            for &column in &layout.numbers {
+                let field = records.field(column);
+                match Field::of(field) {
+                    Field::Number(v) => rows.numbers.push(v),
+                    Field::Missing => rows.numbers.push(f64::NAN),
+                    Field::Text => {
+                        return Err(layout.text_among_numbers(source, line, column, field))
+                    }
+                }
+            }
+            for (column, values) in &mut rows.texts {
+                values.push(text(records.field(*column)));
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The records of a file.
+pub struct Records<'a> {
+    source: &'a Source,
+    reader: csv::Reader<BufReader<File>>,
+    record: ByteRecord,
+}
+
+impl<'a> Records<'a> {
+    /// From the first line; a header is a record like every other.
+    pub fn open(source: &'a Source, separator: u8) -> Result<Self> {
+        Ok(Records {
+            source,
+            reader: csv::ReaderBuilder::new()
+                .has_headers(false)
+                .delimiter(separator)
+                .from_reader(source.reader()?),
+            record: ByteRecord::new(),
+        })
+    }
+
+    /// The line of the next record, or `None` at the end.
+    pub fn advance(&mut self) -> Result<Option<u64>> {
+        match self.reader.read_byte_record(&mut self.record) {
+            Ok(true) => Ok(Some(self.record.position().map_or(0, csv::Position::line))),
+            Ok(false) => Ok(None),
+            Err(e) => Err(self.refused(&e)),
+        }
+    }
+
+    /// A field of the record; empty if there is none.
+    pub fn field(&self, column: usize) -> &[u8] {
+        self.record.get(column).unwrap_or_default()
+    }
+
+    /// All fields of the record as text.
+    pub fn texts(&self) -> Vec<String> {
+        self.record.iter().map(text).collect()
+    }
+
+    fn refused(&self, e: &csv::Error) -> DataError {
+        match e.kind() {
+            csv::ErrorKind::UnequalLengths {
+                pos,
+                expected_len,
+                len,
+            } => {
+                let line = pos.as_ref().map_or(0, csv::Position::line);
+                let remedy = "Give every line the same number of fields, and quote a field that \
+                              holds the separator (from R: write.csv).";
+                let found = format!("{len} fields");
+                let expected = format!("{expected_len}, as in the first line");
+                let error = self.source.error(found, expected, remedy);
+                error.at(format!("line {line}"))
+            }
+            csv::ErrorKind::Io(e) => self.source.io_error(e),
+            _ => {
+                let remedy = "Write it again as comma- or tab-separated text.";
+                self.source.error(e.to_string(), "a table as text", remedy)
+            }
+        }
+    }
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Field {
+    Number(f64),
+    Missing,
+    Text,
+}
+
+impl Field {
+    /// Reads a field; what people write for "no value" is missing.
+    pub fn of(bytes: &[u8]) -> Field {
+        let Ok(field) = std::str::from_utf8(bytes) else {
+            return Field::Text;
+        };
+        let field = field.trim();
+        let none = ["", "na", "n/a", "nan", "null", "none", "?"];
+        if none.iter().any(|n| field.eq_ignore_ascii_case(n)) {
+            return Field::Missing;
+        }
+        match field.parse::<f64>() {
+            Ok(v) if v.is_nan() => Field::Missing,
+            Ok(v) => Field::Number(v),
+            Err(_) => Field::Text,
+        }
+    }
+}
+
+/// A field as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_string()
+}

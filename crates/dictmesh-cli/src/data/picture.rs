@@ -1,0 +1,162 @@
+//! Pictures as matrices, one per colour plane. The formats are the `image` crate's.
+
+use super::error::{DataError, Result};
+use super::source::Source;
+use dictmesh::Matrix;
+use image::codecs::jpeg::JpegEncoder;
+use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+/// A picture: entry (i, j) of a plane is the pixel in row i and column j, from 0 to 255 whatever the
+/// depth of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Image {
+    /// One plane (grey) or three (red, green, blue), all of one size. Transparency is left out.
+    pub planes: Vec<Matrix>,
+    /// Bits per value in the file: 8 or 16.
+    pub bits: u8,
+}
+
+impl Image {
+    /// Number of rows of pixels.
+    pub fn height(&self) -> usize {
+        self.planes.first().map_or(0, Matrix::rows)
+    }
+
+    /// Number of columns of pixels.
+    pub fn width(&self) -> usize {
+        self.planes.first().map_or(0, Matrix::cols)
+    }
+
+    /// Whether there is no colour.
+    pub fn is_grey(&self) -> bool {
+        self.planes.len() == 1
+    }
+}
+
+/// Reads a .png, .jpg or .pgm/.ppm; what it is, its first bytes tell.
+pub fn read_image(path: &Path) -> Result<Image> {
+    let source = Source::open(path)?;
+    let refused = |found: String| {
+        source.error(
+            found,
+            "a picture: .png, .jpg, .pgm or .ppm, complete and of at most 512 MB unpacked",
+            "Convert it to .png, or copy it again.",
+        )
+    };
+    let reader = ImageReader::new(source.reader()?).with_guessed_format();
+    let reader = reader.map_err(|e| source.io_error(&e))?;
+    if reader.format().is_none() {
+        return Err(refused("no picture of a known kind".into()));
+    }
+    // The reader's own limits keep a header that claims too much from taking memory.
+    let picture = reader.decode().map_err(|e| refused(e.to_string()))?;
+    let (width, height) = (picture.width() as usize, picture.height() as usize);
+    if width == 0 || height == 0 {
+        return Err(refused(format!("a picture of {width} x {height} pixels")));
+    }
+    let colour = picture.color();
+    let channels = if colour.has_color() { 3 } else { 1 };
+    let bytes = colour.bytes_per_pixel() / colour.channel_count();
+    let values: Vec<f64> = match (bytes, channels) {
+        (1, 1) => to_f64(picture.into_luma8().into_raw(), 1.0),
+        (1, _) => to_f64(picture.into_rgb8().into_raw(), 1.0),
+        (_, 1) => to_f64(picture.into_luma16().into_raw(), 257.0),
+        (_, _) => to_f64(picture.into_rgb16().into_raw(), 257.0),
+    };
+    let plane = |p| Matrix::from_fn(height, width, |i, j| values[(i * width + j) * channels + p]);
+    Ok(Image {
+        planes: (0..channels).map(plane).collect(),
+        bits: if bytes == 1 { 8 } else { 16 },
+    })
+}
+
+fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
+    raw.into_iter().map(|v| v.into() / scale).collect()
+}
+
+/// Writes a picture, complete or not at all: the extension says the format. Values are rounded and
+/// kept from 0 to 255; 16 bits go to .png and .pgm/.ppm only, a .jpg gets 8.
+pub fn write_image(path: &Path, image: &Image) -> Result<()> {
+    let name = path.display().to_string();
+    let wrong = |found: String, remedy: &str| {
+        let expected = "a name that ends in .png, .jpg, .pgm (grey) or .ppm (colour)";
+        DataError::new(&name, found, expected, remedy)
+    };
+    let extension = path.extension().and_then(|e| e.to_str());
+    let extension = extension.unwrap_or("").to_ascii_lowercase();
+    let format = match (extension.as_str(), image.is_grey()) {
+        ("png", _) => ImageFormat::Png,
+        ("jpg" | "jpeg", _) => ImageFormat::Jpeg,
+        ("pgm", true) | ("ppm", false) | ("pnm", _) => ImageFormat::Pnm,
+        ("pgm", false) => return Err(wrong("a colour picture".into(), "Name it .ppm or .png.")),
+        ("ppm", true) => return Err(wrong("a grey picture".into(), "Name it .pgm or .png.")),
+        (other, _) => return Err(wrong(format!("\".{other}\""), "Choose one of these.")),
+    };
+    let bits = if format == ImageFormat::Jpeg {
+        8
+    } else {
+        image.bits
+    };
+    let picture = assemble(image, bits);
+    let picture = picture.ok_or_else(|| {
+        let found = format!("{} planes of different sizes", image.planes.len());
+        wrong(found, "This is a mistake in dictmesh: please report it.")
+    })?;
+    let mut bytes = Cursor::new(Vec::new());
+    let encoded = match format {
+        ImageFormat::Jpeg => {
+            picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
+        }
+        format => picture.write_to(&mut bytes, format),
+    };
+    encoded.map_err(|e| wrong(e.to_string(), "Write a .png instead."))?;
+    // Beside its place, then moved there in one step.
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    let failed = |e: std::io::Error| DataError::writing(path, &e);
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    file.write_all(bytes.get_ref()).map_err(failed)?;
+    readable_by_others(file.as_file()).map_err(failed)?;
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|e| failed(e.error))?;
+    Ok(())
+}
+
+/// A temporary file is private; a picture is a file like any other.
+#[cfg(unix)]
+fn readable_by_others(file: &std::fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn readable_by_others(_: &std::fs::File) -> std::io::Result<()> {
+    Ok(())
+}
+
+fn assemble(image: &Image, bits: u8) -> Option<DynamicImage> {
+    let (height, width) = (image.height(), image.width());
+    let same = |p: &Matrix| p.rows() == height && p.cols() == width;
+    if !matches!(image.planes.len(), 1 | 3) || !image.planes.iter().all(same) {
+        return None;
+    }
+    let pixels = (0..height).flat_map(|i| (0..width).map(move |j| (i, j)));
+    let values = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j)));
+    // A cast of a float keeps to the range of the integer, and makes NaN 0.
+    let (w, h) = (u32::try_from(width).ok()?, u32::try_from(height).ok()?);
+    Some(if bits == 8 {
+        let raw: Vec<u8> = values.map(|v| v.round() as u8).collect();
+        match image.is_grey() {
+            true => DynamicImage::ImageLuma8(GrayImage::from_raw(w, h, raw)?),
+            false => DynamicImage::ImageRgb8(RgbImage::from_raw(w, h, raw)?),
+        }
+    } else {
+        let raw: Vec<u16> = values.map(|v| (v * 257.0).round() as u16).collect();
+        match image.is_grey() {
+            true => ImageBuffer::<Luma<u16>, _>::from_raw(w, h, raw)?.into(),
+            false => ImageBuffer::<Rgb<u16>, _>::from_raw(w, h, raw)?.into(),
+        }
+    })
+}

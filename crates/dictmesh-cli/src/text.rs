@@ -1,0 +1,24 @@
+//! Text as samples, in one pass over a stream.
+//!
+//! A [`Vectoriser`] turns a block of documents into unit vectors whose weights come from the past
+//! only: what arrives later never changes a vector that was given out. The samples have a fixed
+//! number of rows from the start, so that a mesh can begin before the words are known: with a
+//! growing vocabulary of at most `max` terms there are `max` rows, and those without a term yet
+//! are zero; with feature hashing of `bits` bits there are `2^bits`. A dictionary learned on the
+//! first block therefore fits the last, and its rows for words not yet seen are simply zero.
+//!
+//! [`TfIdf`] does the same for matrices of counts, and [`read_documents`] reads raw text.
+
+mod documents;
+#[cfg(test)]
+mod tests;
+mod tfidf;
+mod tokens;
+mod vectoriser;
+mod vocabulary;
+
+pub use documents::{read_documents, DocumentFormat, DocumentOptions, Documents};
+pub use tfidf::{Counting, TfIdf, Weighting};
+pub use tokens::{is_stop_word, tokens};
+pub use vectoriser::{TextOptions, Vectoriser};
+pub use vocabulary::{hash_row, Vocabulary};

@@ -1,0 +1,194 @@
+//! Raw text: a directory, one document a line, or a column of a table or of JSON lines.
+
+mod records;
+#[cfg(test)]
+mod tests;
+
+use crate::data::{DataError, Result, Source};
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+
+/// Documents with what is known about them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Documents {
+    /// The texts, in the order of the stream.
+    pub texts: Vec<String>,
+    /// One label each.
+    pub labels: Option<Vec<String>>,
+    /// One name each: the file in a directory, or the line.
+    pub names: Vec<String>,
+}
+
+/// How to read documents.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DocumentOptions {
+    /// The format, if the name does not tell it.
+    pub format: Option<DocumentFormat>,
+    /// The column or key of the text; by default "text", or what else it may be called.
+    pub text_column: Option<String>,
+    /// The column or key of the label; by default "label", if there is one.
+    pub label_column: Option<String>,
+}
+
+/// The format of a file of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DocumentFormat {
+    /// One document a line
+    Lines,
+    /// A table with a column of text, comma-separated
+    Csv,
+    /// A table with a column of text, tab-separated
+    Tsv,
+    /// A JSON object a line, with a key for the text
+    Jsonl,
+}
+
+/// Reads documents; `-` is standard input, one document a line unless the options say otherwise.
+///
+/// A directory is read with all directories in it, sorted by path (hidden ones are left out). If all
+/// files are in directories of the first level, those are the labels. A blank line is an empty
+/// document, so that lines stay aligned with labels kept elsewhere. Bytes that are no UTF-8 separate
+/// words; a file with zero bytes is no text and is refused.
+pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Documents> {
+    let documents = if path != Path::new("-") && path.is_dir() {
+        read_directory(path)?
+    } else {
+        let source = Source::open(path)?;
+        let format = options.format.unwrap_or(match source.extension().as_str() {
+            "csv" => DocumentFormat::Csv,
+            "tsv" | "tab" => DocumentFormat::Tsv,
+            "jsonl" | "ndjson" | "json" => DocumentFormat::Jsonl,
+            _ => DocumentFormat::Lines,
+        });
+        match format {
+            DocumentFormat::Lines => read_lines(&source)?,
+            DocumentFormat::Csv => records::read_table(&source, b',', options)?,
+            DocumentFormat::Tsv => records::read_table(&source, b'\t', options)?,
+            DocumentFormat::Jsonl => records::read_json_lines(&source, options)?,
+        }
+    };
+    if documents.texts.iter().all(|t| t.trim().is_empty()) {
+        return Err(DataError::new(
+            path.display().to_string(),
+            "no text",
+            "at least one document with words in it",
+            "Check the name, and --text-column if it is a table.",
+        ));
+    }
+    Ok(documents)
+}
+
+fn read_lines(source: &Source) -> Result<Documents> {
+    let mut documents = Documents::default();
+    each_line(source, &mut |number, line| {
+        documents.texts.push(line.to_string());
+        documents.names.push(format!("line {number}"));
+        Ok(())
+    })?;
+    Ok(documents)
+}
+
+/// Calls `take` with the number and the text of each line.
+fn each_line(source: &Source, take: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
+    let mut reader = source.reader()?;
+    let mut bytes = Vec::new();
+    for number in 1.. {
+        bytes.clear();
+        let read = reader.read_until(b'\n', &mut bytes);
+        if read.map_err(|e| source.io_error(&e))? == 0 {
+            break;
+        }
+        check_text(source, &bytes).map_err(|e| e.at(format!("line {number}")))?;
+        let line = String::from_utf8_lossy(&bytes);
+        // A byte-order mark is no part of the first document.
+        let line = line.trim_start_matches('\u{feff}');
+        take(number, line.trim_end_matches(['\n', '\r']))?;
+    }
+    Ok(())
+}
+
+fn read_directory(root: &Path) -> Result<Documents> {
+    let mut files = Vec::new();
+    collect_files(root, 0, &mut files)?;
+    if files.is_empty() {
+        return Err(DataError::new(
+            root.display().to_string(),
+            "a directory without files",
+            "one file per document",
+            "Check the name, or give a file with one document a line.",
+        ));
+    }
+    files.sort();
+    let mut documents = Documents::default();
+    let mut labels = Some(Vec::new());
+    for path in files {
+        let name = path.strip_prefix(root).unwrap_or(&path);
+        let mut parts = name.components();
+        let first = parts
+            .next()
+            .map(|c| c.as_os_str().to_string_lossy().into_owned());
+        // A file right in the directory has no label, and then none has.
+        labels = match (labels, first, parts.next()) {
+            (Some(mut labels), Some(first), Some(_)) => {
+                labels.push(first);
+                Some(labels)
+            }
+            _ => None,
+        };
+        documents.names.push(name.display().to_string());
+        documents.texts.push(read_file(&path)?);
+    }
+    documents.labels = labels;
+    Ok(documents)
+}
+
+/// Deeper than any tree of documents; a circle of links ends here.
+const DEEPEST: usize = 32;
+
+fn collect_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |e: std::io::Error| DataError::io(directory.display().to_string(), &e);
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let path = entry.path();
+        if path.is_dir() {
+            if depth < DEEPEST {
+                collect_files(&path, depth + 1, files)?;
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A whole file as one document; here it may be empty.
+fn read_file(path: &Path) -> Result<String> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|e| DataError::io(&name, &e))?;
+    if bytes.contains(&0) {
+        return Err(no_text(&name));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn check_text(source: &Source, bytes: &[u8]) -> Result<()> {
+    match bytes.contains(&0) {
+        true => Err(no_text(source.name())),
+        false => Ok(()),
+    }
+}
+
+fn no_text(name: &str) -> DataError {
+    DataError::new(
+        name,
+        "zero bytes, so that this is no text",
+        "text in UTF-8",
+        "Convert it (iconv -t utf-8), or take the file out of the directory.",
+    )
+}

@@ -1,0 +1,127 @@
+//! Documents in a column of a table, or under a key of JSON lines.
+
+use super::{each_line, DocumentOptions, Documents};
+use crate::data::{separator, Records, Result, Source};
+use serde_json::{Map, Value};
+
+/// What the text and the label may be called.
+const TEXT: [&str; 5] = ["text", "content", "body", "document", "message"];
+const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
+
+/// Reads the text column of a table; its first line is a header.
+pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Result<Documents> {
+    let separator = match options.format {
+        Some(_) => usual,
+        None => separator(source, usual)?,
+    };
+    let mut records = Records::open(source, separator)?;
+    records.advance()?;
+    let header = records.texts();
+    let find = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
+    let asked = |name: &str| {
+        let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let at = find(name).or(number.filter(|&n| n < header.len()));
+        at.ok_or_else(|| no_column(source, name, &header))
+    };
+    let text = match &options.text_column {
+        Some(name) => asked(name)?,
+        None => {
+            let known = TEXT.iter().find_map(|name| find(name));
+            let only = (header.len() == 1).then_some(0);
+            known
+                .or(only)
+                .ok_or_else(|| no_column(source, "text", &header))?
+        }
+    };
+    let label = match &options.label_column {
+        Some(name) => Some(asked(name)?),
+        None => LABEL.iter().find_map(|name| find(name)),
+    };
+    let mut documents = Documents {
+        labels: label.map(|_| Vec::new()),
+        ..Documents::default()
+    };
+    while let Some(line) = records.advance()? {
+        let field = |at: usize| String::from_utf8_lossy(records.field(at)).into_owned();
+        documents.texts.push(field(text));
+        documents.names.push(format!("line {line}"));
+        if let (Some(labels), Some(at)) = (&mut documents.labels, label) {
+            labels.push(field(at).trim().to_string());
+        }
+    }
+    Ok(documents)
+}
+
+fn no_column(source: &Source, name: &str, header: &[String]) -> crate::data::DataError {
+    let mut known: Vec<String> = header.iter().take(8).map(|h| format!("{h:?}")).collect();
+    if header.len() > known.len() {
+        known.push("...".into());
+    }
+    let error = source.error(
+        format!("no column {name:?} (but {})", known.join(", ")),
+        "a header in line 1 with a column for the text",
+        "Name the column with --text-column and --label-column, or give its number from 1.",
+    );
+    error.at("line 1")
+}
+
+/// Reads an object a line.
+pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Documents> {
+    let mut documents = Documents::default();
+    let mut labels = Vec::new();
+    // The first line settles what the text and the label are called.
+    let mut keys: Option<(String, Option<String>)> = None;
+    each_line(source, &mut |number, line| {
+        if line.trim().is_empty() {
+            return Ok(());
+        }
+        let place = format!("line {number}");
+        let wrong = |found: String| {
+            let expected = "one JSON object a line, like {\"text\": \"...\", \"label\": \"...\"}";
+            let remedy = "Write one object a line (from an array: jq -c '.[]'), and name the key \
+                          of the text with --text-column.";
+            source.error(found, expected, remedy).at(&place)
+        };
+        let value: Value = serde_json::from_str(line).map_err(|e| {
+            // The parser counts lines within the line.
+            let reason = e.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            wrong(format!("no JSON at column {} ({reason})", e.column()))
+        })?;
+        let Value::Object(object) = value else {
+            return Err(wrong("JSON, but no object".into()));
+        };
+        let (text, label) = keys.get_or_insert_with(|| {
+            let known = |names: &[&str]| {
+                let name = names.iter().find(|n| object.contains_key(**n));
+                name.map(|n| n.to_string())
+            };
+            let text = options.text_column.clone().or_else(|| known(&TEXT));
+            let label = options.label_column.clone().or_else(|| known(&LABEL));
+            (text.unwrap_or_else(|| "text".into()), label)
+        });
+        let Some(Value::String(found)) = object.get(text) else {
+            return Err(wrong(missing(&object, text)));
+        };
+        documents.texts.push(found.clone());
+        documents.names.push(place.clone());
+        if let Some(label) = label {
+            labels.push(match object.get(label) {
+                Some(Value::String(label)) => label.clone(),
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+                _ => return Err(wrong(missing(&object, label))),
+            });
+        }
+        Ok(())
+    })?;
+    documents.labels = keys.and_then(|(_, label)| label).map(|_| labels);
+    Ok(documents)
+}
+
+fn missing(object: &Map<String, Value>, key: &str) -> String {
+    let known: Vec<String> = object.keys().take(8).map(|k| format!("{k:?}")).collect();
+    match object.contains_key(key) {
+        true => format!("something under the key {key:?} that is no text"),
+        false => format!("no key {key:?} (but {})", known.join(", ")),
+    }
+}
