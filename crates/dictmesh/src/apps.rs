@@ -1,9 +1,11 @@
 //! What the dictionary is for: the paper's applications, and the methods they are compared with.
 
 pub mod biclustering;
+pub mod clustering;
 pub mod denoising;
 pub mod l1_admm;
 pub mod novelty;
+pub mod quality;
 pub mod roc;
 pub mod ssvd;
 
