@@ -1,5 +1,7 @@
 //! The commands, one file each, and what they share.
 
+pub mod bicluster;
+pub mod denoise;
 pub mod infer;
 pub mod inspect;
 pub mod learn;
@@ -118,6 +120,21 @@ pub fn check_place(path: &Path) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// The command line as it was typed.
+pub fn command_line() -> String {
+    let plain = |word: &String| !word.is_empty() && !word.contains([' ', '\'', '"', '$', '&', ';']);
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let words = words.map(|word| match plain(&word) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    let words: Vec<String> = std::iter::once("dictmesh".to_string())
+        .chain(words)
+        .collect();
+    words.join(" ")
 }
 
 fn yes_or_no(text: &str) -> std::result::Result<bool, String> {

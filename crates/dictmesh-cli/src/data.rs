@@ -32,7 +32,7 @@ use dense::DenseReader;
 use dictmesh::Samples;
 pub use error::{DataError, Result};
 pub use labels::{check_labels, read_labels};
-pub use picture::{read_image, write_image, Image};
+pub use picture::{check_image_name, read_image, write_image, Image};
 pub use source::Source;
 use sparse::SparseReader;
 use std::path::Path;

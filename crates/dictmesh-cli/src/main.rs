@@ -52,6 +52,19 @@ enum Command {
     Infer(commands::infer::Args),
     /// Score how novel each sample is to a model: higher is more novel
     Score(commands::score::Args),
+    /// Find biclusters: groups of rows of a table that go together over groups of its columns
+    ///
+    /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
+    /// is one COLUMN of the table, one gene over all patients. Minimises, over |w_k|_2 <= 1,
+    /// mean over columns x of  [min over y of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2]  + beta |W|_1.
+    /// Row m is in layer k where [w_k]_m is not 0, column t where [y_k]_t is not 0.
+    Bicluster(Box<commands::bicluster::Args>),
+    /// Take noise out of a picture, by a dictionary learned from the picture itself
+    ///
+    /// Overlapping patches without their means are coded by  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2
+    /// with gamma = 2 sigma; each pixel becomes the mean of the restored patches over it. A colour picture is
+    /// taken apart into light and two opponent colours, and each of these planes gets a dictionary of its own.
+    Denoise(commands::denoise::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
 }
@@ -75,6 +88,8 @@ fn main() -> ExitCode {
         Command::Learn(args) => commands::learn::run(*args),
         Command::Infer(args) => commands::infer::run(args),
         Command::Score(args) => commands::score::run(args),
+        Command::Bicluster(args) => commands::bicluster::run(*args),
+        Command::Denoise(args) => commands::denoise::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
     };
     match done {

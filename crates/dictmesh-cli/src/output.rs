@@ -94,10 +94,17 @@ impl Folder {
     /// Checks that files can be written into `path`, whether it is there or has to be made. Leaves
     /// everything as it is.
     pub fn check(path: &Path) -> Result<Self, String> {
+        Self::check_for("the report", path)
+    }
+
+    /// As [`check`](Folder::check), for what the message calls `what`.
+    pub fn check_for(what: &str, path: &Path) -> Result<Self, String> {
         let shown = path.display();
-        let refuse = |why: &str| Err(format!("cannot write the report to {shown}: {why}"));
+        let refuse = |why: &str| Err(format!("cannot write {what} to {shown}: {why}"));
         if path.as_os_str().is_empty() {
-            return Err("cannot write the report: the name of its directory is empty".into());
+            return Err(format!(
+                "cannot write {what}: the name of the directory is empty"
+            ));
         }
         // The nearest directory that is there is where something would be made.
         let mut there = path;

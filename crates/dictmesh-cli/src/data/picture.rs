@@ -29,6 +29,15 @@ impl Image {
         self.planes.first().map_or(0, Matrix::cols)
     }
 
+    /// The picture as a file without loss gives it back: rounded to its bits, from 0 to 255.
+    pub fn as_written(mut self) -> Image {
+        let steps = if self.bits == 8 { 1.0 } else { 257.0 };
+        for v in self.planes.iter_mut().flat_map(Matrix::as_mut_slice) {
+            *v = ((*v * steps).round() / steps).clamp(0.0, 255.0);
+        }
+        self
+    }
+
     /// Whether there is no colour.
     pub fn is_grey(&self) -> bool {
         self.planes.len() == 1
@@ -79,21 +88,8 @@ fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
 /// Writes a picture, complete or not at all: the extension says the format. Values are rounded and
 /// kept from 0 to 255; 16 bits go to .png and .pgm/.ppm only, a .jpg gets 8.
 pub fn write_image(path: &Path, image: &Image) -> Result<()> {
-    let name = path.display().to_string();
-    let wrong = |found: String, remedy: &str| {
-        let expected = "a name that ends in .png, .jpg, .pgm (grey) or .ppm (colour)";
-        DataError::new(&name, found, expected, remedy)
-    };
-    let extension = path.extension().and_then(|e| e.to_str());
-    let extension = extension.unwrap_or("").to_ascii_lowercase();
-    let format = match (extension.as_str(), image.is_grey()) {
-        ("png", _) => ImageFormat::Png,
-        ("jpg" | "jpeg", _) => ImageFormat::Jpeg,
-        ("pgm", true) | ("ppm", false) | ("pnm", _) => ImageFormat::Pnm,
-        ("pgm", false) => return Err(wrong("a colour picture".into(), "Name it .ppm or .png.")),
-        ("ppm", true) => return Err(wrong("a grey picture".into(), "Name it .pgm or .png.")),
-        (other, _) => return Err(wrong(format!("\".{other}\""), "Choose one of these.")),
-    };
+    let wrong = |found: String, remedy: &str| wrong_name(path, found, remedy);
+    let format = format_for(path, image.is_grey())?;
     let bits = if format == ImageFormat::Jpeg {
         8
     } else {
@@ -122,6 +118,30 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;
     Ok(())
+}
+
+/// `Ok` if the name says a format that can hold such a picture.
+pub fn check_image_name(path: &Path, grey: bool) -> Result<()> {
+    format_for(path, grey).map(|_| ())
+}
+
+fn format_for(path: &Path, grey: bool) -> Result<ImageFormat> {
+    let wrong = |found: String, remedy: &str| Err(wrong_name(path, found, remedy));
+    let extension = path.extension().and_then(|e| e.to_str());
+    let extension = extension.unwrap_or("").to_ascii_lowercase();
+    match (extension.as_str(), grey) {
+        ("png", _) => Ok(ImageFormat::Png),
+        ("jpg" | "jpeg", _) => Ok(ImageFormat::Jpeg),
+        ("pgm", true) | ("ppm", false) | ("pnm", _) => Ok(ImageFormat::Pnm),
+        ("pgm", false) => wrong("a colour picture".into(), "Name it .ppm or .png."),
+        ("ppm", true) => wrong("a grey picture".into(), "Name it .pgm or .png."),
+        (other, _) => wrong(format!("\".{other}\""), "Choose one of these."),
+    }
+}
+
+fn wrong_name(path: &Path, found: String, remedy: &str) -> DataError {
+    let expected = "a name that ends in .png, .jpg, .pgm (grey) or .ppm (colour)";
+    DataError::new(path.display().to_string(), found, expected, remedy)
 }
 
 /// A temporary file is private; a picture is a file like any other.

@@ -23,7 +23,7 @@
 mod layers;
 mod start;
 
-pub use layers::{Bicluster, Biclusters};
+pub use layers::{row_coordinates, Bicluster, Biclusters};
 pub use start::Prepare;
 
 use super::AtomsFrom;

@@ -73,10 +73,7 @@ impl KMeans {
                 format!("must be from 1 to the number of points, {}", points.cols()),
             ));
         }
-        for (name, given) in [
-            ("restarts", self.restarts),
-            ("iterations", self.iterations),
-        ] {
+        for (name, given) in [("restarts", self.restarts), ("iterations", self.iterations)] {
             if given == 0 {
                 return Err(Error::parameter(name, given, "must be at least 1"));
             }

@@ -11,14 +11,16 @@
 //! mean of all patches over it. In a mesh every agent has its own nu_k; that of the first informed
 //! agent is used, which is the one that has x.
 
+mod colour;
 mod patches;
 
+pub use colour::{from_opponent, to_opponent};
 pub use patches::{noise_level, psnr, Patches};
 
 use super::AtomsFrom;
 use crate::error::{Error, Result};
 use crate::inference::StrategySpec;
-use crate::learning::Update;
+use crate::learning::{Start, Update};
 use crate::matrix::Matrix;
 use crate::mesh::{Event, Mesh, Stopping};
 use crate::random::stream;
@@ -148,12 +150,7 @@ impl Denoising {
         observer: impl FnMut(&Event) -> ControlFlow<()>,
     ) -> Result<Denoised> {
         let patches = Patches::cut(image, self.patch, self.stride)?;
-        let sigma = match self.sigma {
-            Some(sigma) => sigma,
-            None => noise_level(image)?,
-        };
-        Error::check_not_negative("sigma", sigma)?;
-        let gamma = self.gamma.unwrap_or(GAMMA_PER_SIGMA * sigma);
+        let (sigma, gamma) = self.weights(image)?;
         let mut mesh = self.mesh(&patches, gamma)?;
         let learned = self.learn(&mut mesh, &patches, observer)?;
         let (image, stop) = self.restore(&mesh, &patches)?;
@@ -166,8 +163,37 @@ impl Denoising {
         })
     }
 
+    /// Restores `image` by the columns of `atoms`, without learning.
+    pub fn run_with(&self, image: &Matrix, atoms: &Matrix) -> Result<Denoised> {
+        let patches = Patches::cut(image, self.patch, self.stride)?;
+        let (sigma, gamma) = self.weights(image)?;
+        let mesh = self.build(gamma, Start::Given(atoms))?;
+        let (image, stop) = self.restore(&mesh, &patches)?;
+        Ok(Denoised {
+            image,
+            sigma,
+            gamma,
+            stop,
+            mesh,
+        })
+    }
+
+    /// sigma and gamma, as given or by the image.
+    fn weights(&self, image: &Matrix) -> Result<(f64, f64)> {
+        let sigma = match self.sigma {
+            Some(sigma) => sigma,
+            None => noise_level(image)?,
+        };
+        Error::check_not_negative("sigma", sigma)?;
+        Ok((sigma, self.gamma.unwrap_or(GAMMA_PER_SIGMA * sigma)))
+    }
+
     /// The mesh, with atoms as they start.
     pub fn mesh(&self, patches: &Patches, gamma: f64) -> Result<Mesh> {
+        self.build(gamma, self.start.start(patches.samples()))
+    }
+
+    fn build(&self, gamma: f64, start: Start<'_>) -> Result<Mesh> {
         let task = Task::sparse_svd(gamma, self.delta)?;
         let sizes = match self.coding {
             Coding::Mesh => vec![self.atoms_each; self.agents],
@@ -186,11 +212,7 @@ impl Denoising {
             .update(self.update)
             .batch(self.batch)
             .seed(self.seed)
-            .build(
-                self.patch * self.patch,
-                &sizes,
-                self.start.start(patches.samples()),
-            )
+            .build(self.patch * self.patch, &sizes, start)
     }
 
     /// Learns the patches; the worst ending of the inference. `mesh` may be one of your own.

@@ -75,7 +75,9 @@ mod tests {
 
     #[test]
     fn equal_is_one_and_more_noise_is_less() {
-        let a = Matrix::from_fn(20, 30, |i, j| 128.0 + 60.0 * (i as f64 / 3.0).sin() + j as f64);
+        let a = Matrix::from_fn(20, 30, |i, j| {
+            128.0 + 60.0 * (i as f64 / 3.0).sin() + j as f64
+        });
         assert_eq!(ssim(&a, &a, 255.0).unwrap(), 1.0);
         let noise = gaussian(20, 30, &mut stream(1, 0));
         let noisy = |s: f64| Matrix::from_fn(20, 30, |i, j| a.get(i, j) + s * noise.get(i, j));

@@ -49,14 +49,19 @@ pub struct Biclusters {
 }
 
 impl Biclusters {
-    /// The rows (patients) in few dimensions, M x N: column k is w_k times |y_k|, or w_k itself if not
-    /// `weighted`. Weighted is what to cluster rows by, since w_k itself makes the least layer as loud as
-    /// the first.
+    /// See [`row_coordinates`].
     pub fn row_coordinates(&self, weighted: bool) -> Matrix {
-        let m = self.layers.first().map_or(0, |layer| layer.w.len());
-        Matrix::from_fn(m, self.layers.len(), |i, k| {
-            let layer = &self.layers[k];
-            layer.w[i] * if weighted { layer.weight } else { 1.0 }
-        })
+        row_coordinates(&self.layers, weighted)
     }
+}
+
+/// The rows (patients) in few dimensions, M x N: column k is w_k times |y_k|, or w_k itself if not
+/// `weighted`. Weighted is what to cluster rows by, since w_k itself makes the least layer as loud as
+/// the first.
+pub fn row_coordinates(layers: &[Bicluster], weighted: bool) -> Matrix {
+    let m = layers.first().map_or(0, |layer| layer.w.len());
+    Matrix::from_fn(m, layers.len(), |i, k| {
+        let layer = &layers[k];
+        layer.w[i] * if weighted { layer.weight } else { 1.0 }
+    })
 }

@@ -1,0 +1,349 @@
+//! `dictmesh bicluster`: layers of rows and columns of a table.
+
+mod files;
+mod pictures;
+
+use super::{say, ReadArgs, Result, Speech};
+use crate::data::{self, ReadOptions};
+use crate::output::Folder;
+use crate::terminal::Bar;
+use dictmesh::apps::biclustering::{row_coordinates, Bicluster, Biclustering, Prepare};
+use dictmesh::apps::clustering::{misclassified, KMeans};
+use dictmesh::apps::ssvd::SparseSvd;
+use dictmesh::{Matrix, Stop};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// How layers are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Method {
+    /// Agents that learn one layer each (the paper's Alg. 4)
+    Diffusion,
+    /// The sparse SVD of the whole table in one place (Alg. 3)
+    Ssvd,
+}
+
+/// What is done to each column first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Preparing {
+    /// Its mean is taken off
+    Centre,
+    /// Its mean is taken off, and it is divided by its standard deviation
+    Standardise,
+    /// Nothing
+    None,
+}
+
+impl From<Preparing> for Prepare {
+    fn from(given: Preparing) -> Self {
+        match given {
+            Preparing::Centre => Prepare::Centre,
+            Preparing::Standardise => Prepare::Standardise,
+            Preparing::None => Prepare::Nothing,
+        }
+    }
+}
+
+#[derive(Debug, clap::Args)]
+#[command(mut_arg("transpose", |arg| arg.help(
+    "Turn the table first: its rows become the columns, and so the samples (by default columns are)"
+)))]
+pub struct Args {
+    /// The table: .csv, .tsv, .npy, .npz or .mtx; - is standard input. Each column of numbers is a sample
+    pub table: PathBuf,
+    /// The directory for rows.csv and columns.csv; it is made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+    /// How layers are found
+    #[arg(long, value_name = "METHOD", default_value = "diffusion")]
+    pub method: Method,
+    /// How many layers
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub layers: usize,
+    /// Threshold on columns: more leaves fewer columns in a layer [default: 0.5]
+    #[arg(long, value_name = "X")]
+    pub gamma: Option<f64>,
+    /// Weight of |y|^2/2, above 0 [default: 0.1]
+    #[arg(long, value_name = "X")]
+    pub delta: Option<f64>,
+    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.01]
+    #[arg(long, value_name = "X")]
+    pub beta: Option<f64>,
+    /// Fixes everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// How many starts are tried; the lowest objective is kept [default: 3]
+    #[arg(long, value_name = "N")]
+    pub restarts: Option<usize>,
+    /// How often the columns are gone through at most [default: 10]
+    #[arg(long, value_name = "N")]
+    pub passes: Option<usize>,
+    /// What is done to each column first [default: centre]
+    #[arg(long, value_name = "WHAT")]
+    pub prepare: Option<Preparing>,
+    /// The paper's own constants and single pass where no flag says otherwise
+    #[arg(long)]
+    pub paper: bool,
+    /// Labels of the rows in a file of their own: a line each, a table's first column or an .npy
+    #[arg(long, value_name = "FILE", help_heading = "Reading")]
+    pub labels: Option<PathBuf>,
+    #[command(flatten)]
+    pub read: ReadArgs,
+    /// A page with the heat map and the scatter of the rows
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// The table, one sample a column.
+struct Input {
+    x: Matrix,
+    row_names: Option<Vec<String>>,
+    column_names: Option<Vec<String>>,
+    labels: Option<Vec<String>>,
+}
+
+/// What was found.
+struct Found {
+    layers: Vec<Bicluster>,
+    objective: Option<f64>,
+    stop: Stop,
+    /// The table as it was prepared.
+    prepared: Matrix,
+}
+
+/// The rows' clusters against their labels.
+struct Judged {
+    /// The label that each row's cluster stands for.
+    cluster: Vec<String>,
+    wrong: Vec<usize>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let parent = args.output.parent().filter(|p| !p.as_os_str().is_empty());
+    if let Some(parent) = parent.filter(|p| !p.is_dir()) {
+        return Err(format!(
+            "{}: the directory {} does not exist; make it first",
+            args.output.display(),
+            parent.display()
+        ));
+    }
+    let folder = Folder::check_for("the biclusters", &args.output)?;
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let input = read(&args)?;
+    let found = match args.method {
+        Method::Diffusion => diffusion(&args, &input.x)?,
+        Method::Ssvd => ssvd(&args, &input.x)?,
+    };
+    let judged = match &input.labels {
+        Some(labels) => Some(judge(&found.layers, labels, args.seed)?),
+        None => None,
+    };
+    folder.create()?;
+    files::write(&args.output, &input, &found.layers, judged.as_ref())?;
+    let page = match &args.report {
+        Some(dir) => Some(pictures::report(&args, &input, &found, judged.as_ref()).write(dir)?),
+        None => None,
+    };
+    tell(&args, &input, &found, judged.as_ref(), page)
+}
+
+fn read(args: &Args) -> Result<Input> {
+    let options = ReadOptions {
+        transpose: !args.read.transpose,
+        ..args.read.options()
+    };
+    let table = data::read(&args.table, &options).map_err(say)?;
+    let (rows, columns) = (table.samples.rows(), table.samples.len());
+    if rows == 0 || columns == 0 {
+        return Err(format!(
+            "{}: {rows} rows and {columns} columns of numbers; expected at least one of each. \
+             Check --format, --header and --drop.",
+            args.table.display()
+        ));
+    }
+    let labels = match &args.labels {
+        Some(path) => Some(data::read_labels(path, None, rows).map_err(say)?),
+        None => table.feature_labels,
+    };
+    Ok(Input {
+        x: table.samples.to_dense(),
+        row_names: table.feature_names,
+        column_names: table.sample_names,
+        labels,
+    })
+}
+
+fn diffusion(args: &Args, x: &Matrix) -> Result<Found> {
+    let base = match args.paper {
+        true => Biclustering::paper(),
+        false => Biclustering::default(),
+    };
+    let settings = Biclustering {
+        layers: args.layers,
+        gamma: args.gamma.unwrap_or(base.gamma),
+        delta: args.delta.unwrap_or(base.delta),
+        beta: args.beta.unwrap_or(base.beta),
+        prepare: args.prepare.map_or(base.prepare, Prepare::from),
+        passes: args.passes.unwrap_or(base.passes),
+        restarts: args.restarts.unwrap_or(base.restarts),
+        seed: args.seed,
+        ..base
+    };
+    let bar = Bar::new(args.speech.quiet);
+    let total = settings
+        .restarts
+        .saturating_mul(settings.passes)
+        .saturating_mul(x.cols());
+    let mut done = 0;
+    let found = settings.run(x, |event| {
+        done += event.batch;
+        bar.show(crate::demo::Progress {
+            phase: "learning",
+            done,
+            total,
+            cost: Some(event.cost),
+        });
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let found = found.map_err(say)?;
+    if matches!(found.stop, Stop::Diverged | Stop::Infeasible) {
+        return Err(format!(
+            "learning stopped: {}; scale the table or choose another gamma",
+            found.stop
+        ));
+    }
+    if !args.speech.quiet {
+        for warning in found.mesh.warnings() {
+            eprintln!("dictmesh: {warning}");
+        }
+    }
+    Ok(Found {
+        layers: found.layers,
+        objective: Some(found.objective),
+        stop: found.stop,
+        prepared: settings.prepare.apply(x),
+    })
+}
+
+fn ssvd(args: &Args, x: &Matrix) -> Result<Found> {
+    for (flag, given) in [
+        ("--delta", args.delta.is_some()),
+        ("--restarts", args.restarts.is_some()),
+        ("--passes", args.passes.is_some()),
+        ("--paper", args.paper),
+    ] {
+        if given {
+            return Err(format!(
+                "{flag} belongs to --method diffusion; leave it out with ssvd"
+            ));
+        }
+    }
+    let base = SparseSvd::default();
+    let settings = SparseSvd {
+        layers: args.layers,
+        lambda: args.gamma.unwrap_or(base.lambda),
+        beta: args.beta.unwrap_or(base.beta),
+        ..base
+    };
+    let prepare = args.prepare.map_or(Prepare::Centre, Prepare::from);
+    let prepared = prepare.apply(x);
+    let layers = settings.run(&prepared).map_err(say)?;
+    let stop = match layers.iter().all(|layer| layer.converged) {
+        true => Stop::Converged,
+        false => Stop::RoundLimit,
+    };
+    let layers = layers.into_iter().enumerate().map(|(agent, l)| Bicluster {
+        agent,
+        w: l.w,
+        y: l.y,
+        weight: l.s,
+    });
+    Ok(Found {
+        layers: layers.collect(),
+        objective: None,
+        stop,
+        prepared,
+    })
+}
+
+/// k-means of the rows with as many clusters as labels, and the matching that leaves the fewest wrong.
+fn judge(layers: &[Bicluster], labels: &[String], seed: u64) -> Result<Judged> {
+    let mut names: Vec<&String> = labels.iter().collect();
+    names.sort();
+    names.dedup();
+    let classes: Vec<usize> = (labels.iter())
+        .filter_map(|label| names.binary_search(&label).ok())
+        .collect();
+    let kmeans = KMeans {
+        clusters: names.len(),
+        seed,
+        ..KMeans::default()
+    };
+    let points = row_coordinates(layers, true).transpose();
+    let clusters = kmeans.run(&points).map_err(say)?;
+    let agreement = misclassified(&clusters.of, &classes).map_err(say)?;
+    let stands_for = |c: &usize| agreement.class_of[*c].map_or(String::new(), |k| names[k].clone());
+    Ok(Judged {
+        cluster: clusters.of.iter().map(stands_for).collect(),
+        wrong: agreement.wrong,
+    })
+}
+
+fn tell(
+    args: &Args,
+    input: &Input,
+    found: &Found,
+    judged: Option<&Judged>,
+    page: Option<PathBuf>,
+) -> Result<()> {
+    let (m, t) = (input.x.rows(), input.x.cols());
+    let sizes: Vec<(usize, usize, f64)> = (found.layers.iter())
+        .map(|l| (l.rows().len(), l.columns().len(), l.weight))
+        .collect();
+    let layers: Vec<_> = (sizes.iter())
+        .map(|(rows, columns, weight)| json!({"rows": rows, "columns": columns, "weight": weight}))
+        .collect();
+    let output = args.output.display().to_string();
+    let page = page.map(|page| page.display().to_string());
+    args.speech.tell(
+        json!({
+            "output": output, "rows": m, "columns": t, "layers": layers,
+            "objective": found.objective, "stop": found.stop.to_string(), "seed": args.seed,
+            "misclassified": judged.map(|j| j.wrong.len()), "report": page,
+        }),
+        || {
+            let mut text = format!("{m} rows, {t} columns\n\nlayer  rows  columns      weight\n");
+            for (k, (rows, columns, weight)) in sizes.iter().enumerate() {
+                text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
+            }
+            if sizes.iter().any(|s| s.0 == 0 || s.1 == 0) {
+                text += "a layer is empty: try fewer layers, or a smaller gamma or beta\n";
+            }
+            if found.stop != Stop::Converged {
+                text += &format!("the inference ended early: {}\n", found.stop);
+            }
+            text += "\n";
+            if let Some(objective) = found.objective {
+                text += &format!("objective: {objective:.6}\n");
+            }
+            if let Some(judged) = judged {
+                text += &format!("misclassified: {} of {m} rows\n", judged.wrong.len());
+            }
+            text += &format!(
+                "memberships: {} and {}\n",
+                args.output.join("rows.csv").display(),
+                args.output.join("columns.csv").display()
+            );
+            if let Some(page) = &page {
+                text += &format!("report: {page}\n");
+            }
+            text
+        },
+    )
+}

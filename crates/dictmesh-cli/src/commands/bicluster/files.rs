@@ -1,0 +1,72 @@
+//! rows.csv and columns.csv.
+
+use super::super::score::quoted;
+use super::super::Result;
+use super::{Input, Judged};
+use crate::output::write_file;
+use dictmesh::apps::biclustering::Bicluster;
+use std::path::Path;
+
+/// Writes both files, or none that was not there before.
+pub fn write(
+    dir: &Path,
+    input: &Input,
+    layers: &[Bicluster],
+    judged: Option<&Judged>,
+) -> Result<()> {
+    let (rows, columns) = (dir.join("rows.csv"), dir.join("columns.csv"));
+    let fresh = !rows.exists();
+    write_file("the rows", &rows, of_rows(input, layers, judged).as_bytes())?;
+    write_file(
+        "the columns",
+        &columns,
+        of_columns(input, layers).as_bytes(),
+    )
+    .inspect_err(|_| {
+        if fresh {
+            // The first error is the one to tell.
+            let _ = std::fs::remove_file(&rows);
+        }
+    })
+}
+
+fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> String {
+    let mut out = String::from("row,name");
+    if input.labels.is_some() {
+        out += ",label,cluster";
+    }
+    out += &head("w", layers.len());
+    for i in 0..input.x.rows() {
+        out += &format!("{},{}", i + 1, name(&input.row_names, i));
+        if let Some(labels) = &input.labels {
+            let cluster = judged.map_or("", |j| &j.cluster[i]);
+            out += &format!(",{},{}", quoted(&labels[i]), quoted(cluster));
+        }
+        out += &entries(layers.iter().map(|l| l.w[i]));
+    }
+    out
+}
+
+fn of_columns(input: &Input, layers: &[Bicluster]) -> String {
+    let mut out = String::from("column,name");
+    out += &head("y", layers.len());
+    for j in 0..input.x.cols() {
+        out += &format!("{},{}", j + 1, name(&input.column_names, j));
+        out += &entries(layers.iter().map(|l| l.y[j]));
+    }
+    out
+}
+
+fn head(symbol: &str, layers: usize) -> String {
+    let one = |k| format!(",{symbol}_{k},in_{k}");
+    (1..=layers).map(one).chain(["\n".to_string()]).collect()
+}
+
+fn entries(values: impl Iterator<Item = f64>) -> String {
+    let one = |v: f64| format!(",{v},{}", u8::from(v != 0.0));
+    values.map(one).chain(["\n".to_string()]).collect()
+}
+
+fn name(names: &Option<Vec<String>>, at: usize) -> String {
+    names.as_ref().map_or(String::new(), |n| quoted(&n[at]))
+}

@@ -1,0 +1,123 @@
+//! The report: the table in the order of its layers, and the rows as points.
+
+use super::super::command_line;
+use super::{Args, Found, Input, Judged};
+use crate::report::{Block, Figure, HeatMap, Report, Scatter, Section, Table};
+use dictmesh::apps::biclustering::Bicluster;
+
+/// Pairs of layers that are shown at most.
+const PAIRS: usize = 6;
+
+pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>) -> Report {
+    let (m, t) = (input.x.rows(), input.x.cols());
+    let mut facts = vec![
+        ("rows".to_string(), m.to_string()),
+        ("columns".into(), t.to_string()),
+        ("layers".into(), found.layers.len().to_string()),
+    ];
+    if let Some(judged) = judged {
+        let wrong = judged.wrong.len();
+        facts.insert(0, ("misclassified".into(), format!("{wrong} of {m}")));
+    }
+    let line = |(k, l): (usize, &Bicluster)| {
+        let (rows, columns) = (l.rows().len(), l.columns().len());
+        vec![
+            (k + 1).to_string(),
+            rows.to_string(),
+            columns.to_string(),
+            format!("{:.4}", l.weight),
+        ]
+    };
+    let layers = Table {
+        caption: "The layers, the heaviest first".into(),
+        head: ["layer", "rows", "columns", "weight"]
+            .map(String::from)
+            .to_vec(),
+        rows: found.layers.iter().enumerate().map(line).collect(),
+    };
+    Report {
+        title: "Biclusters".into(),
+        subtitle: args.table.display().to_string(),
+        facts,
+        sections: vec![
+            Section {
+                heading: "The table by its layers".into(),
+                text:
+                    "Rows and columns come in the order of the layers they belong to, and within a \
+                       layer by their coefficient."
+                        .into(),
+                figures: vec![Figure::new(
+                    "heat-map",
+                    "The prepared table; layers are framed.",
+                    heat_map(input, found).draw(),
+                )],
+                tables: vec![layers],
+            },
+            Section {
+                heading: "The rows".into(),
+                text: "Each point is a row of the table, by its coefficients w in two layers."
+                    .into(),
+                figures: vec![Figure::panels(
+                    "rows",
+                    "Rows that lie together are in the same layers.",
+                    scatters(input, found, judged)
+                        .iter()
+                        .map(Scatter::draw)
+                        .collect(),
+                )],
+                tables: Vec::new(),
+            },
+        ],
+        command: command_line(),
+        versions: vec![
+            ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
+            ("seed".into(), args.seed.to_string()),
+        ],
+    }
+}
+
+fn heat_map(input: &Input, found: &Found) -> HeatMap {
+    let falling = |mut members: Vec<usize>, by: &[f64]| {
+        members.sort_by(|a, b| by[*b].total_cmp(&by[*a]));
+        members
+    };
+    let block = |(k, l): (usize, &Bicluster)| Block {
+        name: format!("layer {}", k + 1),
+        rows: falling(l.rows(), &l.w),
+        columns: falling(l.columns(), &l.y),
+    };
+    HeatMap {
+        title: "The table in the order of its biclusters".into(),
+        rows: input.x.rows(),
+        columns: input.x.cols(),
+        values: found.prepared.transpose().into_vec(),
+        blocks: found.layers.iter().enumerate().map(block).collect(),
+        names: ("rows".into(), "columns".into()),
+        row_labels: input.row_names.clone().unwrap_or_default(),
+        row_classes: input.labels.clone().unwrap_or_default(),
+    }
+}
+
+/// The rows by every two layers; by their number and the layer, if there is but one.
+fn scatters(input: &Input, found: &Found, judged: Option<&Judged>) -> Vec<Scatter> {
+    let scatter = |x: (String, Vec<f64>), y: (String, &[f64])| Scatter {
+        title: format!("Rows by {} and {}", x.0, y.0),
+        x: x.0,
+        y: y.0,
+        points: x.1.into_iter().zip(y.1.iter().copied()).collect(),
+        classes: input.labels.clone().unwrap_or_default(),
+        ringed: judged.map_or(Vec::new(), |j| j.wrong.clone()),
+        ring: "misclassified".into(),
+    };
+    let name = |k: usize| format!("layer {}", k + 1);
+    let layers = &found.layers;
+    if let [only] = &layers[..] {
+        let numbers = (1..=only.w.len()).map(|i| i as f64).collect();
+        return vec![scatter(("row".into(), numbers), (name(0), &only.w))];
+    }
+    let pairs = (0..layers.len()).flat_map(|a| (a + 1..layers.len()).map(move |b| (a, b)));
+    pairs
+        .take(PAIRS)
+        .map(|(a, b)| scatter((name(a), layers[a].w.clone()), (name(b), &layers[b].w)))
+        .collect()
+}

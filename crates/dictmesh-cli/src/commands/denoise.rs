@@ -1,0 +1,456 @@
+//! `dictmesh denoise`: a picture without its noise.
+
+use super::{check_place, command_line, say, Result, Speech};
+use crate::canvas::Raster;
+use crate::data::{self, Image};
+use crate::output::Folder;
+use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
+use crate::terminal::Bar;
+use dictmesh::apps::denoising::{
+    from_opponent, noise_level, psnr, to_opponent, Coding, Denoised, Denoising,
+};
+use dictmesh::apps::quality::{ssim, SSIM_WINDOW};
+use dictmesh::{Matrix, Mesh, Model, Stop};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// White in every picture, whatever its depth.
+const PEAK: f64 = 255.0;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The noisy picture: .png, .jpg, .pgm or .ppm, grey or colour
+    pub image: PathBuf,
+    /// Where the picture without noise goes; its ending says the format
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// Standard deviation of the noise, where white is 255 [default: estimated]
+    #[arg(long, value_name = "S")]
+    pub sigma: Option<f64>,
+    /// How many atoms in all [default: one for each agent, or 128]
+    #[arg(long, value_name = "K")]
+    pub atoms: Option<usize>,
+    /// Side of the square patches in pixels [default: 8, or the model's]
+    #[arg(long, value_name = "P")]
+    pub patch: Option<usize>,
+    /// Pixels from one patch to the next; more is faster and less good
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub stride: usize,
+    /// Share the atoms among so many agents who code together (196 in the paper); much slower than the
+    /// default, one place that has them all, and the same up to a tolerance
+    #[arg(long, value_name = "N")]
+    pub agents: Option<usize>,
+    /// Take the atoms of this model instead of learning. It was learned from square patches (a patch is a
+    /// sample, column by column); gamma is set by the noise
+    #[arg(long, value_name = "MODEL", conflicts_with = "atoms")]
+    pub model: Option<PathBuf>,
+    /// The picture without noise, to measure against
+    #[arg(long, value_name = "IMAGE")]
+    pub clean: Option<PathBuf>,
+    /// Fixes everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// A page with the pictures before and after, and the atoms
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// How near a picture is to the clean one.
+struct Quality {
+    psnr: f64,
+    ssim: Option<f64>,
+}
+
+/// A picture restored.
+struct Restored {
+    image: Image,
+    /// The noise of each plane.
+    sigma: Vec<f64>,
+    stop: Stop,
+    /// Who coded the first plane, if it was coded at all.
+    mesh: Option<Mesh>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    check_place(&args.output)?;
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let noisy = data::read_image(&args.image).map_err(say)?;
+    data::check_image_name(&args.output, noisy.is_grey()).map_err(say)?;
+    let clean = match &args.clean {
+        Some(path) => Some(read_clean(path, &noisy, &args.image)?),
+        None => None,
+    };
+    let atoms = match &args.model {
+        Some(path) => Some(read_atoms(path, args.patch)?),
+        None => None,
+    };
+    let settings = settings(&args, atoms.as_ref())?;
+    check_size(&args, &noisy, &settings)?;
+    let restored = restore(&args, &settings, &noisy, atoms.as_ref())?;
+    let measured = match &clean {
+        Some(clean) => Some((quality(clean, &noisy)?, quality(clean, &restored.image)?)),
+        None => None,
+    };
+    data::write_image(&args.output, &restored.image).map_err(say)?;
+    let page = match &args.report {
+        Some(dir) => {
+            let pictures = [clean.as_ref(), Some(&noisy), Some(&restored.image)];
+            let side = settings.patch;
+            Some(report(&args, pictures, measured.as_ref(), &restored, side).write(dir)?)
+        }
+        None => None,
+    };
+    tell(&args, &noisy, &restored, measured.as_ref(), page)
+}
+
+fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
+    let clean = data::read_image(path).map_err(say)?;
+    let kind = |image: &Image| {
+        let colour = if image.is_grey() { "grey" } else { "colour" };
+        format!("{} x {} pixels in {colour}", image.width(), image.height())
+    };
+    if kind(&clean) != kind(noisy) {
+        return Err(format!(
+            "{}: {}; expected {}, as in {}. Give the same picture without noise.",
+            path.display(),
+            kind(&clean),
+            kind(noisy),
+            noisy_path.display()
+        ));
+    }
+    Ok(clean)
+}
+
+/// The atoms of a model of square patches.
+fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
+    let model = Model::load(path).map_err(say)?;
+    let mesh = Mesh::from_model(&model).map_err(say)?;
+    let side = mesh.rows().isqrt();
+    if side * side != mesh.rows() || side < 2 {
+        return Err(format!(
+            "{}: atoms of {} features; expected a square of at least 4, such as 64 for patches of 8 x 8. \
+             Learn the model from patches.",
+            path.display(),
+            mesh.rows()
+        ));
+    }
+    match patch {
+        Some(patch) if patch != side => Err(format!(
+            "{}: its atoms are patches of {side} x {side}, but --patch says {patch}; leave --patch out",
+            path.display()
+        )),
+        _ => Ok(mesh.dictionary()),
+    }
+}
+
+fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
+    let base = Denoising::default();
+    let of_model = given.map(|atoms| atoms.rows().isqrt());
+    let agents = args.agents.unwrap_or(1);
+    let usual = args.agents.unwrap_or(base.agents * base.atoms_each);
+    let atoms = given.map(Matrix::cols).or(args.atoms).unwrap_or(usual);
+    if agents == 0 || atoms == 0 || !atoms.is_multiple_of(agents) {
+        return Err(format!(
+            "{atoms} atoms cannot be shared evenly among {agents} agents; choose --atoms as a multiple of --agents"
+        ));
+    }
+    Ok(Denoising {
+        patch: of_model.or(args.patch).unwrap_or(base.patch),
+        stride: args.stride,
+        sigma: args.sigma,
+        agents,
+        atoms_each: atoms / agents,
+        coding: match args.agents {
+            Some(_) => Coding::Mesh,
+            None => Coding::Exact,
+        },
+        seed: args.seed,
+        ..base
+    })
+}
+
+fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
+    if let Some(sigma) = args.sigma.filter(|s| !s.is_finite() || *s < 0.0) {
+        return Err(format!(
+            "--sigma {sigma}: the standard deviation of the noise must be a number of at least 0"
+        ));
+    }
+    let (patch, stride) = (settings.patch, settings.stride);
+    if patch < 2 || patch > noisy.width().min(noisy.height()) {
+        return Err(format!(
+            "{}: {} x {} pixels, and patches of {patch} x {patch}; expected patches of at least 2 x 2 that fit \
+             into the picture. Choose another --patch.",
+            args.image.display(),
+            noisy.width(),
+            noisy.height()
+        ));
+    }
+    if stride == 0 || stride > patch {
+        return Err(format!(
+            "--stride {stride}: expected from 1 to the side of a patch, {patch}, or pixels would be left out"
+        ));
+    }
+    Ok(())
+}
+
+/// Grey as it is; colour as light and two opponent colours, each on its own.
+fn restore(
+    args: &Args,
+    settings: &Denoising,
+    noisy: &Image,
+    atoms: Option<&Matrix>,
+) -> Result<Restored> {
+    let planes = match <[Matrix; 3]>::try_from(noisy.planes.clone()) {
+        Ok(rgb) => to_opponent(&rgb).map_err(say)?.to_vec(),
+        Err(grey) => grey,
+    };
+    let count = planes.len();
+    let bar = Bar::new(args.speech.quiet);
+    let mut restored = Restored {
+        image: noisy.clone(),
+        sigma: Vec::new(),
+        stop: Stop::Converged,
+        mesh: None,
+    };
+    let mut out = Vec::new();
+    for (p, plane) in planes.into_iter().enumerate() {
+        let sigma = match settings.sigma {
+            Some(sigma) => sigma,
+            None => noise_level(&plane).map_err(say)?,
+        };
+        restored.sigma.push(sigma);
+        if sigma == 0.0 {
+            out.push(plane);
+            continue;
+        }
+        let done = one_plane(settings, &plane, sigma, atoms, &bar, (p, count));
+        let done = done.inspect_err(|_| bar.clear())?;
+        match done.stop {
+            Stop::Converged => {}
+            Stop::RoundLimit => restored.stop = Stop::RoundLimit,
+            stop => return Err(format!("denoising stopped: {stop}")),
+        }
+        restored.mesh = restored.mesh.or(Some(done.mesh));
+        out.push(done.image);
+    }
+    bar.clear();
+    restored.image.planes = match <[Matrix; 3]>::try_from(out) {
+        Ok(planes) => from_opponent(&planes).map_err(say)?.to_vec(),
+        Err(grey) => grey,
+    };
+    restored.image = restored.image.as_written();
+    Ok(restored)
+}
+
+fn one_plane(
+    settings: &Denoising,
+    plane: &Matrix,
+    sigma: f64,
+    atoms: Option<&Matrix>,
+    bar: &Bar,
+    (at, planes): (usize, usize),
+) -> Result<Denoised> {
+    let settings = Denoising {
+        sigma: Some(sigma),
+        ..settings.clone()
+    };
+    if let Some(atoms) = atoms {
+        return settings.run_with(plane, atoms).map_err(say);
+    }
+    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
+    let patches = across(plane.rows()) * across(plane.cols());
+    let each = settings.passes * patches.min(settings.learned);
+    let learned = settings.run(plane, |event| {
+        bar.show(crate::demo::Progress {
+            phase: "learning",
+            done: at * each + event.samples as usize,
+            total: planes * each,
+            cost: Some(event.cost),
+        });
+        ControlFlow::Continue(())
+    });
+    learned.map_err(say)
+}
+
+/// PSNR over all planes, and the mean SSIM of the planes if they are large enough for it.
+fn quality(clean: &Image, image: &Image) -> Result<Quality> {
+    let side_by_side = |image: &Image| -> Result<Matrix> {
+        let mut all = Matrix::zeros(image.height(), 0);
+        for plane in &image.planes {
+            all.append_columns(plane).map_err(say)?;
+        }
+        Ok(all)
+    };
+    let large = clean.height().min(clean.width()) >= SSIM_WINDOW;
+    let pairs = clean.planes.iter().zip(&image.planes);
+    let each: Vec<f64> = pairs
+        .filter(|_| large)
+        .map(|(a, b)| ssim(a, b, PEAK).map_err(say))
+        .collect::<Result<_>>()?;
+    Ok(Quality {
+        psnr: psnr(&side_by_side(clean)?, &side_by_side(image)?, PEAK).map_err(say)?,
+        ssim: large.then(|| each.iter().sum::<f64>() / each.len() as f64),
+    })
+}
+
+impl Quality {
+    fn words(&self) -> String {
+        let ssim = self
+            .ssim
+            .map_or(String::new(), |s| format!(", SSIM {s:.4}"));
+        format!("{:.2} dB{ssim}", self.psnr)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        // Equal pictures have an infinite PSNR, which JSON does not know: null.
+        json!({"psnr": self.psnr, "ssim": self.ssim})
+    }
+}
+
+fn sigma_words(sigma: &[f64]) -> String {
+    let each: Vec<String> = sigma.iter().map(|s| format!("{s:.2}")).collect();
+    match (&each[..], sigma.windows(2).all(|w| w[0] == w[1])) {
+        ([first, ..], true) => first.clone(),
+        _ => format!("{} (light and two opponent colours)", each.join(", ")),
+    }
+}
+
+fn tell(
+    args: &Args,
+    noisy: &Image,
+    restored: &Restored,
+    measured: Option<&(Quality, Quality)>,
+    page: Option<PathBuf>,
+) -> Result<()> {
+    let output = args.output.display().to_string();
+    let page = page.map(|page| page.display().to_string());
+    let atoms = restored.mesh.as_ref().map_or(0, Mesh::atoms);
+    let agents = restored.mesh.as_ref().map_or(0, Mesh::agents);
+    args.speech.tell(
+        json!({
+            "output": output, "width": noisy.width(), "height": noisy.height(),
+            "planes": noisy.planes.len(), "sigma": restored.sigma, "atoms": atoms, "agents": agents,
+            "before": measured.map(|m| m.0.json()), "after": measured.map(|m| m.1.json()),
+            "stop": restored.stop.to_string(), "report": page,
+        }),
+        || {
+            let how = if args.sigma.is_some() {
+                "given"
+            } else {
+                "estimated"
+            };
+            let mut text = format!(
+                "{} x {} pixels, noise of sigma {} ({how})\n",
+                noisy.width(),
+                noisy.height(),
+                sigma_words(&restored.sigma)
+            );
+            text += &match agents {
+                0 => "there is no noise to take out: the picture stays as it is\n".to_string(),
+                1 => format!("{atoms} atoms\n"),
+                n => format!("{atoms} atoms at {n} agents\n"),
+            };
+            if restored.stop != Stop::Converged {
+                text += &format!("the inference ended early: {}\n", restored.stop);
+            }
+            if let Some((before, after)) = measured {
+                text += &format!("noisy:    {}\n", before.words());
+                text += &format!("denoised: {}\n", after.words());
+            }
+            text += &format!("picture: {output}\n");
+            if let Some(page) = &page {
+                text += &format!("report: {page}\n");
+            }
+            text
+        },
+    )
+}
+
+fn report(
+    args: &Args,
+    [clean, noisy, denoised]: [Option<&Image>; 3],
+    measured: Option<&(Quality, Quality)>,
+    restored: &Restored,
+    side: usize,
+) -> Report {
+    let note = |q: Option<&Quality>| q.map_or(String::new(), Quality::words);
+    let pictures = [
+        ("clean", clean, String::new()),
+        ("noisy", noisy, note(measured.map(|m| &m.0))),
+        ("denoised", denoised, note(measured.map(|m| &m.1))),
+    ];
+    let panels = pictures.into_iter().filter_map(|(title, image, note)| {
+        let picture = Picture {
+            title: title.into(),
+            note,
+            raster: raster(image?),
+        };
+        Some(picture.draw())
+    });
+    let mut sections = vec![Section {
+        heading: "Before and after".into(),
+        figures: vec![Figure::panels(
+            "before-after",
+            "The picture before and after.",
+            panels.collect(),
+        )],
+        ..Section::default()
+    }];
+    if let Some(mesh) = &restored.mesh {
+        // A patch is column by column, a picture row by row.
+        let turned = |w: &[f64]| {
+            let at = |i: usize| w[(i % side) * side + i / side];
+            (0..side * side).map(at).collect()
+        };
+        let gallery = Gallery {
+            title: "The atoms".into(),
+            height: side,
+            width: side,
+            shades: Shades::Grey,
+            atoms: mesh.dictionary().columns().map(turned).collect(),
+            labels: Vec::new(),
+            owners: (Vec::new(), 0),
+        };
+        let which = if denoised.is_some_and(Image::is_grey) {
+            "The atoms by which patches were restored."
+        } else {
+            "The atoms by which the patches of light were restored."
+        };
+        sections.push(Section {
+            heading: "Atoms".into(),
+            figures: vec![Figure::new("atoms", which, gallery.draw())],
+            ..Section::default()
+        });
+    }
+    let mut facts = vec![("sigma".to_string(), sigma_words(&restored.sigma))];
+    if let Some((before, after)) = measured {
+        facts.push(("noisy".into(), before.words()));
+        facts.push(("denoised".into(), after.words()));
+    }
+    Report {
+        title: "A picture without its noise".into(),
+        subtitle: args.image.display().to_string(),
+        facts,
+        sections,
+        command: command_line(),
+        versions: vec![
+            ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
+            ("seed".into(), args.seed.to_string()),
+        ],
+    }
+}
+
+fn raster(image: &Image) -> Raster {
+    let (h, w) = (image.height(), image.width());
+    let pixels = (0..h).flat_map(|i| (0..w).map(move |j| (i, j)));
+    let bytes = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j) as u8));
+    match image.is_grey() {
+        true => Raster::grey(w, h, bytes.collect()),
+        false => Raster::colour(w, h, bytes.collect()),
+    }
+}
