@@ -3,6 +3,7 @@
 pub mod infer;
 pub mod inspect;
 pub mod learn;
+pub mod novelty;
 mod prepare;
 pub mod score;
 

@@ -52,6 +52,13 @@ enum Command {
     Infer(commands::infer::Args),
     /// Score how novel each sample is to a model: higher is more novel
     Score(commands::score::Args),
+    /// Find what is new in a stream of documents, block by block
+    ///
+    /// The first block is learned. Each block after it is scored by what was learned so far, then agents
+    /// join, and the mesh learns the block. The score of a document x (a TF-IDF vector of norm 1) is
+    /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
+    /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
+    Novelty(Box<commands::novelty::Args>),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
 }
@@ -75,6 +82,7 @@ fn main() -> ExitCode {
         Command::Learn(args) => commands::learn::run(*args),
         Command::Infer(args) => commands::infer::run(args),
         Command::Score(args) => commands::score::run(args),
+        Command::Novelty(args) => commands::novelty::run(*args),
         Command::Inspect(args) => commands::inspect::run(args),
     };
     match done {

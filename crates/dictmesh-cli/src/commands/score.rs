@@ -97,7 +97,7 @@ pub fn scores(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Vec<f64>> {
 }
 
 /// A CSV field.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
