@@ -5,6 +5,7 @@ pub mod inspect;
 pub mod learn;
 pub mod novelty;
 mod prepare;
+pub mod reproduce;
 pub mod score;
 
 pub use prepare::{Centre, Norm, Preparation};

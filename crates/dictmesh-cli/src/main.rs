@@ -59,6 +59,8 @@ enum Command {
     /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
     /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
     Novelty(Box<commands::novelty::Args>),
+    /// Run an experiment of the paper on its data: our figures beside the paper's
+    Reproduce(commands::reproduce::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
 }
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::Infer(args) => commands::infer::run(args),
         Command::Score(args) => commands::score::run(args),
         Command::Novelty(args) => commands::novelty::run(*args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
     };
     match done {
