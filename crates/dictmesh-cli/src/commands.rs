@@ -5,7 +5,9 @@ pub mod denoise;
 pub mod infer;
 pub mod inspect;
 pub mod learn;
+pub mod novelty;
 mod prepare;
+pub mod reproduce;
 pub mod score;
 
 pub use prepare::{Centre, Norm, Preparation};

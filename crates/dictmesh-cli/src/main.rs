@@ -65,6 +65,15 @@ enum Command {
     /// with gamma = 2 sigma; each pixel becomes the mean of the restored patches over it. A colour picture is
     /// taken apart into light and two opponent colours, and each of these planes gets a dictionary of its own.
     Denoise(commands::denoise::Args),
+    /// Find what is new in a stream of documents, block by block
+    ///
+    /// The first block is learned. Each block after it is scored by what was learned so far, then agents
+    /// join, and the mesh learns the block. The score of a document x (a TF-IDF vector of norm 1) is
+    /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
+    /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
+    Novelty(Box<commands::novelty::Args>),
+    /// Run an experiment of the paper on its data: our figures beside the paper's
+    Reproduce(commands::reproduce::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
 }
@@ -90,6 +99,8 @@ fn main() -> ExitCode {
         Command::Score(args) => commands::score::run(args),
         Command::Bicluster(args) => commands::bicluster::run(*args),
         Command::Denoise(args) => commands::denoise::run(args),
+        Command::Novelty(args) => commands::novelty::run(*args),
+        Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
     };
     match done {

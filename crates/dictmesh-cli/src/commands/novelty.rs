@@ -1,0 +1,356 @@
+//! `dictmesh novelty`: what is new in a stream of documents, block by block.
+
+mod engine;
+mod input;
+mod show;
+
+pub use engine::{blocks, curve, truth, Engine};
+pub use input::Input;
+pub use show::command;
+
+use super::score::quoted;
+use super::{check_place, say, Result, Speech};
+use crate::data;
+use crate::output::{write_file, Folder};
+use crate::terminal::Bar;
+use dictmesh::apps::novelty::{Growth, Novelty, Threshold};
+use engine::Outcome;
+use input::{InputOptions, StreamFormat};
+use serde_json::{json, Value};
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Documents scored at a time: a matter of speed and memory only.
+pub const SCORE_BATCH: usize = 50;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The stream: a directory, a file with one document a line, .csv, .tsv or .jsonl with a column of
+    /// text, or a matrix (.npy, .npz, .mtx); - is standard input
+    pub stream: PathBuf,
+    /// Documents of a block
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one, help_heading = "The stream")]
+    pub block: usize,
+    /// Documents of the first block, which is only learned [default: as --block]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
+    pub first: Option<usize>,
+    /// The stream's format, if its name does not tell
+    #[arg(long, value_name = "FORMAT", help_heading = "The stream")]
+    pub format: Option<StreamFormat>,
+    /// The column or key of the text
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["counts", "tfidf"], help_heading = "The stream")]
+    pub text_column: Option<String>,
+    /// The stream is a matrix of counts (rows are documents): weigh it by TF-IDF
+    #[arg(long, conflicts_with = "tfidf", help_heading = "The stream")]
+    pub counts: bool,
+    /// The stream is a matrix that is weighed already: only scale its documents to norm 1
+    #[arg(long, help_heading = "The stream")]
+    pub tfidf: bool,
+    /// One label a document, in a file of their own: for ROC curves and AUC. A document is truly novel
+    /// if no block before had its label
+    #[arg(long, value_name = "FILE", help_heading = "The stream")]
+    pub labels: Option<PathBuf>,
+    /// The column of the labels, in the file of labels or else in the stream
+    #[arg(long, value_name = "COLUMN", help_heading = "The stream")]
+    pub label_column: Option<String>,
+
+    /// Agents at the start, of one atom each
+    #[arg(long, value_name = "N", default_value = "10", value_parser = at_least_one, help_heading = "The mesh")]
+    pub agents_start: usize,
+    /// Agents of one atom each that join after a block was scored
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 10,
+        help_heading = "The mesh"
+    )]
+    pub atoms_per_block: usize,
+    /// The paper's loss, constants and random atoms instead of the better ones
+    #[arg(long, help_heading = "The mesh")]
+    pub paper: bool,
+    /// Fixes everything random
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "The mesh")]
+    pub seed: u64,
+
+    /// Documents with a higher score are called novel
+    #[arg(
+        long,
+        value_name = "X",
+        conflicts_with = "quantile",
+        allow_hyphen_values = true,
+        help_heading = "What is called novel"
+    )]
+    pub threshold: Option<f64>,
+    /// Call novel what scores above this share of the block before [default: 0.95]
+    #[arg(long, value_name = "Q", help_heading = "What is called novel")]
+    pub quantile: Option<f64>,
+
+    /// How many of the most novel documents of a block to show, with the terms that say why
+    #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
+    pub top: usize,
+    /// Where the scores go, as CSV: block, document, name, score, novel
+    #[arg(short, long, value_name = "CSV", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Where the model goes, with what turns documents into samples
+    #[arg(long, value_name = "MODEL", help_heading = "Output")]
+    pub model: Option<PathBuf>,
+    /// Write a page with the plots into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    for path in args.output.iter().chain(&args.model) {
+        check_place(path)?;
+    }
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let settings = settings(&args)?;
+    let mut input = Input::read(
+        &args.stream,
+        &InputOptions {
+            format: args.format,
+            text_column: args.text_column.clone(),
+            // A file of labels has the column; else the stream has.
+            label_column: args.label_column.clone().filter(|_| args.labels.is_none()),
+            counts: args.counts,
+            tfidf: args.tfidf,
+        },
+    )?;
+    let ranges = ranges(&args, input.len())?;
+    let truth = known_truth(&args, &input, &ranges)?;
+    let mut engine = Engine::new(settings);
+    let bar = Bar::new(args.speech.quiet);
+    let mut outcomes = Vec::new();
+    for range in ranges {
+        let x = input.block(range.clone())?;
+        let term = |row| input.term(row);
+        let show = &mut |progress| bar.show(progress);
+        let mut outcome = engine.step(&x, range, args.top, &term, show)?;
+        if let Some(truth) = &truth {
+            outcome.roc = curve(&outcome.scores, &truth[outcome.number])?;
+        }
+        bar.clear();
+        if !args.speech.json && !args.speech.quiet {
+            super::print(&lines(&outcome, &input))?;
+        }
+        outcomes.push(outcome);
+    }
+    finish(&args, &input, &engine, &outcomes, truth.as_deref())
+}
+
+fn settings(args: &Args) -> Result<Novelty> {
+    let base = match args.paper {
+        true => Novelty::paper(),
+        false => Novelty::default(),
+    };
+    let threshold = match (args.threshold, args.quantile) {
+        (Some(chi), _) if chi.is_nan() => {
+            return Err("--threshold NaN: give a number to compare scores with".into())
+        }
+        (_, Some(q)) if !(0.0..=1.0).contains(&q) => {
+            return Err(format!("--quantile {q}: give a share, from 0 to 1"))
+        }
+        (Some(chi), _) => Threshold::Given(chi),
+        (None, q) => Threshold::Quantile(q.unwrap_or(0.95)),
+    };
+    Ok(Novelty {
+        agents: args.agents_start,
+        growth: match args.atoms_per_block {
+            0 => Growth::None,
+            count => Growth::Agents {
+                count,
+                atoms_each: 1,
+            },
+        },
+        threshold,
+        score_batch: SCORE_BATCH,
+        seed: args.seed,
+        ..base
+    })
+}
+
+fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
+    let first = args.first.unwrap_or(args.block);
+    let ranges = blocks(total, first, args.block);
+    if ranges.len() < 2 {
+        return Err(format!(
+            "{}: it has {total} documents, and the first block takes {first} to learn from, so that \
+             none is left to score; choose a smaller --block or --first",
+            args.stream.display()
+        ));
+    }
+    Ok(ranges)
+}
+
+/// Which documents are truly novel, if there are labels.
+fn known_truth(
+    args: &Args,
+    input: &Input,
+    ranges: &[Range<usize>],
+) -> Result<Option<Vec<Vec<bool>>>> {
+    let labels = match &args.labels {
+        Some(path) => {
+            Some(data::read_labels(path, args.label_column.as_deref(), input.len()).map_err(say)?)
+        }
+        None => input.labels.clone(),
+    };
+    let asked = args.labels.is_some() || args.label_column.is_some();
+    let Some(labels) = labels else {
+        return match asked {
+            true => Err(format!(
+                "{}: --label-column needs a table with that column, or a file of labels (--labels)",
+                args.stream.display()
+            )),
+            false => Ok(None),
+        };
+    };
+    let truth = truth(&labels, ranges);
+    let both = |novel: &Vec<bool>| novel.contains(&true) && novel.contains(&false);
+    if truth[1..].iter().any(both) {
+        return Ok(Some(truth));
+    }
+    if !asked {
+        // The stream happens to have labels; nobody asked for curves.
+        return Ok(None);
+    }
+    let from = args.labels.as_ref().unwrap_or(&args.stream);
+    Err(format!(
+        "{}: no block after the first has both documents with a label that is new and documents with \
+         one seen before, so that there is no ROC curve; check the labels and --block, or leave them \
+         out to score only",
+        from.display()
+    ))
+}
+
+/// What is said of a block.
+fn lines(outcome: &Outcome, input: &Input) -> String {
+    let (number, count) = (outcome.number, outcome.range.len());
+    let mesh = format!("{} atoms at {} agents", outcome.atoms, outcome.agents);
+    if number == 0 {
+        return format!("block 0: {count} documents learned; {mesh}\n");
+    }
+    let mut text = format!("block {number}: {count} documents");
+    if let Some(chi) = outcome.threshold {
+        let novel = outcome.novel.len();
+        text += &format!(", {novel} called novel (score above {chi:.4})");
+    }
+    if let Some(roc) = &outcome.roc {
+        text += &format!(", AUC {:.3}", roc.auc());
+    }
+    text += &format!("; {mesh}\n");
+    for document in &outcome.top {
+        let name = input.name(outcome.range.start + document.at);
+        text += &format!("  {:.4}  {name}\n", document.score);
+        if !document.unexplained.is_empty() {
+            let terms = show::words(&document.unexplained);
+            text += &format!("          unexplained: {terms}\n");
+        }
+        for (atom, weight, terms) in &document.atoms {
+            let terms = show::words(terms);
+            text += &format!("          lit atom {atom} by {weight:.2}: {terms}\n");
+        }
+    }
+    text
+}
+
+fn finish(
+    args: &Args,
+    input: &Input,
+    engine: &Engine,
+    outcomes: &[Outcome],
+    truth: Option<&[Vec<bool>]>,
+) -> Result<()> {
+    let mesh = engine.mesh().ok_or("the stream has no documents")?;
+    if let Some(path) = &args.model {
+        let mut model = mesh.to_model();
+        input.store(&mut model)?;
+        model.save(path).map_err(say)?;
+    }
+    if let Some(path) = &args.output {
+        write_file("the scores", path, csv(input, outcomes).as_bytes())?;
+    }
+    let page = match &args.report {
+        Some(dir) => Some(show::report(args, input, mesh, outcomes, truth).write(dir)?),
+        None => None,
+    };
+    let aucs: Vec<f64> = outcomes.iter().filter_map(auc).collect();
+    let mean = (!aucs.is_empty()).then(|| aucs.iter().sum::<f64>() / aucs.len() as f64);
+    let blocks: Vec<Value> = outcomes.iter().map(|o| block_json(o, input)).collect();
+    let result = json!({
+        "documents": input.len(), "blocks": blocks, "mean_auc": mean,
+        "scores": args.output, "model": args.model, "report": page,
+    });
+    args.speech.tell(result, || {
+        let mut text = String::new();
+        if let Some(mean) = mean {
+            text += &format!("mean AUC {mean:.3} over {} blocks\n", aucs.len());
+        }
+        for (what, path) in [
+            ("scores", &args.output),
+            ("model", &args.model),
+            ("report", &page),
+        ] {
+            if let Some(path) = path {
+                text += &format!("{what}: {}\n", path.display());
+            }
+        }
+        text
+    })
+}
+
+fn auc(outcome: &Outcome) -> Option<f64> {
+    outcome.roc.as_ref().map(|roc| roc.auc())
+}
+
+fn block_json(outcome: &Outcome, input: &Input) -> Value {
+    let from = outcome.range.start;
+    let top: Vec<Value> = outcome
+        .top
+        .iter()
+        .map(|document| {
+            let atoms: Vec<Value> = document
+                .atoms
+                .iter()
+                .map(|(atom, weight, terms)| {
+                    json!({"atom": atom, "weight": weight, "terms": show::list(terms)})
+                })
+                .collect();
+            json!({
+                "document": from + document.at, "name": input.name(from + document.at),
+                "score": document.score, "unexplained": show::list(&document.unexplained),
+                "atoms": atoms,
+            })
+        })
+        .collect();
+    let novel: Vec<usize> = outcome.novel.iter().map(|j| from + j).collect();
+    json!({
+        "block": outcome.number, "documents": outcome.range.len(), "threshold": outcome.threshold,
+        "novel": novel, "auc": auc(outcome), "agents": outcome.agents, "atoms": outcome.atoms,
+        "top": top,
+    })
+}
+
+fn csv(input: &Input, outcomes: &[Outcome]) -> String {
+    let mut text = String::from("block,document,name,score,novel\n");
+    for outcome in outcomes {
+        for (j, score) in outcome.scores.iter().enumerate() {
+            let document = outcome.range.start + j;
+            let name = quoted(&input.name(document));
+            let novel = u8::from(outcome.novel.binary_search(&j).is_ok());
+            text += &format!("{},{document},{name},{score},{novel}\n", outcome.number);
+        }
+    }
+    text
+}
+
+fn at_least_one(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1 is needed".into()),
+        Ok(n) => Ok(n),
+        Err(_) => Err("give a whole number, at least 1".into()),
+    }
+}

@@ -1,0 +1,23 @@
+//! `dictmesh reproduce`: the paper's experiments on its data, our figures beside its own.
+
+mod documents;
+
+use super::Result;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    pub what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum What {
+    /// Novel documents in the TDT2 news stream: AUC at the paper's steps
+    Documents(documents::Args),
+}
+
+pub fn run(args: Args) -> Result<()> {
+    match args.what {
+        What::Documents(args) => documents::run(args),
+    }
+}
