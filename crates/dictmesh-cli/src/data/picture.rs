@@ -30,7 +30,7 @@ impl Image {
     }
 
     /// The picture as a file without loss gives it back: rounded to its bits, from 0 to 255.
-    pub fn as_written(mut self) -> Image {
+    pub fn rounded(mut self) -> Image {
         let steps = if self.bits == 8 { 1.0 } else { 257.0 };
         for v in self.planes.iter_mut().flat_map(Matrix::as_mut_slice) {
             *v = ((*v * steps).round() / steps).clamp(0.0, 255.0);
