@@ -1,5 +1,7 @@
 //! `dictmesh bicluster` and `dictmesh denoise`, end to end, on files made here.
 
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
