@@ -4,6 +4,7 @@ use super::error::{DataError, Result};
 use super::source::Source;
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
+use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -104,6 +105,14 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     let encoded = match format {
         ImageFormat::Jpeg => {
             picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
+        }
+        // Left alone, the encoder writes PAM, which few programs know by these names.
+        ImageFormat::Pnm => {
+            let subtype = match image.is_grey() {
+                true => PnmSubtype::Graymap(SampleEncoding::Binary),
+                false => PnmSubtype::Pixmap(SampleEncoding::Binary),
+            };
+            picture.write_with_encoder(PnmEncoder::new(&mut bytes).with_subtype(subtype))
         }
         format => picture.write_to(&mut bytes, format),
     };
