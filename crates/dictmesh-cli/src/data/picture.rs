@@ -106,8 +106,9 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
         ImageFormat::Jpeg => {
             picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
         }
-        // Left alone, the encoder writes PAM, which few programs know by these names.
-        ImageFormat::Pnm => {
+        // Left alone, the encoder writes PAM, which few programs know by these names. For 16 bits it
+        // knows nothing else.
+        ImageFormat::Pnm if bits == 8 => {
             let subtype = match image.is_grey() {
                 true => PnmSubtype::Graymap(SampleEncoding::Binary),
                 false => PnmSubtype::Pixmap(SampleEncoding::Binary),
