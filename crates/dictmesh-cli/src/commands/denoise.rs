@@ -243,7 +243,7 @@ fn restore(
         Ok(planes) => from_opponent(&planes).map_err(say)?.to_vec(),
         Err(grey) => grey,
     };
-    restored.image = restored.image.as_written();
+    restored.image = restored.image.rounded();
     Ok(restored)
 }
 

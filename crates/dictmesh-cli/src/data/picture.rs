@@ -4,6 +4,7 @@ use super::error::{DataError, Result};
 use super::source::Source;
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
+use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -30,7 +31,7 @@ impl Image {
     }
 
     /// The picture as a file without loss gives it back: rounded to its bits, from 0 to 255.
-    pub fn as_written(mut self) -> Image {
+    pub fn rounded(mut self) -> Image {
         let steps = if self.bits == 8 { 1.0 } else { 257.0 };
         for v in self.planes.iter_mut().flat_map(Matrix::as_mut_slice) {
             *v = ((*v * steps).round() / steps).clamp(0.0, 255.0);
@@ -104,6 +105,15 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     let encoded = match format {
         ImageFormat::Jpeg => {
             picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
+        }
+        // Left alone, the encoder writes PAM, which few programs know by these names. For 16 bits it
+        // knows nothing else.
+        ImageFormat::Pnm if bits == 8 => {
+            let subtype = match image.is_grey() {
+                true => PnmSubtype::Graymap(SampleEncoding::Binary),
+                false => PnmSubtype::Pixmap(SampleEncoding::Binary),
+            };
+            picture.write_with_encoder(PnmEncoder::new(&mut bytes).with_subtype(subtype))
         }
         format => picture.write_to(&mut bytes, format),
     };
