@@ -440,9 +440,9 @@ fn known(kind: &str, given: &str, names: &[&str]) -> Result<()> {
 fn unknown(kind: &str, given: &str, names: &[&str]) -> String {
     let nearest = names
         .iter()
-        .map(|name| (strsim::jaro_winkler(name, given), name))
+        .map(|name| (strsim::normalized_damerau_levenshtein(name, given), name))
         .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(likeness, _)| *likeness > 0.7);
+        .filter(|(likeness, _)| *likeness > 0.5);
     let hint = nearest.map_or(String::new(), |(_, name)| {
         format!(" (did you mean {name}?)")
     });

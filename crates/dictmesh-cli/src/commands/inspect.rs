@@ -16,7 +16,13 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let model = Model::load(&args.model).map_err(say)?;
     let d = &model.description;
-    let preparation = Preparation::of(&model)?;
+    let documents = ["vectoriser", "tfidf"]
+        .iter()
+        .any(|k| d.extra.contains_key(*k));
+    let preparation = match documents {
+        true => Preparation::default(),
+        false => Preparation::of(&model)?,
+    };
     let atoms: usize = model.blocks.iter().map(|b| b.atoms.cols()).sum();
     let blocks: Vec<_> = (model.blocks.iter())
         .map(|b| {
@@ -48,10 +54,13 @@ pub fn run(args: Args) -> Result<()> {
         text += &format!("\ntask        {}\n", line(&d.task));
         text += &format!("strategy    {}\n", line(&d.strategy));
         text += &format!("update      {}\n", line(&d.update));
-        text += &format!(
-            "preparation {:?}, norm {:?}\n",
-            preparation.centre, preparation.norm
-        );
+        text += &match documents {
+            true => "preparation of documents, by the vectoriser in the file\n".to_string(),
+            false => format!(
+                "preparation {:?}, norm {:?}\n",
+                preparation.centre, preparation.norm
+            ),
+        };
         text += "\nagent  atoms  never used\n";
         for b in &model.blocks {
             let unused = b.samples.iter().filter(|s| **s == 0).count();

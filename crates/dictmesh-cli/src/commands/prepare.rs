@@ -46,7 +46,18 @@ const KEY: &str = "preparation";
 
 impl Preparation {
     /// The one a model carries.
+    ///
+    /// A model of documents carries its vectoriser instead, which only `novelty` knows how to use: such
+    /// a model is refused rather than given numbers it would misread.
     pub fn of(model: &Model) -> Result<Self> {
+        let extra = &model.description.extra;
+        if extra.contains_key("vectoriser") || extra.contains_key("tfidf") {
+            return Err(
+                "this model prepares documents, which score, infer and learn --resume cannot do \
+                        yet; use dictmesh novelty"
+                    .into(),
+            );
+        }
         match model.description.extra.get(KEY) {
             None => Ok(Preparation::default()),
             Some(value) => serde_json::from_value(value.clone())

@@ -1,0 +1,181 @@
+//! learn, inspect, infer and score, end to end, on files made here.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+        .current_dir(dir)
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn ok(dir: &Path, args: &[&str]) -> String {
+    let out = run(dir, args);
+    let told = String::from_utf8_lossy(&out.stderr).to_string();
+    assert!(out.status.success(), "{args:?}: {told}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn refused(dir: &Path, args: &[&str]) -> String {
+    let out = run(dir, args);
+    assert_eq!(out.status.code(), Some(1), "{args:?}");
+    String::from_utf8(out.stderr).unwrap()
+}
+
+/// Samples that are one of four patterns each, with a little on top; the last one is none of them.
+fn table(samples: usize) -> String {
+    let mut text = (0..8)
+        .map(|i| format!("f{i}"))
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\n";
+    for j in 0..samples {
+        let size = 1.0 + (j % 7) as f64 / 7.0;
+        let row: Vec<String> = (0..8)
+            .map(|i| {
+                let pattern = if j + 1 == samples {
+                    i % 2 == 0
+                } else {
+                    i / 2 == j % 4
+                };
+                let little = 0.01 * ((i * 31 + j * 17) % 11) as f64;
+                format!("{:.4}", if pattern { size } else { 0.0 } + little)
+            })
+            .collect();
+        writeln!(text, "{}", row.join(",")).unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_model_is_learned_inspected_and_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), table(201)).unwrap();
+    std::fs::write(
+        at.join("mesh.toml"),
+        "agents = 4\natoms = 4\ntopology = \"ring\"\nbatch = 8\npasses = 3\ntask = \"nmf\"\n",
+    )
+    .unwrap();
+    let learned = ok(
+        at,
+        &[
+            "learn",
+            "x.csv",
+            "-o",
+            "m.st",
+            "--config",
+            "mesh.toml",
+            "--informed",
+            "0",
+            "--json",
+        ],
+    );
+    let learned: Value = serde_json::from_str(&learned).unwrap();
+    assert_eq!(learned["samples"], 603);
+    assert!(learned["cost_last"].as_f64().unwrap() < learned["cost_first"].as_f64().unwrap());
+    let held: Value = serde_json::from_str(&ok(at, &["inspect", "m.st", "--json"])).unwrap();
+    assert_eq!((&held["agents"], &held["atoms"]), (&4.into(), &4.into()));
+    // Exact and over the mesh agree on the cost.
+    let exact: Value = serde_json::from_str(&ok(
+        at,
+        &["infer", "m.st", "x.csv", "-o", "c.npz", "--json"],
+    ))
+    .unwrap();
+    assert!(exact["gap"].as_f64().unwrap() < 1e-9);
+    let mesh = [
+        "infer",
+        "m.st",
+        "x.csv",
+        "-o",
+        "d.npz",
+        "--strategy",
+        "relaxed-admm",
+        "--json",
+    ];
+    let mesh: Value = serde_json::from_str(&ok(at, &mesh)).unwrap();
+    let (a, b) = (
+        exact["cost"].as_f64().unwrap(),
+        mesh["cost"].as_f64().unwrap(),
+    );
+    assert!((a - b).abs() < 1e-3 * a, "{a} {b}");
+    assert!(at.join("c.npz").exists());
+    // The sample that is no pattern scores highest.
+    let scores = ok(at, &["score", "m.st", "x.csv"]);
+    let mut lines: Vec<Vec<&str>> = scores
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').collect())
+        .collect();
+    assert_eq!(lines.len(), 201);
+    lines.sort_by(|a, b| {
+        b[1].parse::<f64>()
+            .unwrap()
+            .total_cmp(&a[1].parse().unwrap())
+    });
+    assert_eq!((lines[0][0], lines[0][2]), ("200", "1"));
+}
+
+#[test]
+fn learning_in_two_goes_is_learning_in_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), table(64)).unwrap();
+    let how = ["--atoms", "6", "--agents", "3", "--batch", "8", "--quiet"];
+    let learn = |out: &str, more: &[&str]| {
+        let args = [&["learn", "x.csv", "-o", out], &how[..], more].concat();
+        ok(at, &args);
+    };
+    learn("one.st", &["--passes", "2"]);
+    learn("half.st", &["--passes", "1"]);
+    learn("two.st", &["--passes", "2", "--resume", "half.st"]);
+    let codes = |model: &str| ok(at, &["score", model, "x.csv"]);
+    assert_eq!(codes("one.st"), codes("two.st"));
+}
+
+#[test]
+fn what_cannot_be_done_is_said_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), table(20)).unwrap();
+    std::fs::write(at.join("bad.csv"), "a,b\n1,2\n3,\n").unwrap();
+    std::fs::write(at.join("bad.toml"), "atoms = 4\nagnets = 2\n").unwrap();
+    let cases: [(&[&str], &str); 8] = [
+        (&["learn", "none.csv"], "none.csv"),
+        (&["learn", "bad.csv"], "--nan"),
+        (&["learn", "x.csv", "--task", "nfm"], "did you mean nmf?"),
+        (
+            &["learn", "x.csv", "--strategy", "difusion"],
+            "did you mean diffusion?",
+        ),
+        (&["learn", "x.csv", "--delta", "0"], "above 0"),
+        (
+            &["learn", "x.csv", "--agents", "9", "--topology", "grid:2x2"],
+            "grid",
+        ),
+        (
+            &["learn", "x.csv", "--informed", "7", "--agents", "2"],
+            "informed",
+        ),
+        (&["learn", "x.csv", "--config", "bad.toml"], "agnets"),
+    ];
+    for (args, word) in cases {
+        let said = refused(at, &[args, &["-o", "m.st"]].concat());
+        assert!(said.contains(word), "{args:?}: {said}");
+        assert!(!at.join("m.st").exists());
+    }
+    assert!(refused(at, &["learn", "x.csv", "-o", "no/m.st"]).contains("does not exist"));
+    assert!(refused(at, &["inspect", "x.csv"]).contains("x.csv"));
+    ok(
+        at,
+        &["learn", "x.csv", "-o", "m.st", "--atoms", "2", "--quiet"],
+    );
+    std::fs::write(at.join("wide.csv"), "1,2\n3,4\n").unwrap();
+    let said = refused(at, &["score", "m.st", "wide.csv"]);
+    assert!(said.contains('8') && said.contains('2'), "{said}");
+}
