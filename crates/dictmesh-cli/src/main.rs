@@ -57,7 +57,7 @@ enum Command {
     /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
     /// is one COLUMN of the table, one gene over all patients. Minimises, over |w_k|_2 <= 1,
     /// mean over columns x of  [min over y of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2]  + beta |W|_1.
-    /// Row m is in layer k where [w_k]_m is not 0, column t where [y_k]_t is not 0.
+    /// Row m is in layer k where entry m of w_k is not 0, column t where entry t of y_k is not 0.
     Bicluster(Box<commands::bicluster::Args>),
     /// Take noise out of a picture, by a dictionary learned from the picture itself
     ///

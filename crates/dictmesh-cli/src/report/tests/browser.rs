@@ -115,13 +115,3 @@ fn a_browser_shows_it_on_a_desk_and_on_a_phone() {
     open(browser, &dir.0, &page, &flags);
     assert!(fs::read(&pdf).unwrap().starts_with(b"%PDF"));
 }
-
-/// For the eye: `cargo test -p dictmesh-cli -- --ignored look` writes target/look-report.
-#[test]
-#[ignore = "writes files to look at"]
-fn look() {
-    let target = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/look-report");
-    let page = sample::report().write(Path::new(target)).unwrap();
-    let html = fs::read_to_string(page).unwrap();
-    fs::write(format!("{target}/phone.html"), on_a_phone(&html)).unwrap();
-}
