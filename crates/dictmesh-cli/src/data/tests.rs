@@ -18,6 +18,24 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// A file of the real data, in the directory that DICTMESH_DATA names (else in shared/data beside the
+/// repository), or none, with a word, where it is not there.
+fn real_data(name: &str) -> Option<PathBuf> {
+    let directory = std::env::var_os("DICTMESH_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = directory.join(name);
+    if !path.exists() {
+        println!(
+            "skipped: no {name} in {} (set DICTMESH_DATA)",
+            directory.display()
+        );
+        return None;
+    }
+    Some(path)
+}
+
 /// One matrix in every format.
 const SAME: [&str; 15] = [
     "f8.npy",

@@ -177,10 +177,10 @@ fn labels_come_from_a_column_a_vector_or_lines() {
 /// The paper's documents, where they are: whole and in chunks.
 #[test]
 fn the_tdt2_matrix_is_sparse() {
-    let path = Path::new("/work/shared/data/tdt2.npz");
-    if !path.exists() {
+    let (Some(path), Some(labels)) = (real_data("tdt2.npz"), real_data("tdt2_labels.csv")) else {
         return;
-    }
+    };
+    let path = path.as_path();
     let all = read(path, &options(false)).unwrap().samples;
     assert!(all.is_sparse() && all.len() == 9394);
     let mut at = 0;
@@ -190,10 +190,6 @@ fn the_tdt2_matrix_is_sparse() {
         at += part.len();
     }
     assert_eq!(at, all.len());
-    let labels = read_labels(
-        Path::new("/work/shared/data/tdt2_labels.csv"),
-        Some("topic"),
-        at,
-    );
+    let labels = read_labels(&labels, Some("topic"), at);
     assert_eq!(labels.unwrap()[0], "1");
 }
