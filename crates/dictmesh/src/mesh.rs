@@ -1,6 +1,10 @@
 //! N agents in lock-step in this process: the paper's main algorithm.
 
+mod access;
+mod agreement;
 mod builder;
+mod events;
+mod found;
 mod growth;
 mod infeasible;
 mod reduction;
@@ -10,15 +14,17 @@ mod stopping;
 
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
+pub use events::{Event, Warning};
+pub use found::Inference;
 pub use restore::Progress;
+pub use run::Run;
 use run::{settled, Duals, State};
-pub use run::{Inference, Run};
 pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local};
 use crate::error::{Error, Result};
 use crate::inference::exact::{self, Exact, Part};
-use crate::inference::{agreement, consensus, diffusion, Common, StrategySpec};
+use crate::inference::{Common, StrategySpec};
 use crate::learning::{update_block, AtomUse, Update};
 use crate::matrix::Matrix;
 use crate::samples::Samples;
@@ -26,7 +32,6 @@ use crate::task::{LocalTask, Task};
 use crate::topology::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::Stop;
 use rayon::prelude::*;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -81,63 +86,6 @@ pub struct Mesh {
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
     gram: Arc<Mutex<reduction::Gram>>,
-}
-
-/// What an observer of [`Mesh::learn`] hears after each batch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Event {
-    /// How many samples the mesh has learned from so far, this batch included.
-    pub samples: u64,
-    /// Samples in this batch.
-    pub batch: usize,
-    /// Rounds the inference took.
-    pub rounds: usize,
-    /// Bytes that crossed links.
-    pub bytes: u64,
-    /// How the inference ended.
-    pub stop: Stop,
-    /// The first sample of the block that no code can meet, if the batch ended so.
-    pub infeasible: Option<usize>,
-    /// Mean cost of a sample, before the update.
-    pub cost: f64,
-    /// Mean number of coefficients that are not zero.
-    pub sparsity: f64,
-    /// How far the atoms moved, |W_new - W_old|_F.
-    pub movement: f64,
-}
-
-/// Something that works, but maybe not as meant.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Warning {
-    /// The step of a gradient strategy is above what guarantees convergence.
-    StepAboveBound {
-        /// The strategy.
-        strategy: &'static str,
-        /// The step that was given.
-        mu: f64,
-        /// The bound of the paper's table, from N_max and delta.
-        table: f64,
-        /// The bound from the agents' own norms.
-        exact: f64,
-    },
-}
-
-impl fmt::Display for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Warning::StepAboveBound {
-                strategy,
-                mu,
-                table,
-                exact,
-            } => write!(
-                f,
-                "{strategy}: the step mu = {mu} is above {exact:.4e}, what the agents' atoms allow \
-                 ({table:.4e} is allowed whatever they are, from the paper's table by N_max and delta); \
-                 it may diverge"
-            ),
-        }
-    }
 }
 
 impl Mesh {
@@ -274,66 +222,6 @@ impl Mesh {
         self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
     }
 
-    /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
-    /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
-    pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
-        self.check_inference(inference)?;
-        Ok(self.average(&inference.local_costs))
-    }
-
-    fn check_inference(&self, inference: &Inference) -> Result<()> {
-        Error::check_dimension(
-            "agents of the inference (was it made before the mesh changed?)",
-            inference.local_costs.len(),
-            self.agents.len(),
-        )
-    }
-
-    /// N g_k of each agent for each sample, N x B.
-    fn average(&self, local_costs: &[Vec<f64>]) -> Matrix {
-        let n = self.agents.len();
-        let averaging = self
-            .averaging
-            .get_or_init(|| agreement::averaging(&self.weights, self.agreement_rounds()));
-        let samples = local_costs.first().map_or(0, Vec::len);
-        let scaled = Matrix::from_fn(n, samples, |k, j| -(n as f64) * local_costs[k][j]);
-        averaging.transpose_times(&scaled)
-    }
-
-    /// The rounds of plain averaging after which the agents agree to 1e-12 of what they start from.
-    /// They exchange one number a sample in each.
-    pub fn agreement_rounds(&self) -> usize {
-        agreement::rounds_to_agree(self.mixing.gap, 1e-12)
-    }
-
-    /// The same by the paper's scalar diffusion with step `mu_g`.
-    pub fn agree_by_diffusion(
-        &self,
-        inference: &Inference,
-        mu_g: f64,
-        rounds: usize,
-    ) -> Result<Matrix> {
-        if !(mu_g > 0.0 && mu_g < 2.0) {
-            return Err(Error::parameter(
-                "mu_g",
-                mu_g,
-                "must be above 0 and below 2, or the scalar diffusion diverges",
-            ));
-        }
-        self.check_inference(inference)?;
-        let (n, local) = (self.agents.len(), &inference.local_costs);
-        let samples = inference.costs.len();
-        let mut out = Matrix::zeros(n, samples);
-        for j in 0..samples {
-            let costs: Vec<f64> = local.iter().map(|c| c[j]).collect();
-            let agreed = agreement::scalar_diffusion(&self.weights, &costs, mu_g, rounds);
-            for (out, g) in out.column_mut(j).iter_mut().zip(agreed) {
-                *out = n as f64 * g;
-            }
-        }
-        Ok(out)
-    }
-
     /// What all agents know, from which default steps follow.
     pub fn common(&self) -> Common {
         let delta = self
@@ -352,35 +240,6 @@ impl Mesh {
             non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
             mean_degree: 2.0 * self.topology.edges().len() as f64 / self.agents.len() as f64,
             spectrum: self.spectrum,
-        }
-    }
-
-    /// The bounds on diffusion's step: the paper's table, and the exact minimum over the agents.
-    pub fn step_bounds(&self) -> (f64, f64) {
-        (
-            diffusion::step_bound(&self.common()),
-            diffusion::exact_step_bound((0..self.agents.len()).map(|k| self.local(k, None, 0))),
-        )
-    }
-
-    /// What works but may not be meant.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let (table, exact) = self.step_bounds();
-        // The region of stability relative to diffusion's, which is 1/sigma_k.
-        let (mu, factor) = match self.strategy {
-            StrategySpec::Diffusion { mu } => (mu, 1.0),
-            StrategySpec::Consensus { mu } => (mu, consensus::stability(&self.common())),
-            StrategySpec::ExactDiffusion { mu } => (mu, 2.0),
-            StrategySpec::JacobiAdmm { .. } | StrategySpec::RelaxedAdmm { .. } => (None, 1.0),
-        };
-        match mu {
-            Some(mu) if mu > factor * exact => vec![Warning::StepAboveBound {
-                strategy: self.strategy.name(),
-                mu,
-                table: factor * table,
-                exact: factor * exact,
-            }],
-            _ => Vec::new(),
         }
     }
 
@@ -419,105 +278,5 @@ impl Mesh {
             Some(pool) => pool.install(work),
             None => work(),
         }
-    }
-
-    /// The task.
-    pub fn task(&self) -> &Task {
-        &self.task
-    }
-
-    /// The graph.
-    pub fn topology(&self) -> &Topology {
-        &self.topology
-    }
-
-    /// The rule by which weights are renewed when the mesh changes.
-    pub fn weight_rule(&self) -> &WeightRule {
-        &self.rule
-    }
-
-    /// The combination matrix A.
-    pub fn weights(&self) -> &Weights {
-        &self.weights
-    }
-
-    /// The strategy, as it was given.
-    pub fn strategy(&self) -> &StrategySpec {
-        &self.strategy
-    }
-
-    /// Changes the strategy.
-    pub fn set_strategy(&mut self, strategy: StrategySpec) -> Result<()> {
-        strategy.check(self.task.residual(), self.weights.is_symmetric())?;
-        strategy.resolve(&self.common())?;
-        self.strategy = strategy;
-        Ok(())
-    }
-
-    /// When the rounds of one batch end.
-    pub fn stopping(&self) -> Stopping {
-        self.stopping
-    }
-
-    /// Changes when the rounds of one batch end.
-    pub fn set_stopping(&mut self, stopping: Stopping) -> Result<()> {
-        stopping.check()?;
-        self.stopping = stopping;
-        Ok(())
-    }
-
-    /// The dictionary update.
-    pub fn update_rule(&self) -> Update {
-        self.update
-    }
-
-    /// M.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// N.
-    pub fn agents(&self) -> usize {
-        self.agents.len()
-    }
-
-    /// K, the number of atoms over all agents.
-    pub fn atoms(&self) -> usize {
-        self.agents.iter().map(|agent| agent.block.len()).sum()
-    }
-
-    /// The seed.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// Agent `k`'s private block. Like the other methods that take an agent's number, it panics as
-    /// an index does if there is no such agent.
-    pub fn block(&self, k: AgentId) -> &Block {
-        &self.agents[k].block
-    }
-
-    /// Whether samples reach agent `k`.
-    pub fn is_informed(&self, k: AgentId) -> bool {
-        self.agents[k].informed
-    }
-
-    /// How agent `k`'s atoms were used.
-    pub fn atom_use(&self, k: AgentId) -> &AtomUse {
-        &self.agents[k].used
-    }
-
-    /// How many blocks were learned.
-    pub fn blocks_learned(&self) -> usize {
-        self.blocks_learned
-    }
-
-    /// All atoms side by side, M x K: for whoever is allowed to see them.
-    pub fn dictionary(&self) -> Matrix {
-        let mut all = Vec::with_capacity(self.rows * self.atoms());
-        for agent in &self.agents {
-            all.extend_from_slice(agent.block.atoms().as_slice());
-        }
-        Matrix::from_fn(self.rows, self.atoms(), |i, j| all[j * self.rows + i])
     }
 }

@@ -1,0 +1,112 @@
+//! What can be asked of a mesh, and changed between batches.
+
+use super::{Mesh, Stopping};
+use crate::agent::{AgentId, Block};
+use crate::error::Result;
+use crate::inference::StrategySpec;
+use crate::learning::{AtomUse, Update};
+use crate::matrix::Matrix;
+use crate::task::Task;
+use crate::topology::{Topology, WeightRule, Weights};
+
+impl Mesh {
+    /// The task.
+    pub fn task(&self) -> &Task {
+        &self.task
+    }
+
+    /// The graph.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The rule by which weights are renewed when the mesh changes.
+    pub fn weight_rule(&self) -> &WeightRule {
+        &self.rule
+    }
+
+    /// The combination matrix A.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// The strategy, as it was given.
+    pub fn strategy(&self) -> &StrategySpec {
+        &self.strategy
+    }
+
+    /// Changes the strategy.
+    pub fn set_strategy(&mut self, strategy: StrategySpec) -> Result<()> {
+        strategy.check(self.task.residual(), self.weights.is_symmetric())?;
+        strategy.resolve(&self.common())?;
+        self.strategy = strategy;
+        Ok(())
+    }
+
+    /// When the rounds of one batch end.
+    pub fn stopping(&self) -> Stopping {
+        self.stopping
+    }
+
+    /// Changes when the rounds of one batch end.
+    pub fn set_stopping(&mut self, stopping: Stopping) -> Result<()> {
+        stopping.check()?;
+        self.stopping = stopping;
+        Ok(())
+    }
+
+    /// The dictionary update.
+    pub fn update_rule(&self) -> Update {
+        self.update
+    }
+
+    /// M.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// N.
+    pub fn agents(&self) -> usize {
+        self.agents.len()
+    }
+
+    /// K, the number of atoms over all agents.
+    pub fn atoms(&self) -> usize {
+        self.agents.iter().map(|agent| agent.block.len()).sum()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Agent `k`'s private block. Like the other methods that take an agent's number, it panics as
+    /// an index does if there is no such agent.
+    pub fn block(&self, k: AgentId) -> &Block {
+        &self.agents[k].block
+    }
+
+    /// Whether samples reach agent `k`.
+    pub fn is_informed(&self, k: AgentId) -> bool {
+        self.agents[k].informed
+    }
+
+    /// How agent `k`'s atoms were used.
+    pub fn atom_use(&self, k: AgentId) -> &AtomUse {
+        &self.agents[k].used
+    }
+
+    /// How many blocks were learned.
+    pub fn blocks_learned(&self) -> usize {
+        self.blocks_learned
+    }
+
+    /// All atoms side by side, M x K: for whoever is allowed to see them.
+    pub fn dictionary(&self) -> Matrix {
+        let mut all = Vec::with_capacity(self.rows * self.atoms());
+        for agent in &self.agents {
+            all.extend_from_slice(agent.block.atoms().as_slice());
+        }
+        Matrix::from_fn(self.rows, self.atoms(), |i, j| all[j * self.rows + i])
+    }
+}

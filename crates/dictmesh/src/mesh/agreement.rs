@@ -1,0 +1,68 @@
+//! How the agents come to agree on what a sample costs.
+
+use super::{Inference, Mesh};
+use crate::error::{Error, Result};
+use crate::inference::agreement;
+use crate::matrix::Matrix;
+
+impl Mesh {
+    /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
+    /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
+    pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
+        self.check_inference(inference)?;
+        Ok(self.average(&inference.local_costs))
+    }
+
+    fn check_inference(&self, inference: &Inference) -> Result<()> {
+        Error::check_dimension(
+            "agents of the inference (was it made before the mesh changed?)",
+            inference.local_costs.len(),
+            self.agents.len(),
+        )
+    }
+
+    /// N g_k of each agent for each sample, N x B.
+    pub(super) fn average(&self, local_costs: &[Vec<f64>]) -> Matrix {
+        let n = self.agents.len();
+        let averaging = self
+            .averaging
+            .get_or_init(|| agreement::averaging(&self.weights, self.agreement_rounds()));
+        let samples = local_costs.first().map_or(0, Vec::len);
+        let scaled = Matrix::from_fn(n, samples, |k, j| -(n as f64) * local_costs[k][j]);
+        averaging.transpose_times(&scaled)
+    }
+
+    /// The rounds of plain averaging after which the agents agree to 1e-12 of what they start from.
+    /// They exchange one number a sample in each.
+    pub fn agreement_rounds(&self) -> usize {
+        agreement::rounds_to_agree(self.mixing.gap, 1e-12)
+    }
+
+    /// The same by the paper's scalar diffusion with step `mu_g`.
+    pub fn agree_by_diffusion(
+        &self,
+        inference: &Inference,
+        mu_g: f64,
+        rounds: usize,
+    ) -> Result<Matrix> {
+        if !(mu_g > 0.0 && mu_g < 2.0) {
+            return Err(Error::parameter(
+                "mu_g",
+                mu_g,
+                "must be above 0 and below 2, or the scalar diffusion diverges",
+            ));
+        }
+        self.check_inference(inference)?;
+        let (n, local) = (self.agents.len(), &inference.local_costs);
+        let samples = inference.costs.len();
+        let mut out = Matrix::zeros(n, samples);
+        for j in 0..samples {
+            let costs: Vec<f64> = local.iter().map(|c| c[j]).collect();
+            let agreed = agreement::scalar_diffusion(&self.weights, &costs, mu_g, rounds);
+            for (out, g) in out.column_mut(j).iter_mut().zip(agreed) {
+                *out = n as f64 * g;
+            }
+        }
+        Ok(out)
+    }
+}

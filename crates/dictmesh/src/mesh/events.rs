@@ -1,0 +1,94 @@
+//! What a mesh tells: of each batch it learned, and of steps that may not hold.
+
+use super::Mesh;
+use crate::inference::{consensus, diffusion, StrategySpec};
+use crate::Stop;
+use std::fmt;
+
+/// What an observer of [`Mesh::learn`] hears after each batch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// How many samples the mesh has learned from so far, this batch included.
+    pub samples: u64,
+    /// Samples in this batch.
+    pub batch: usize,
+    /// Rounds the inference took.
+    pub rounds: usize,
+    /// Bytes that crossed links.
+    pub bytes: u64,
+    /// How the inference ended.
+    pub stop: Stop,
+    /// The first sample of the block that no code can meet, if the batch ended so.
+    pub infeasible: Option<usize>,
+    /// Mean cost of a sample, before the update.
+    pub cost: f64,
+    /// Mean number of coefficients that are not zero.
+    pub sparsity: f64,
+    /// How far the atoms moved, |W_new - W_old|_F.
+    pub movement: f64,
+}
+
+/// Something that works, but maybe not as meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Warning {
+    /// The step of a gradient strategy is above what guarantees convergence.
+    StepAboveBound {
+        /// The strategy.
+        strategy: &'static str,
+        /// The step that was given.
+        mu: f64,
+        /// The bound of the paper's table, from N_max and delta.
+        table: f64,
+        /// The bound from the agents' own norms.
+        exact: f64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::StepAboveBound {
+                strategy,
+                mu,
+                table,
+                exact,
+            } => write!(
+                f,
+                "{strategy}: the step mu = {mu} is above {exact:.4e}, what the agents' atoms allow \
+                 ({table:.4e} is allowed whatever they are, from the paper's table by N_max and delta); \
+                 it may diverge"
+            ),
+        }
+    }
+}
+
+impl Mesh {
+    /// The bounds on diffusion's step: the paper's table, and the exact minimum over the agents.
+    pub fn step_bounds(&self) -> (f64, f64) {
+        (
+            diffusion::step_bound(&self.common()),
+            diffusion::exact_step_bound((0..self.agents.len()).map(|k| self.local(k, None, 0))),
+        )
+    }
+
+    /// What works but may not be meant.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let (table, exact) = self.step_bounds();
+        // The region of stability relative to diffusion's, which is 1/sigma_k.
+        let (mu, factor) = match self.strategy {
+            StrategySpec::Diffusion { mu } => (mu, 1.0),
+            StrategySpec::Consensus { mu } => (mu, consensus::stability(&self.common())),
+            StrategySpec::ExactDiffusion { mu } => (mu, 2.0),
+            StrategySpec::JacobiAdmm { .. } | StrategySpec::RelaxedAdmm { .. } => (None, 1.0),
+        };
+        match mu {
+            Some(mu) if mu > factor * exact => vec![Warning::StepAboveBound {
+                strategy: self.strategy.name(),
+                mu,
+                table: factor * table,
+                exact: factor * exact,
+            }],
+            _ => Vec::new(),
+        }
+    }
+}
