@@ -233,6 +233,36 @@ impl Iterator for Chunks {
     }
 }
 
+/// Samples and features of a stored matrix of rows x columns.
+fn oriented((rows, columns): (usize, usize), transpose: bool) -> (usize, usize) {
+    match transpose {
+        true => (columns, rows),
+        false => (rows, columns),
+    }
+}
+
+/// The parts of `samples` samples, `count` at a time, as `part` reads them by the number of the first and
+/// how many. After an error there is no further part.
+fn in_parts(
+    samples: usize,
+    count: usize,
+    mut part: impl FnMut(usize, usize) -> Result<Samples>,
+) -> impl Iterator<Item = Result<Samples>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let count = count.max(1).min(samples.checked_sub(next)?);
+        if count == 0 {
+            return None;
+        }
+        let read = part(next, count);
+        next = match read.is_ok() {
+            true => next + count,
+            false => samples,
+        };
+        Some(read)
+    })
+}
+
 enum Opened {
     Dense(DenseReader),
     Sparse(SparseReader),

@@ -48,8 +48,7 @@ pub fn run(args: Args) -> Result<()> {
             d.batch,
             d.seed
         );
-        text += &format!("\ntask        {}\n", line(&d.task));
-        text += &format!("strategy    {}\n", line(&d.strategy));
+        text += &format!("\nstrategy    {}\n", line(&d.strategy));
         text += &format!("update      {}\n", line(&d.update));
         text += &format!("samples     {}\n", preparation.how.describe());
         text += &format!("minimises   {}\n", objective(&d.task));

@@ -1,11 +1,12 @@
 //! What the pages and words of several commands share: the objective, the atoms, the mesh, the settings.
 
-use super::prepare::{How, Preparation};
+use super::prepare::{turned, How, Preparation};
 use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
 use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::model::Description;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Matrix, Mesh};
+use serde_json::Value;
 
 /// Terms with weights, the heaviest first.
 pub type Terms = Vec<(String, f64)>;
@@ -132,7 +133,7 @@ pub fn atoms_section(mesh: &Mesh, how: &How, names: Option<&[String]>) -> Sectio
                 height: cut.side,
                 width: cut.side,
                 shades: Shades::Signed,
-                atoms: mesh.dictionary().columns().map(|w| cut.turned(w)).collect(),
+                atoms: mesh.dictionary().columns().map(|w| turned(w, cut.side)).collect(),
                 labels: Vec::new(),
                 owners: owners(mesh),
             }
@@ -234,10 +235,22 @@ pub fn settings_section(about: &Description, preparation: &Preparation) -> Secti
     }
 }
 
-/// A description on one line.
+/// A description on one line: its kind, then what else it says.
 pub fn line(value: &impl serde::Serialize) -> String {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    text.replace('"', "")
+    let plain = |value: &Value| value.as_str().map_or(value.to_string(), String::from);
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => {
+            let kind = fields.get("kind").map(plain);
+            let rest = fields
+                .iter()
+                .filter(|(name, v)| *name != "kind" && !v.is_null());
+            let rest = rest.map(|(name, v)| format!("{name} {}", plain(v)));
+            let all: Vec<String> = kind.into_iter().chain(rest).collect();
+            all.join(", ")
+        }
+        Ok(value) => plain(&value),
+        Err(_) => String::new(),
+    }
 }
 
 /// What it takes to make a page again.

@@ -6,7 +6,7 @@ mod numbers;
 mod opened;
 mod raw;
 
-pub use cut::{patch_side, Cut};
+pub use cut::{patch_side, turned, Cut};
 pub use feed::Feed;
 pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use opened::Opened;

@@ -151,7 +151,10 @@ impl Session<'_> {
     /// undisturbed run, so that the model is the same to the last bit.
     fn part(&mut self, part: &Samples, mut from: usize) -> Result<()> {
         while from < part.len() {
-            let count = self.batches(&part.range(from..part.len()))?;
+            let count = match from {
+                0 => self.batches(part)?,
+                _ => self.batches(&part.range(from..part.len()))?,
+            };
             self.state.position.learned += count;
             from += count as usize;
             if from < part.len() {

@@ -30,13 +30,13 @@ impl Cut {
             scale * image.planes.iter().map(|p| p.get(i, j)).sum::<f64>()
         })
     }
+}
 
-    /// An atom of such patches row after row, as pictures are drawn.
-    pub fn turned(&self, atom: &[f64]) -> Vec<f64> {
-        let (side, pixels) = (self.side, self.side * self.side);
-        let at = |i: usize| atom.get((i % side) * side + i / side);
-        (0..pixels).map(|i| at(i).copied().unwrap_or(0.0)).collect()
-    }
+/// A patch of `side` x `side`, which is a sample column by column, row after row, as pictures are drawn.
+pub fn turned(patch: &[f64], side: usize) -> Vec<f64> {
+    let at = |i: usize| patch.get((i % side) * side + i / side);
+    let pixels = 0..side * side;
+    pixels.map(|i| at(i).copied().unwrap_or(0.0)).collect()
 }
 
 /// The side of patches as people write it: 8 or 8x8.
@@ -62,12 +62,7 @@ mod tests {
         for wrong in ["8x6", "1", "x", "8x", "-3", "1000", "99999999999999999999"] {
             assert!(patch_side(wrong).is_err(), "{wrong}");
         }
-        let cut = Cut {
-            side: 2,
-            stride: 1,
-            white: 1.0,
-        };
-        assert_eq!(cut.turned(&[1.0, 2.0, 3.0, 4.0]), [1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(turned(&[1.0, 2.0, 3.0, 4.0], 2), [1.0, 3.0, 2.0, 4.0]);
     }
 
     #[test]

@@ -180,6 +180,11 @@ impl Raw {
     }
 
     fn pictures(path: &Path) -> Result<Raw> {
+        if path == Path::new("-") {
+            return Err(
+                "pictures are not read from standard input; name a file or a directory".into(),
+            );
+        }
         let files = match path.is_dir() {
             true => pictures_in(path)?,
             false => vec![path.to_path_buf()],

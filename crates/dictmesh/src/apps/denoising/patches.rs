@@ -118,7 +118,12 @@ pub fn cut_at<'a>(
             columns.extend_from_slice(&image.column(c)[i..i + side]);
         }
         let patch = &mut columns[at..];
-        let mean = patch.iter().sum::<f64>() / (side * side) as f64;
+        let flat = patch.windows(2).all(|pair| pair[0] == pair[1]);
+        let mean = match flat {
+            // What rounding would leave of a flat patch is no sample to learn from.
+            true => patch[0],
+            false => patch.iter().sum::<f64>() / (side * side) as f64,
+        };
         patch.iter_mut().for_each(|v| *v -= mean);
         means.push(mean);
     }
