@@ -22,5 +22,5 @@ mod vocabulary;
 
 pub use documents::{read_documents, DocumentOptions, Documents};
 pub use tfidf::{TfIdf, Weighting};
-pub use vectoriser::{TextOptions, Vectoriser};
+pub use vectoriser::{TextOptions, Vectoriser, UNKNOWN};
 pub use vocabulary::Vocabulary;

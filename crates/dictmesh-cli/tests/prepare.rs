@@ -128,7 +128,12 @@ fn a_late_topic_is_on_top_of_raw_later_text_in_every_form() {
     let page = fs::read_to_string(dir.join("page/index.html")).unwrap();
     assert!(page.contains("0.05 |y|_1") && page.contains("striker") && page.contains("<svg"));
 
-    let lines = scores(dir, "score m late.txt");
+    let lines = scores(dir, "score m late.txt --report why");
+    let page = fs::read_to_string(dir.join("why/index.html")).unwrap();
+    assert!(
+        page.contains("never seen: ") && page.contains("satellite"),
+        "the words say why"
+    );
     assert_eq!(top(&lines, LATE.len()), LATE);
     assert_eq!(lines[1].0, "line 2");
     assert_eq!(

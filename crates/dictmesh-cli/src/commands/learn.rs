@@ -112,6 +112,8 @@ struct Learned {
     costs: Vec<f64>,
     /// The mean number of entries of a code that are not zero in each batch.
     entries: Vec<f64>,
+    /// Samples of all these batches.
+    samples: usize,
     last: Option<Event>,
     ended: Ended,
 }

@@ -90,6 +90,13 @@ pub fn list(terms: &Terms) -> Vec<&str> {
     terms.iter().map(|t| t.0.as_str()).collect()
 }
 
+/// "12 atoms at 3 agents".
+pub fn atoms_at_agents(mesh: &Mesh) -> String {
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (atoms, agents) = (mesh.atoms(), mesh.agents());
+    format!("{} at {}", count(atoms, "atom"), count(agents, "agent"))
+}
+
 /// How many samples each atom took part in, over all agents.
 pub fn atom_samples(mesh: &Mesh) -> Vec<u64> {
     let agents = 0..mesh.agents();

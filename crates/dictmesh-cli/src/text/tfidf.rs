@@ -165,9 +165,9 @@ impl TfIdf {
         self.documents_with[row] = with;
     }
 
-    /// Keeps the first `rows` rows.
-    pub(super) fn truncate(&mut self, rows: usize) {
-        self.documents_with.truncate(rows);
+    /// Takes this many rows; one more than before was in no document.
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.documents_with.resize(rows, 0);
     }
 
     /// As many documents were learned.

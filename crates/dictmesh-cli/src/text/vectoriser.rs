@@ -41,6 +41,9 @@ pub struct Vectoriser {
     tfidf: TfIdf,
 }
 
+/// What the row of words without a row is called.
+pub const UNKNOWN: &str = "(words never seen)";
+
 /// The distinct words of a document with their counts, in the order of their first mention.
 type Bag<'a> = Vec<(Cow<'a, str>, f64)>;
 
@@ -91,7 +94,7 @@ impl Vectoriser {
         }
         let with = self.terms.settle(self.tfidf.weighting().min_documents);
         if let Vocabulary::Growing { max } = self.terms.kind {
-            self.tfidf.truncate(max);
+            self.tfidf.resize(max);
         }
         for (row, with) in with.into_iter().enumerate() {
             self.tfidf.set_documents_with(row, with);
@@ -119,11 +122,19 @@ impl Vectoriser {
         sparse(self.rows(), columns)
     }
 
+    /// The words of a document that have no row, those with the most mentions first.
+    pub fn unknown(&self, document: &str) -> Vec<String> {
+        let mut bag = self.bag(document);
+        bag.retain(|(term, _)| self.terms.row(term).is_none());
+        bag.sort_by(|a, b| b.1.total_cmp(&a.1));
+        bag.into_iter().map(|(term, _)| term.into_owned()).collect()
+    }
+
     /// What the row stands for, for people.
     pub fn describe(&self, row: usize) -> String {
         match self.term(row) {
             Some(term) => term.to_string(),
-            None if self.terms.free_row() == Some(row) => "(words never seen)".into(),
+            None if self.terms.free_row() == Some(row) => UNKNOWN.into(),
             None => format!("#{row}"),
         }
     }

@@ -116,6 +116,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
         learned: Learned {
             costs: Vec::new(),
             entries: Vec::new(),
+            samples: 0,
             last: None,
             ended: Ended::Complete,
         },
@@ -181,6 +182,7 @@ impl Session<'_> {
         let stop = self.state.mesh.learn(x, |event| {
             learned.costs.push(event.cost);
             learned.entries.push(event.sparsity);
+            learned.samples += event.batch;
             learned.last = Some(*event);
             bar.show(Progress {
                 phase: "learning",

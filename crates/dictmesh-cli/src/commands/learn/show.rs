@@ -1,8 +1,8 @@
 //! What a person sees of learning.
 
 use super::super::pages::{
-    atom_samples, atom_terms, atoms_section, list, mesh_section, objective, settings_section,
-    versions, words,
+    atom_samples, atom_terms, atoms_at_agents, atoms_section, list, mesh_section, objective,
+    settings_section, versions, words, Terms,
 };
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
@@ -38,16 +38,20 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
         json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
         || {
             format!(
-                "{total} samples of {m} features; {k} atoms at {n} agents\n\
+                "{total} samples of {m} features; {}\n\
                  about {} of memory and {seconds:.0} s (one batch of noise was timed)\n",
+                atoms_at_agents(mesh),
                 crate::picture::bytes(bytes)
             )
         },
     )
 }
 
-/// The terms of the atoms that took part in most samples: atom, samples, terms.
-fn top_atoms(begun: &Begun) -> Vec<(usize, u64, Vec<(String, f64)>)> {
+/// An atom's number, how many samples it took part in, and its top terms.
+type AtomTerms = (usize, u64, Terms);
+
+/// The terms of all atoms, if terms they have, the most used atom first.
+fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
     let how = &begun.data.preparation.how;
     let names = begun.data.names.as_deref();
     let named = matches!(how, How::Text { .. } | How::Counts { .. });
@@ -141,11 +145,10 @@ fn learned_words(
 ) -> String {
     let mesh = &begun.state.mesh;
     let mut text = format!(
-        "samples: {}\nlearned {} atoms at {} agents from {samples} samples\n\
+        "samples: {}\nlearned {} from {samples} samples\n\
          cost of a sample: {first:.6} in the first tenth, {last:.6} in the last\n",
         begun.data.preparation.how.describe(),
-        mesh.atoms(),
-        mesh.agents()
+        atoms_at_agents(mesh)
     );
     if let Some(event) = &learned.last {
         text += &format!(
@@ -166,6 +169,8 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let preparation = &begun.data.preparation;
     let about = begun.data.model(&begun.state)?.description;
     let (first, last) = ends(&learned.costs);
+    // The last batch of a part may be smaller than the others.
+    let batch = (learned.samples / learned.costs.len().max(1)).max(1);
     let facts = vec![
         ("cost, last tenth".into(), format!("{last:.5}")),
         ("cost, first tenth".into(), format!("{first:.5}")),
@@ -183,12 +188,12 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
             Figure::new(
                 "cost",
                 "What a sample costs in each batch, before the batch is learned, and the running mean.",
-                costs(&learned.costs, mesh.batch()).draw(),
+                costs(&learned.costs, batch).draw(),
             ),
             Figure::new(
                 "entries",
                 "How many atoms a sample takes in each batch.",
-                entries(&learned.entries, mesh.batch()).draw(),
+                entries(&learned.entries, batch).draw(),
             ),
         ],
         ..Section::default()

@@ -2,10 +2,14 @@
 
 use super::super::novelty::explain;
 use super::super::pages::{objective, versions, words};
-use super::super::prepare::{How, Opened};
+use super::super::prepare::{How, Opened, Raw};
 use super::super::{command_line, Result};
 use super::{Args, Scored};
 use crate::report::{Figure, Histogram, Report, Section, Table};
+use crate::text::UNKNOWN;
+
+/// Words without a row that are named.
+const UNKNOWN_SHOWN: usize = 6;
 
 pub fn report(args: &Args, opened: &Opened, scored: &Scored) -> Result<Report> {
     let novel = scored
@@ -74,7 +78,8 @@ fn top(opened: &Opened, scored: &Scored) -> Result<Section> {
         let mut row = vec![names[*number].clone(), format!("{score:.5}"), called.into()];
         if with_terms {
             let why = explain(&opened.mesh, sample, &|row| term(row).unwrap_or_default())?;
-            row.extend(why.iter().map(|why| words(&why.unexplained)));
+            let why = why.iter().map(|why| words(&why.unexplained));
+            row.extend(why.map(|words| with_unknown(opened, *number, words)));
         }
         rows.push(row);
     }
@@ -87,4 +92,19 @@ fn top(opened: &Opened, scored: &Scored) -> Result<Section> {
         }],
         ..Section::default()
     })
+}
+
+/// Words that the model has never seen by their names, where the text is at hand.
+fn with_unknown(opened: &Opened, number: usize, words: String) -> String {
+    let (Raw::Documents(documents), How::Text { vectoriser }) =
+        (&opened.raw, &opened.preparation.how)
+    else {
+        return words;
+    };
+    let unknown = vectoriser.unknown(&documents.texts[number]);
+    let shown = unknown.len().min(UNKNOWN_SHOWN);
+    let named = format!("never seen: {};", unknown[..shown].join(", "));
+    words
+        .replace(&format!("{UNKNOWN},"), &named)
+        .replace(UNKNOWN, &named)
 }
