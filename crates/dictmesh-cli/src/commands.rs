@@ -131,6 +131,18 @@ pub fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The model in a file.
+pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
+    if !path.exists() {
+        return Err(format!(
+            "{}: there is no such file; expected a model, as dictmesh learn writes it. Check the name and \
+             the directory you are in.",
+            path.display()
+        ));
+    }
+    dictmesh::Model::load(path).map_err(say)
+}
+
 /// How a command ended that can be broken off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {

@@ -451,6 +451,11 @@ fn data_of_another_kind_are_refused_with_what_the_model_expects() {
         "denoise p.pgm -o y.pgm --model text",
         &["model of text", "learn --patch"],
     );
+    refused(
+        dir,
+        "score none x.csv",
+        &["none: there is no such file", "a model"],
+    );
     refused(dir, "score numbers x.csv --quantile 2", &["--quantile 2"]);
     // The same names in another order are worth a word.
     fs::write(dir.join("turned.csv"), "b,a,c\n1,2,3\n2,1,1\n").unwrap();

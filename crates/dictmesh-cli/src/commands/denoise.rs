@@ -1,7 +1,7 @@
 //! `dictmesh denoise`: a picture without its noise.
 
 use super::prepare::{turned, Cut, How, Preparation};
-use super::{check_place, command_line, say, Result, Speech};
+use super::{check_place, command_line, load_model, say, Result, Speech};
 use crate::canvas::Raster;
 use crate::data::{self, Image};
 use crate::output::Folder;
@@ -11,7 +11,7 @@ use dictmesh::apps::denoising::{
     from_opponent, noise_level, psnr, to_opponent, Coding, Denoised, Denoising,
 };
 use dictmesh::apps::quality::{ssim, SSIM_WINDOW};
-use dictmesh::{Matrix, Mesh, Model, Stop};
+use dictmesh::{Matrix, Mesh, Stop};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
 
 /// The atoms of a model of square patches.
 fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
-    let model = Model::load(path).map_err(say)?;
+    let model = load_model(path)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
     let how = Preparation::of(&model)?.how;
     let side = mesh.rows().isqrt();

@@ -2,8 +2,7 @@
 
 use super::pages::{line, objective};
 use super::prepare::{How, Preparation};
-use super::{say, Result, Speech};
-use dictmesh::Model;
+use super::{load_model, Result, Speech};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let model = Model::load(&args.model).map_err(say)?;
+    let model = load_model(&args.model)?;
     let d = &model.description;
     let preparation = Preparation::of(&model)?;
     let atoms: usize = model.blocks.iter().map(|b| b.atoms.cols()).sum();

@@ -3,12 +3,12 @@
 use super::super::prepare::{
     feature_means, Centre, Cut, Feed, How, Kind, Numbers, Preparation, Raw, Reading,
 };
-use super::super::{say, Result};
+use super::super::{load_model, say, Result};
 use super::passes::Position;
 use super::{Args, Begun, Data, Making, State};
 use crate::options::Options;
 use crate::text::{TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
-use dictmesh::{Mesh, Model, Start};
+use dictmesh::{Mesh, Start};
 use std::path::Path;
 
 /// What learning starts from.
@@ -62,7 +62,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
 }
 
 fn resume(args: &Args, path: &Path, passes: usize) -> Result<Begun> {
-    let model = Model::load(path).map_err(say)?;
+    let model = load_model(path)?;
     let preparation = Preparation::of(&model)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
     let raw = Raw::for_model(&args.data, &args.data_args, &preparation, mesh.rows())?;

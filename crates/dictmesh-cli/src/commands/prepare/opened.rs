@@ -1,8 +1,8 @@
 //! A model with new data for it.
 
-use super::super::{say, Result};
+use super::super::{load_model, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
-use dictmesh::{Mesh, Model};
+use dictmesh::Mesh;
 use std::path::Path;
 
 /// A model at work on new data.
@@ -17,7 +17,7 @@ pub struct Opened {
 impl Opened {
     /// Loads a model and opens data that it can take. With `warn`, says so if features have other names.
     pub fn new(model: &Path, data: &Path, args: &DataArgs, warn: bool) -> Result<Self> {
-        let model = Model::load(model).map_err(say)?;
+        let model = load_model(model)?;
         let preparation = Preparation::of(&model)?;
         let mesh = Mesh::from_model(&model).map_err(say)?;
         let raw = Raw::for_model(data, args, &preparation, mesh.rows())?;
