@@ -6,11 +6,10 @@ pub mod infer;
 pub mod inspect;
 pub mod learn;
 pub mod novelty;
+mod pages;
 mod prepare;
 pub mod reproduce;
 pub mod score;
-
-pub use prepare::{Centre, Norm, Preparation};
 
 use crate::data::{Format, Nan, ReadOptions};
 use std::io::{self, Write};
@@ -65,6 +64,7 @@ impl ReadArgs {
             drop_columns: self.drop.clone(),
             header: self.header,
             array: self.array.clone(),
+            if_there: false,
         }
     }
 }
@@ -121,22 +121,69 @@ pub fn check_place(path: &Path) -> Result<()> {
             path.display()
         ));
     }
+    // A file takes the place of what is there, and a device or a pipe must not be replaced.
+    if path.exists() && !path.is_file() {
+        return Err(format!(
+            "{}: it is there and is not a file; name one",
+            path.display()
+        ));
+    }
     Ok(())
 }
 
-/// The command line as it was typed.
+/// The model in a file.
+pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
+    if !path.exists() {
+        return Err(format!(
+            "{}: there is no such file; expected a model, as dictmesh learn writes it. Check the name and \
+             the directory you are in.",
+            path.display()
+        ));
+    }
+    dictmesh::Model::load(path).map_err(say)
+}
+
+/// How a command ended that can be broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It did what it was asked to.
+    Complete,
+    /// Ctrl-C, after what was done had been saved.
+    Interrupted,
+}
+
+/// The command line as it was typed, ready to be pasted into a shell.
 pub fn command_line() -> String {
-    let plain = |word: &String| !word.is_empty() && !word.contains([' ', '\'', '"', '$', '&', ';']);
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| word.to_string_lossy().into_owned());
-    let words = words.map(|word| match plain(&word) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    });
-    let words: Vec<String> = std::iter::once("dictmesh".to_string())
-        .chain(words)
-        .collect();
+    command_line_with(&[], &[])
+}
+
+/// The same without the options `left_out` (with whether they have a value), and with `more` at its end.
+pub fn command_line_with(left_out: &[(&str, bool)], more: &[&str]) -> String {
+    let given = std::env::args_os().skip(1);
+    let given = given.map(|word| word.to_string_lossy().into_owned());
+    let mut words = vec!["dictmesh".to_string()];
+    let mut skip = false;
+    for word in given {
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        let name = word.split('=').next().unwrap_or_default();
+        match left_out.iter().find(|option| option.0 == name) {
+            Some((_, value)) => skip = *value && name == word,
+            None => words.push(shell_word(&word)),
+        }
+    }
+    words.extend(more.iter().map(|word| shell_word(word)));
     words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 fn yes_or_no(text: &str) -> std::result::Result<bool, String> {
@@ -144,5 +191,32 @@ fn yes_or_no(text: &str) -> std::result::Result<bool, String> {
         "yes" => Ok(true),
         "no" => Ok(false),
         _ => Err("say yes or no".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shell_word;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for word in [
+            "plain",
+            "",
+            "two words",
+            "it's",
+            "$HOME",
+            "*",
+            "a;b",
+            "~",
+            "`x`",
+            "a\nb",
+        ] {
+            let script = format!("printf %s {}", shell_word(word));
+            let out = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output();
+            assert_eq!(String::from_utf8(out.unwrap().stdout).unwrap(), word);
+        }
     }
 }

@@ -31,8 +31,9 @@ pub use delimited::{separator, Records};
 use dense::DenseReader;
 use dictmesh::Samples;
 pub use error::{DataError, Result};
-pub use labels::{check_labels, read_labels};
-pub use picture::{check_image_name, read_image, write_image, Image};
+pub use labels::read_labels;
+pub use picture::{check_image_name, image_size, read_image, write_image, Image};
+use serde::{Deserialize, Serialize};
 pub use source::Source;
 use sparse::SparseReader;
 use std::path::Path;
@@ -71,10 +72,13 @@ pub struct ReadOptions {
     pub header: Option<bool>,
     /// The array to read from an .npz with several.
     pub array: Option<String>,
+    /// Pass over a label column or columns to leave out that are not there: another file had them.
+    pub if_there: bool,
 }
 
 /// What missing entries (NaN) get. Infinities are always an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
 pub enum Nan {
     /// An error that counts and locates them
     #[default]
@@ -85,7 +89,7 @@ pub enum Nan {
     Zero,
 }
 
-/// The format of a file of numbers.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     /// A numpy array
@@ -98,21 +102,41 @@ pub enum Format {
     Csv,
     /// Tab-separated values
     Tsv,
+    /// Text, one document a line
+    Lines,
+    /// Text, a JSON object a line
+    Jsonl,
 }
 
 impl Format {
+    /// The format an extension says.
+    pub fn by_extension(extension: &str) -> Option<Format> {
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "npy" => Format::Npy,
+            "npz" => Format::Npz,
+            "mtx" => Format::Mtx,
+            "csv" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "txt" => Format::Lines,
+            "jsonl" | "ndjson" | "json" => Format::Jsonl,
+            _ => return None,
+        })
+    }
+
+    /// Whether it can hold nothing but a matrix.
+    pub fn is_matrix(self) -> bool {
+        matches!(self, Format::Npy | Format::Npz | Format::Mtx)
+    }
+
+    /// Whether it can hold nothing but text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Format::Lines | Format::Jsonl)
+    }
+
     /// The format that is asked for, or that the extension says, or that the first bytes show.
     /// Text on standard input is taken for a table.
     pub fn of(source: &Source, asked: Option<Format>) -> Result<Format> {
-        let by_extension = match source.extension().as_str() {
-            "npy" => Some(Format::Npy),
-            "npz" => Some(Format::Npz),
-            "mtx" => Some(Format::Mtx),
-            "csv" => Some(Format::Csv),
-            "tsv" | "tab" => Some(Format::Tsv),
-            _ => None,
-        };
-        if let Some(format) = asked.or(by_extension) {
+        if let Some(format) = asked.or(Format::by_extension(&source.extension())) {
             return Ok(format);
         }
         let head = source.head(16)?;
@@ -136,7 +160,12 @@ impl Format {
 
 /// Reads a whole file; `-` is standard input.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
-    let samples = match open(path, options)? {
+    read_source(&Arc::new(Source::open(path)?), options)
+}
+
+/// Reads a whole file that is open already.
+pub fn read_source(source: &Arc<Source>, options: &ReadOptions) -> Result<Table> {
+    let samples = match open(source.clone(), options)? {
         Opened::Dense(file) => file.read()?,
         Opened::Sparse(file) => file.read()?,
         Opened::Table(source, separator) => return delimited::read(&source, separator, options),
@@ -150,54 +179,50 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     })
 }
 
+/// How many samples and features a file has.
+pub fn size(source: &Arc<Source>, options: &ReadOptions) -> Result<(usize, usize)> {
+    Ok(match open(source.clone(), options)? {
+        Opened::Dense(file) => file.size(),
+        Opened::Sparse(file) => file.size(),
+        Opened::Table(source, separator) => {
+            let all = delimited::read(&source, separator, options)?.samples;
+            (all.len(), all.rows())
+        }
+    })
+}
+
 /// Reads a file in parts of `count` samples (the last may have fewer), so that it need not fit into
 /// memory. A .csv or .tsv is read whole. What comes through a pipe, and a file whose samples do not
 /// follow each other, is first brought into order in a temporary file; `Nan::Mean` takes one more
 /// pass. With `Nan::Error`, the error counts the missing entries of the part it met.
-pub fn chunks(path: &Path, options: &ReadOptions, count: usize) -> Result<Chunks> {
-    let opened = open(path, options)?;
-    let (samples, features) = match &opened {
-        Opened::Dense(file) => file.size(),
-        Opened::Sparse(file) => file.size(),
-        Opened::Table(source, separator) => {
-            let all = delimited::read(source, *separator, options)?.samples;
-            let (samples, features, count) = (all.len(), all.rows(), count.max(1));
-            let starts = (0..samples).step_by(count);
-            let parts = starts.map(move |s| Ok(all.range(s..(s + count).min(samples))));
-            return Ok(Chunks {
-                parts: Box::new(parts),
-                samples,
-                features,
-            });
-        }
-    };
-    Ok(Chunks {
-        parts: match opened {
-            Opened::Dense(file) => Box::new(file.chunks(count)?),
-            Opened::Sparse(file) => Box::new(file.chunks(count)?),
-            Opened::Table(..) => Box::new(std::iter::empty()),
+pub fn chunks(source: &Arc<Source>, options: &ReadOptions, count: usize) -> Result<Chunks> {
+    Ok(match open(source.clone(), options)? {
+        Opened::Dense(file) => Chunks {
+            parts: Box::new(file.chunks(count)?),
         },
-        samples,
-        features,
+        Opened::Sparse(file) => Chunks {
+            parts: Box::new(file.chunks(count)?),
+        },
+        Opened::Table(source, separator) => {
+            Chunks::of(delimited::read(&source, separator, options)?.samples, count)
+        }
     })
 }
 
 /// The parts of a file. After an error there is no further part.
 pub struct Chunks {
     parts: Box<dyn Iterator<Item = Result<Samples>> + Send>,
-    samples: usize,
-    features: usize,
 }
 
 impl Chunks {
-    /// The number of samples in the whole file.
-    pub fn samples(&self) -> usize {
-        self.samples
-    }
-
-    /// The dimension of a sample.
-    pub fn features(&self) -> usize {
-        self.features
+    /// Samples that are in memory, `count` at a time.
+    pub fn of(all: Samples, count: usize) -> Chunks {
+        let (samples, count) = (all.len(), count.max(1));
+        let starts = (0..samples).step_by(count);
+        let parts = starts.map(move |s| Ok(all.range(s..(s + count).min(samples))));
+        Chunks {
+            parts: Box::new(parts),
+        }
     }
 }
 
@@ -208,14 +233,43 @@ impl Iterator for Chunks {
     }
 }
 
+/// Samples and features of a stored matrix of rows x columns.
+fn oriented((rows, columns): (usize, usize), transpose: bool) -> (usize, usize) {
+    match transpose {
+        true => (columns, rows),
+        false => (rows, columns),
+    }
+}
+
+/// The parts of `samples` samples, `count` at a time, as `part` reads them by the number of the first and
+/// how many. After an error there is no further part.
+fn in_parts(
+    samples: usize,
+    count: usize,
+    mut part: impl FnMut(usize, usize) -> Result<Samples>,
+) -> impl Iterator<Item = Result<Samples>> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let count = count.max(1).min(samples.checked_sub(next)?);
+        if count == 0 {
+            return None;
+        }
+        let read = part(next, count);
+        next = match read.is_ok() {
+            true => next + count,
+            false => samples,
+        };
+        Some(read)
+    })
+}
+
 enum Opened {
     Dense(DenseReader),
     Sparse(SparseReader),
     Table(Arc<Source>, u8),
 }
 
-fn open(path: &Path, options: &ReadOptions) -> Result<Opened> {
-    let source = Arc::new(Source::open(path)?);
+fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
     let format = Format::of(&source, options.format)?;
     let dense = |file: Box<dyn dense::DenseFile>| Opened::Dense(DenseReader::new(file, options));
     let sparse =
@@ -238,5 +292,11 @@ fn open(path: &Path, options: &ReadOptions) -> Result<Opened> {
             };
             Opened::Table(source, separator)
         }
+        Format::Lines | Format::Jsonl => return Err(source.error(
+            "text",
+            "numbers: .npy, .npz, .mtx, .csv or .tsv",
+            "Text is read by learn, score, infer and novelty; if these are numbers, say what they \
+                 are with --format.",
+        )),
     })
 }

@@ -4,7 +4,6 @@
 
 mod canvas;
 mod commands;
-#[allow(dead_code, unused_imports)] // Some readers wait for the commands still to come.
 mod data;
 mod demo;
 mod matching;
@@ -14,7 +13,6 @@ mod picture;
 mod planted;
 mod report;
 mod terminal;
-#[allow(dead_code, unused_imports)] // As `data`.
 mod text;
 
 use clap::{Args, Parser, Subcommand};
@@ -42,16 +40,16 @@ enum Command {
     /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
     /// It needs no data, no network and no settings.
     Demo(DemoArgs),
-    /// Learn a dictionary from a file of samples
+    /// Learn a dictionary from numbers, counts, raw text or pictures
     ///
     /// Minimises the mean over samples x of  f(x - W y) + h(y)  over atoms W in their set, where y is the
     /// best code of x. With the default task (sparse-svd) that is
     /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1.
     Learn(Box<commands::learn::Args>),
     /// Code samples with a model: sparse codes, their cost and a certified gap
-    Infer(commands::infer::Args),
+    Infer(Box<commands::infer::Args>),
     /// Score how novel each sample is to a model: higher is more novel
-    Score(commands::score::Args),
+    Score(Box<commands::score::Args>),
     /// Find biclusters: groups of rows of a table that go together over groups of its columns
     ///
     /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
@@ -94,9 +92,12 @@ struct DemoArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo(&args),
-        Command::Learn(args) => commands::learn::run(*args),
-        Command::Infer(args) => commands::infer::run(args),
-        Command::Score(args) => commands::score::run(args),
+        Command::Learn(args) => match commands::learn::run(*args) {
+            Ok(commands::Ended::Interrupted) => return ExitCode::from(130),
+            done => done.map(|_| ()),
+        },
+        Command::Infer(args) => commands::infer::run(*args),
+        Command::Score(args) => commands::score::run(*args),
         Command::Bicluster(args) => commands::bicluster::run(*args),
         Command::Denoise(args) => commands::denoise::run(args),
         Command::Novelty(args) => commands::novelty::run(*args),

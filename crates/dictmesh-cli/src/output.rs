@@ -1,7 +1,7 @@
 //! Files that are there completely or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// A file to be written later, known to be writable now.
@@ -71,17 +71,89 @@ impl Output {
 }
 
 /// Writes a file beside its place and moves it there in one step. `what` is for the message.
-pub fn write_file(what: &str, path: &Path, content: &[u8]) -> Result<(), String> {
-    let beside = beside(path);
-    let written = File::create_new(&beside)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|e| {
-        // Nothing half done stays behind; if even that fails, the first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-        let shown = path.display();
-        format!("cannot write {what} to {shown}: {}", reason(path, &e))
-    })
+pub fn write_file(what: &'static str, path: &Path, content: &[u8]) -> Result<(), String> {
+    let mut draft = Draft::create(what, path)?;
+    draft.write_all(content).map_err(|e| draft.failed(&e))?;
+    draft.finish()
+}
+
+/// A file on its way: written beside its place and moved there when it is finished. Dropped before that,
+/// it leaves nothing behind.
+#[derive(Debug)]
+pub struct Draft {
+    what: &'static str,
+    path: PathBuf,
+    beside: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl Draft {
+    /// Starts a file; `what` is for messages.
+    pub fn create(what: &'static str, path: &Path) -> Result<Self, String> {
+        let mut draft = Draft {
+            what,
+            path: path.to_path_buf(),
+            beside: beside(path),
+            file: None,
+        };
+        let file = File::create_new(&draft.beside).map_err(|e| draft.failed(&e))?;
+        draft.file = Some(BufWriter::new(file));
+        Ok(draft)
+    }
+
+    /// Moves the file to its place.
+    pub fn finish(mut self) -> Result<(), String> {
+        let moved = self.flush().and_then(|()| match self.file.take() {
+            Some(file) => {
+                file.get_ref().sync_all()?;
+                fs::rename(&self.beside, &self.path)
+            }
+            None => Ok(()),
+        });
+        moved.map_err(|e| {
+            // Nothing half done stays behind; if even that fails, the first error is the one to tell.
+            let _ = fs::remove_file(&self.beside);
+            self.failed(&e)
+        })
+    }
+
+    /// The message for an error while writing.
+    pub fn failed(&self, e: &io::Error) -> String {
+        let (what, shown) = (self.what, self.path.display());
+        format!("cannot write {what} to {shown}: {}", reason(&self.path, e))
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), BufWriter::flush)
+    }
+}
+
+impl Seek for Draft {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match &mut self.file {
+            Some(file) => file.seek(to),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            // What is in the buffer is of no use any more, and the disk may be full.
+            drop(file.into_parts());
+            let _ = fs::remove_file(&self.beside);
+        }
+    }
 }
 
 /// A directory to write several files into later, known to be writable now.

@@ -9,8 +9,6 @@
 //! DIR/roc.png
 //! ```
 
-#![allow(dead_code)] // The commands that write reports come next.
-
 mod bars;
 mod chart;
 mod gallery;
@@ -31,7 +29,6 @@ use crate::output::{write_file, Folder};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-#[allow(unused_imports)] // As above.
 pub use self::{
     bars::{Bar, Bars},
     gallery::{Gallery, Shades},

@@ -7,6 +7,9 @@
 //! are zero; with feature hashing of `bits` bits there are `2^bits`. A dictionary learned on the
 //! first block therefore fits the last, and its rows for words not yet seen are simply zero.
 //!
+//! A stream is weighed block by block; data that is there as a whole is [fitted](Vectoriser::fit) once,
+//! before anything is learned from it, and then every document, old or new, is weighed the same way.
+//!
 //! [`TfIdf`] does the same for matrices of counts, and [`read_documents`] reads raw text.
 
 mod documents;
@@ -17,8 +20,7 @@ mod tokens;
 mod vectoriser;
 mod vocabulary;
 
-pub use documents::{read_documents, DocumentFormat, DocumentOptions, Documents};
-pub use tfidf::{Counting, TfIdf, Weighting};
-pub use tokens::{is_stop_word, tokens};
-pub use vectoriser::{TextOptions, Vectoriser};
-pub use vocabulary::{hash_row, Vocabulary};
+pub use documents::{read_documents, DocumentOptions, Documents};
+pub use tfidf::{TfIdf, Weighting};
+pub use vectoriser::{TextOptions, Vectoriser, UNKNOWN};
+pub use vocabulary::Vocabulary;

@@ -17,7 +17,7 @@ pub enum Stop {
 
 impl Stop {
     /// The worse of two endings, for a batch.
-    pub(crate) fn worse(self, other: Stop) -> Stop {
+    pub fn worse(self, other: Stop) -> Stop {
         let rank = |stop| match stop {
             Stop::Converged => 0,
             Stop::RoundLimit => 1,

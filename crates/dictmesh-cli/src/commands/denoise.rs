@@ -1,6 +1,7 @@
 //! `dictmesh denoise`: a picture without its noise.
 
-use super::{check_place, command_line, say, Result, Speech};
+use super::prepare::{turned, Cut, How, Preparation};
+use super::{check_place, command_line, load_model, say, Result, Speech};
 use crate::canvas::Raster;
 use crate::data::{self, Image};
 use crate::output::Folder;
@@ -10,7 +11,7 @@ use dictmesh::apps::denoising::{
     from_opponent, noise_level, psnr, to_opponent, Coding, Denoised, Denoising,
 };
 use dictmesh::apps::quality::{ssim, SSIM_WINDOW};
-use dictmesh::{Matrix, Mesh, Model, Stop};
+use dictmesh::{Matrix, Mesh, Stop};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -41,10 +42,13 @@ pub struct Args {
     /// default, one place that has them all, and the same up to a tolerance
     #[arg(long, value_name = "N")]
     pub agents: Option<usize>,
-    /// Take the atoms of this model instead of learning. It was learned from square patches (a patch is a
-    /// sample, column by column); gamma is set by the noise
+    /// Take the atoms of this model instead of learning: one of learn --patch or of --save-model, or one of
+    /// numbers that are square patches, column by column. gamma is set by the noise
     #[arg(long, value_name = "MODEL", conflicts_with = "atoms")]
     pub model: Option<PathBuf>,
+    /// Save what was learned (of a colour picture, from its light), for --model, infer and score
+    #[arg(long, value_name = "MODEL", conflicts_with = "model")]
+    pub save_model: Option<PathBuf>,
     /// The picture without noise, to measure against
     #[arg(long, value_name = "IMAGE")]
     pub clean: Option<PathBuf>,
@@ -76,6 +80,9 @@ struct Restored {
 
 pub fn run(args: Args) -> Result<()> {
     check_place(&args.output)?;
+    if let Some(path) = &args.save_model {
+        check_place(path)?;
+    }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -96,6 +103,9 @@ pub fn run(args: Args) -> Result<()> {
         Some(clean) => Some((quality(clean, &noisy)?, quality(clean, &restored.image)?)),
         None => None,
     };
+    if let Some(path) = &args.save_model {
+        save(path, &restored, &settings)?;
+    }
     data::write_image(&args.output, &restored.image).map_err(say)?;
     let page = match &args.report {
         Some(dir) => {
@@ -128,14 +138,17 @@ fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
 
 /// The atoms of a model of square patches.
 fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
-    let model = Model::load(path).map_err(say)?;
+    let model = load_model(path)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
+    let how = Preparation::of(&model)?.how;
     let side = mesh.rows().isqrt();
-    if side * side != mesh.rows() || side < 2 {
+    let square = side * side == mesh.rows() && side >= 2;
+    if !square || !matches!(how, How::Patches(_) | How::Numbers(_)) {
         return Err(format!(
-            "{}: atoms of {} features; expected a square of at least 4, such as 64 for patches of 8 x 8. \
-             Learn the model from patches.",
+            "{}: a model of {}, atoms of {} features; expected one of square patches, such as 64 features \
+             for 8 x 8. Learn it with dictmesh learn --patch 8.",
             path.display(),
+            how.describe(),
             mesh.rows()
         ));
     }
@@ -146,6 +159,24 @@ fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
         )),
         _ => Ok(mesh.dictionary()),
     }
+}
+
+/// Saves the mesh of the first plane that was learned.
+fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
+    let mesh = restored.mesh.as_ref().ok_or_else(|| {
+        format!(
+            "{}: there was no noise, so that nothing was learned to save",
+            path.display()
+        )
+    })?;
+    let mut model = mesh.to_model();
+    let cut = Cut {
+        side: settings.patch,
+        stride: settings.stride,
+        white: PEAK,
+    };
+    Preparation::new(How::Patches(cut)).store(&mut model)?;
+    model.save(path).map_err(say)
 }
 
 fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
@@ -260,6 +291,7 @@ fn one_plane(
         ..settings.clone()
     };
     if let Some(atoms) = atoms {
+        bar.show(restoring(at, planes));
         return settings.run_with(plane, atoms).map_err(say);
     }
     let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
@@ -272,9 +304,22 @@ fn one_plane(
             total: planes * each,
             cost: Some(event.cost),
         });
+        if event.samples as usize >= each {
+            bar.show(restoring(at, planes));
+        }
         ControlFlow::Continue(())
     });
     learned.map_err(say)
+}
+
+/// Planes that are restored already; this is done in one go, without a word on the way.
+fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
+    crate::demo::Progress {
+        phase: "restoring",
+        done: at,
+        total: planes,
+        cost: None,
+    }
 }
 
 /// PSNR over all planes, and the mean SSIM of the planes if they are large enough for it.
@@ -402,17 +447,16 @@ fn report(
         ..Section::default()
     }];
     if let Some(mesh) = &restored.mesh {
-        // A patch is column by column, a picture row by row.
-        let turned = |w: &[f64]| {
-            let at = |i: usize| w[(i % side) * side + i / side];
-            (0..side * side).map(at).collect()
-        };
         let gallery = Gallery {
             title: "The atoms".into(),
             height: side,
             width: side,
             shades: Shades::Grey,
-            atoms: mesh.dictionary().columns().map(turned).collect(),
+            atoms: mesh
+                .dictionary()
+                .columns()
+                .map(|w| turned(w, side))
+                .collect(),
             labels: Vec::new(),
             owners: (Vec::new(), 0),
         };

@@ -1,19 +1,27 @@
 //! `dictmesh infer`: the codes of samples under a model.
 
-use super::{check_place, say, Preparation, ReadArgs, Result, Speech};
-use crate::data;
+mod codes;
+mod show;
+
+use super::prepare::{DataArgs, Opened};
+use super::{check_place, say, Result, Speech};
+use crate::demo::Progress;
+use crate::output::Folder;
+use crate::terminal::Bar;
+use codes::{CodesFile, RowsFile};
 use dictmesh::inference::StrategySpec;
-use dictmesh::{Matrix, Mesh, Model, Samples, Stop};
-use npyz::WriterBuilder;
-use serde_json::json;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use dictmesh::{Matrix, Mesh, Samples, Stop};
+use std::path::PathBuf;
+
+/// Samples coded at a time.
+const BATCH: usize = 256;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The model
     pub model: PathBuf,
-    /// The samples: .npy, .npz, .mtx, .csv or .tsv; - is standard input
+    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is standard
+    /// input. The model knows how to prepare them
     pub data: PathBuf,
     /// Where the codes go: an .npz that scipy.sparse.load_npz opens, a row per sample
     #[arg(short, long, value_name = "CODES")]
@@ -25,9 +33,45 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,
     #[command(flatten)]
-    pub read: ReadArgs,
+    pub data_args: DataArgs,
+    /// Write a page about the codes, their costs and the use of atoms into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+/// What is known of the codes, without the codes.
+struct Summary {
+    costs: Vec<f64>,
+    /// Entries of each code that are not zero.
+    entries: Vec<f64>,
+    /// Samples that use each atom.
+    used: Vec<u64>,
+    /// The largest relative gap, where there is a certificate.
+    gap: Option<f64>,
+    stop: Stop,
+}
+
+impl Summary {
+    fn cost(&self) -> f64 {
+        self.costs.iter().sum::<f64>() / self.costs.len() as f64
+    }
+
+    fn sparsity(&self) -> f64 {
+        self.entries.iter().sum::<f64>() / self.entries.len() as f64
+    }
+
+    fn add(&mut self, coded: &Coded) {
+        self.costs.extend(&coded.costs);
+        for y in coded.codes.columns() {
+            let lit = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
+            self.entries.push(lit.clone().count() as f64);
+            lit.for_each(|(q, _)| self.used[q] += 1);
+        }
+        self.gap = self.gap.zip(coded.gap).map(|(a, b)| a.max(b));
+        self.stop = self.stop.worse(coded.stop);
+    }
 }
 
 /// What coding a part gave.
@@ -43,54 +87,64 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.reconstruct {
         check_place(path)?;
     }
-    let model = Model::load(&args.model).map_err(say)?;
-    let preparation = Preparation::of(&model)?;
-    let mut mesh = Mesh::from_model(&model).map_err(say)?;
-    let exact = args.strategy == "exact";
-    if !exact {
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
+    if args.strategy != "exact" {
         let strategy =
             StrategySpec::from_name(&args.strategy).map_err(|e| format!("{e}, exact"))?;
-        mesh.set_strategy(strategy).map_err(say)?;
+        opened.mesh.set_strategy(strategy).map_err(say)?;
     }
-    let table = data::read(&args.data, &args.read.options()).map_err(say)?;
-    let x = preparation.apply(table.samples)?;
-    let mut codes = Vec::new();
-    let (mut costs, mut gap, mut stop) = (Vec::new(), exact.then_some(0.0_f64), Stop::Converged);
-    for from in (0..x.len()).step_by(256) {
-        let part = x.range(from..(from + 256).min(x.len()));
-        let coded = code(&mesh, &part, exact)?;
-        gap = gap.zip(coded.gap).map(|(a, b)| a.max(b));
-        costs.extend(coded.costs);
-        if coded.stop != Stop::Converged {
-            stop = coded.stop;
+    let bar = Bar::new(args.speech.quiet);
+    let coded = code_all(&args, &opened, &bar);
+    bar.clear();
+    let summary = coded?;
+    let page = args.report.as_ref();
+    let page = page
+        .map(|dir| show::report(&args, &opened, &summary).write(dir))
+        .transpose()?;
+    show::tell(&args, &opened, &summary, page)
+}
+
+/// Codes part after part; the files appear when all is coded.
+fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
+    let (mesh, feed) = (&opened.mesh, opened.feed(BATCH));
+    let (exact, total) = (args.strategy == "exact", feed.samples()?);
+    let mut file = CodesFile::create(&args.output, mesh.atoms())?;
+    let w = mesh.dictionary();
+    let mut rows = match &args.reconstruct {
+        Some(path) => Some(RowsFile::create(path, total, mesh.rows())?),
+        None => None,
+    };
+    let mut summary = Summary {
+        costs: Vec::new(),
+        entries: Vec::new(),
+        used: vec![0; mesh.atoms()],
+        gap: exact.then_some(0.0),
+        stop: Stop::Converged,
+    };
+    for part in feed.parts(0)? {
+        let part = part?;
+        for from in (0..part.len()).step_by(BATCH) {
+            let x = part.range(from..(from + BATCH).min(part.len()));
+            let coded = code(mesh, &x, exact)?;
+            summary.add(&coded);
+            file.add(&coded.codes)?;
+            if let Some(rows) = &mut rows {
+                rows.add(&w.times(&coded.codes))?;
+            }
+            bar.show(Progress {
+                phase: "coding",
+                done: summary.costs.len(),
+                total,
+                cost: Some(coded.costs.iter().sum::<f64>() / x.len() as f64),
+            });
         }
-        codes.push(coded.codes);
     }
-    write_codes(&args.output, &codes, mesh.atoms())?;
-    if let Some(path) = &args.reconstruct {
-        let w = mesh.dictionary();
-        let parts: Vec<Matrix> = codes.iter().map(|y| w.times(y)).collect();
-        write_rows(path, &parts, mesh.rows())?;
-    }
-    let samples = costs.len();
-    let cost = costs.iter().sum::<f64>() / samples as f64;
-    let used = codes
-        .iter()
-        .flat_map(|y| y.as_slice())
-        .filter(|y| **y != 0.0);
-    let sparsity = used.count() as f64 / samples as f64;
-    let output = args.output.display().to_string();
-    args.speech.tell(
-        json!({"codes": output, "samples": samples, "cost": cost, "sparsity": sparsity, "gap": gap, "stop": stop.to_string()}),
-        || {
-            let gap = gap.map_or(String::new(), |gap| format!("certified relative gap: {gap:.1e}\n"));
-            format!(
-                "{samples} samples coded: {stop}\nmean cost: {cost:.8}\n\
-                 entries that are not zero: {sparsity:.1} of {}\n{gap}codes: {output}\n",
-                mesh.atoms()
-            )
-        },
-    )
+    file.finish()?;
+    rows.map(RowsFile::finish).transpose()?;
+    Ok(summary)
 }
 
 fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
@@ -110,69 +164,4 @@ fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
         gap: None,
         stop: found.stop,
     })
-}
-
-/// The codes as scipy's compressed sparse rows.
-fn write_codes(path: &Path, parts: &[Matrix], atoms: usize) -> Result<()> {
-    let (mut start, mut index, mut value) = (vec![0_i64], Vec::<i64>::new(), Vec::<f64>::new());
-    for y in parts.iter().flat_map(Matrix::columns) {
-        for (q, y) in y.iter().enumerate().filter(|(_, y)| **y != 0.0) {
-            index.push(q as i64);
-            value.push(*y);
-        }
-        start.push(index.len() as i64);
-    }
-    let rows = start.len() as i64 - 1;
-    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    let options = zip::write::SimpleFileOptions::default();
-    let mut entry = |name: &str, bytes: Vec<u8>| -> Result<()> {
-        zip.start_file(format!("{name}.npy"), options)
-            .map_err(say)?;
-        zip.write_all(&bytes).map_err(say)
-    };
-    entry("indices", npy(&[index.len() as u64], index.into_iter())?)?;
-    entry("indptr", npy(&[start.len() as u64], start.into_iter())?)?;
-    entry("format", format_entry()?)?;
-    entry("shape", npy(&[2], [rows, atoms as i64].into_iter())?)?;
-    entry("data", npy(&[value.len() as u64], value.into_iter())?)?;
-    let bytes = zip.finish().map_err(say)?.into_inner();
-    crate::output::write_file("codes", path, &bytes)
-}
-
-/// Columns of matrices as the rows of an .npy.
-fn write_rows(path: &Path, parts: &[Matrix], rows: usize) -> Result<()> {
-    let samples: usize = parts.iter().map(Matrix::cols).sum();
-    let values = parts
-        .iter()
-        .flat_map(|part| part.as_slice().iter().copied());
-    let bytes = npy(&[samples as u64, rows as u64], values)?;
-    crate::output::write_file("reconstruction", path, &bytes)
-}
-
-fn npy<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = T>) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let mut writer = npyz::WriteOptions::new()
-        .default_dtype()
-        .shape(shape)
-        .writer(&mut out)
-        .begin_nd()
-        .map_err(say)?;
-    writer.extend(values).map_err(say)?;
-    writer.finish().map_err(say)?;
-    Ok(out)
-}
-
-/// The word "csr" as scipy writes it: a zero-dimensional array of three bytes.
-fn format_entry() -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let dtype: npyz::TypeStr = "|S3".parse().map_err(|e| format!("{e}"))?;
-    let mut writer = npyz::WriteOptions::new()
-        .dtype(npyz::DType::Plain(dtype))
-        .shape(&[])
-        .writer(&mut out)
-        .begin_nd()
-        .map_err(say)?;
-    writer.push(b"csr".as_slice()).map_err(say)?;
-    writer.finish().map_err(say)?;
-    Ok(out)
 }

@@ -1,7 +1,8 @@
 //! `dictmesh inspect`: what a model file holds.
 
-use super::{say, Preparation, Result, Speech};
-use dictmesh::Model;
+use super::pages::{line, objective};
+use super::prepare::{How, Preparation};
+use super::{load_model, Result, Speech};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -14,15 +15,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let model = Model::load(&args.model).map_err(say)?;
+    let model = load_model(&args.model)?;
     let d = &model.description;
-    let documents = ["vectoriser", "tfidf"]
-        .iter()
-        .any(|k| d.extra.contains_key(*k));
-    let preparation = match documents {
-        true => Preparation::default(),
-        false => Preparation::of(&model)?,
-    };
+    let preparation = Preparation::of(&model)?;
     let atoms: usize = model.blocks.iter().map(|b| b.atoms.cols()).sum();
     let blocks: Vec<_> = (model.blocks.iter())
         .map(|b| {
@@ -33,7 +28,8 @@ pub fn run(args: Args) -> Result<()> {
     let json = json!({
         "task": d.task, "agents": d.agents, "links": d.edges.len(), "features": d.rows, "atoms": atoms,
         "strategy": d.strategy, "update": d.update, "batch": d.batch, "seed": d.seed,
-        "samples_learned": d.progress.samples_learned, "preparation": preparation,
+        "samples_learned": d.progress.samples_learned, "objective": objective(&d.task),
+        "preparation": preparation_json(&preparation), "feature_names": d.feature_names,
         "written_by": d.written_by, "blocks": blocks,
     });
     args.speech.tell(json, || {
@@ -51,16 +47,10 @@ pub fn run(args: Args) -> Result<()> {
             d.batch,
             d.seed
         );
-        text += &format!("\ntask        {}\n", line(&d.task));
-        text += &format!("strategy    {}\n", line(&d.strategy));
+        text += &format!("\nstrategy    {}\n", line(&d.strategy));
         text += &format!("update      {}\n", line(&d.update));
-        text += &match documents {
-            true => "preparation of documents, by the vectoriser in the file\n".to_string(),
-            false => format!(
-                "preparation {:?}, norm {:?}\n",
-                preparation.centre, preparation.norm
-            ),
-        };
+        text += &format!("samples     {}\n", preparation.how.describe());
+        text += &format!("minimises   {}\n", objective(&d.task));
         text += "\nagent  atoms  never used\n";
         for b in &model.blocks {
             let unused = b.samples.iter().filter(|s| **s == 0).count();
@@ -70,9 +60,22 @@ pub fn run(args: Args) -> Result<()> {
     })
 }
 
-/// A description on one line.
-fn line(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value)
-        .unwrap_or_default()
-        .replace('"', "")
+/// The preparation in a few words and numbers: a vocabulary is too long to print.
+fn preparation_json(preparation: &Preparation) -> serde_json::Value {
+    let mut value = match &preparation.how {
+        How::Numbers(numbers) => {
+            json!({"kind": "numbers", "centre": numbers.centre, "norm": numbers.norm})
+        }
+        How::Counts { tfidf } => {
+            json!({"kind": "counts", "terms": tfidf.rows(), "documents": tfidf.documents()})
+        }
+        How::Text { vectoriser } => json!({
+            "kind": "text", "vocabulary": vectoriser.vocabulary(),
+            "terms": vectoriser.terms().count(), "documents": vectoriser.documents(),
+        }),
+        How::Patches(cut) => json!({"kind": "patches", "cut": cut}),
+    };
+    value["reading"] = json!(preparation.reading);
+    value["description"] = json!(preparation.how.describe());
+    value
 }

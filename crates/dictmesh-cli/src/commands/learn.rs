@@ -1,24 +1,23 @@
-//! `dictmesh learn`: a dictionary from a file of samples.
+//! `dictmesh learn`: a dictionary from numbers, counts, raw text or pictures.
 
-use super::prepare::feature_means;
-use super::{check_place, say, Centre, Norm, Preparation, ReadArgs, Result, Speech};
-use crate::data::{self, Chunks};
+mod begin;
+mod passes;
+mod show;
+
+use super::prepare::{patch_side, Centre, DataArgs, Feed, Norm, Preparation, Raw};
+use super::{check_place, say, Ended, Result, Speech};
 use crate::options::Options;
-use crate::terminal::Bar;
+use crate::output::Folder;
 use dictmesh::mesh::Event;
-use dictmesh::{Mesh, Model, Samples, Start, Stop};
-use serde_json::json;
-use std::ops::ControlFlow;
+use dictmesh::{Mesh, Model};
+use passes::Position;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-
-/// Numbers of a part of the data that are in memory at a time.
-const PART: usize = 1 << 23;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The samples: .npy, .npz, .mtx, .csv or .tsv; - is standard input
+    /// The samples: numbers (.npy, .npz, .mtx, .csv, .tsv), raw text (a directory, .txt with one document a
+    /// line, .jsonl, or .csv and .tsv with --text-column) or pictures (.png, .jpg, .pgm, .ppm, or a directory
+    /// of them); - is standard input
     pub data: PathBuf,
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
@@ -26,246 +25,166 @@ pub struct Args {
     /// Choices from a TOML file; flags win
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
-    /// Go on from a model that was saved before, with its choices
-    #[arg(long, value_name = "MODEL")]
+    /// Go on from a model or checkpoint that was saved before, with its choices and its preparation of
+    /// samples. With the same data it goes on where it stopped, with other data at their start
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
+        "vocabulary", "hash", "keep_stop_words"])]
     pub resume: Option<PathBuf>,
+    /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub checkpoint_every: f64,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
-    /// Which mean is taken off the samples
-    #[arg(
-        long,
-        value_name = "WHICH",
-        default_value = "none",
-        help_heading = "Reading"
-    )]
-    pub centre: Centre,
-    /// To which length samples are scaled
-    #[arg(
-        long,
-        value_name = "NORM",
-        default_value = "none",
-        help_heading = "Reading"
-    )]
-    pub norm: Norm,
     #[command(flatten)]
-    pub read: ReadArgs,
+    pub making: Making,
+    #[command(flatten)]
+    pub data_args: DataArgs,
     #[command(flatten)]
     pub options: Options,
+    /// Write a page with the cost, the atoms, the mesh and the settings into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
 }
 
-pub fn run(args: Args) -> Result<()> {
-    check_place(&args.output)?;
-    let mut options = args.options.clone();
-    if let Some(path) = &args.config {
-        options = options.or(Options::from_toml(path)?);
-    }
-    let batch = options.batch.unwrap_or(256).max(1);
-    let source = Parts {
-        path: &args.data,
-        read: &args.read,
-        batch,
-    };
-    let (total, rows) = source.size()?;
-    let preparation = match &args.resume {
-        Some(path) => Preparation::of(&Model::load(path).map_err(say)?)?,
-        None => Preparation {
-            centre: args.centre,
-            means: match args.centre {
-                Centre::Feature => {
-                    Some(feature_means(source.open()?.map(|p| p.map_err(say)), rows)?)
-                }
-                _ => None,
-            },
-            norm: args.norm,
-        },
-    };
-    let mut mesh = match &args.resume {
-        Some(path) => Mesh::from_model(&Model::load(path).map_err(say)?).map_err(say)?,
-        None => {
-            let first = source.open()?.next().ok_or("the file has no samples")?;
-            let first = preparation.apply(first.map_err(say)?)?;
-            options.mesh("sparse-svd", rows, Start::Samples(&first))?
+/// How samples are made from the data; the model keeps it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Making {
+    /// Which mean is taken off numbers [default: none]
+    #[arg(long, value_name = "WHICH", help_heading = "Samples")]
+    pub centre: Option<Centre>,
+    /// To which length numbers are scaled [default: none]
+    #[arg(long, value_name = "NORM", help_heading = "Samples")]
+    pub norm: Option<Norm>,
+    /// The numbers are counts of terms: weigh them by TF-IDF, with the frequencies of a first pass
+    #[arg(long, help_heading = "Samples")]
+    pub counts: bool,
+    /// Cut pictures into square patches of this side, as 8 or 8x8 [default: 8]
+    #[arg(long, value_name = "SIDE", value_parser = patch_side, help_heading = "Samples")]
+    pub patch: Option<usize>,
+    /// Pixels from one patch to the next [default: half a side]
+    #[arg(long, value_name = "N", help_heading = "Samples")]
+    pub stride: Option<usize>,
+    /// Terms of text that get a row of their own, those in the most documents first [default: 20000]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "hash",
+        help_heading = "Samples"
+    )]
+    pub vocabulary: Option<usize>,
+    /// Hash the terms of text to 2^BITS rows instead of keeping a vocabulary
+    #[arg(long, value_name = "BITS", help_heading = "Samples")]
+    pub hash: Option<u32>,
+    /// Keep English stop words
+    #[arg(long, help_heading = "Samples")]
+    pub keep_stop_words: bool,
+}
+
+/// All it takes to learn.
+struct Begun {
+    data: Data,
+    state: State,
+    passes: usize,
+}
+
+/// What stays while it learns.
+struct Data {
+    raw: Raw,
+    preparation: Preparation,
+    /// Names of the features.
+    names: Option<Vec<String>>,
+    /// Samples of a pass.
+    total: usize,
+}
+
+/// What changes.
+struct State {
+    mesh: Mesh,
+    position: Position,
+}
+
+/// What learning gave.
+struct Learned {
+    /// The mean cost of a sample in each batch.
+    costs: Vec<f64>,
+    /// The mean number of entries of a code that are not zero in each batch.
+    entries: Vec<f64>,
+    /// Samples of all these batches.
+    samples: usize,
+    last: Option<Event>,
+    ended: Ended,
+}
+
+impl Data {
+    fn feed(&self, mesh: &Mesh) -> Feed<'_> {
+        Feed {
+            raw: &self.raw,
+            how: &self.preparation.how,
+            rows: mesh.rows(),
+            batch: mesh.batch(),
+            shuffle: Some(mesh.seed()),
         }
-    };
-    if args.dry_run {
-        return dry_run(&args, &mesh, total);
     }
-    let warnings = mesh.warnings();
+
+    /// The model as it is now.
+    fn model(&self, state: &State) -> Result<Model> {
+        let mut model = state.mesh.to_model();
+        model.description.feature_names = self.names.clone();
+        self.preparation.store(&mut model)?;
+        state.position.store(&mut model)?;
+        Ok(model)
+    }
+}
+
+pub fn run(args: Args) -> Result<Ended> {
+    check_place(&args.output)?;
+    check_place(&checkpoint(&args.output))?;
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    if !(0.0..1e9).contains(&args.checkpoint_every) {
+        let given = args.checkpoint_every;
+        return Err(format!(
+            "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
+        ));
+    }
+    let mut begun = begin::begin(&args)?;
+    if args.dry_run {
+        show::dry_run(&args, &begun)?;
+        return Ok(Ended::Complete);
+    }
     if !args.speech.quiet {
-        for warning in warnings {
+        for warning in begun.state.mesh.warnings() {
             eprintln!("dictmesh: {warning}");
         }
     }
-    let before = mesh.progress().samples_learned;
-    let passes = options.passes.unwrap_or(1);
-    let learned = learn(&mut mesh, &source, &preparation, total, passes, &args)?;
-    let mut model = mesh.to_model();
-    preparation.store(&mut model)?;
-    model.save(&args.output).map_err(say)?;
-    report(&args, &mesh, &learned, before)
-}
-
-/// The data in parts of whole batches.
-struct Parts<'a> {
-    path: &'a Path,
-    read: &'a ReadArgs,
-    batch: usize,
-}
-
-impl Parts<'_> {
-    fn size(&self) -> Result<(usize, usize)> {
-        let chunks = data::chunks(self.path, &self.read.options(), 1).map_err(say)?;
-        if chunks.samples() == 0 {
-            return Err(format!("{}: it has no samples", self.path.display()));
-        }
-        Ok((chunks.samples(), chunks.features()))
-    }
-
-    fn open(&self) -> Result<Chunks> {
-        let (_, rows) = self.size()?;
-        let batches = (PART / rows.max(1) / self.batch).max(1);
-        data::chunks(self.path, &self.read.options(), batches * self.batch).map_err(say)
-    }
-}
-
-struct Learned {
-    costs: Vec<f64>,
-    last: Option<Event>,
-    interrupted: bool,
-}
-
-fn learn(
-    mesh: &mut Mesh,
-    source: &Parts<'_>,
-    preparation: &Preparation,
-    total: usize,
-    passes: usize,
-    args: &Args,
-) -> Result<Learned> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    // A second handler cannot be set; the first one's flag then stays unused, and Ctrl-C just ends us.
-    let _ = ctrlc::set_handler(move || flag.store(true, Ordering::SeqCst));
-    let bar = Bar::new(args.speech.quiet);
-    let mut learned = Learned {
-        costs: Vec::new(),
-        last: None,
-        interrupted: false,
-    };
-    let all = (passes * total) as u64;
-    let mut done = mesh.progress().samples_learned;
-    while done < all && !learned.interrupted {
-        let mut skip = (done % total as u64) as usize;
-        for part in source.open()? {
-            let part = part.map_err(say)?;
-            if skip >= part.len() {
-                skip -= part.len();
-                continue;
-            }
-            let part = preparation.apply(part.range(skip..part.len()))?;
-            skip = 0;
-            let ended = mesh
-                .learn(&part, |event| {
-                    learned.costs.push(event.cost);
-                    learned.last = Some(*event);
-                    bar.show(crate::demo::Progress {
-                        phase: "learning",
-                        done: event.samples as usize,
-                        total: all as usize,
-                        cost: Some(event.cost),
-                    });
-                    if stop.load(Ordering::SeqCst) {
-                        learned.interrupted = true;
-                        return ControlFlow::Break(());
-                    }
-                    ControlFlow::Continue(())
-                })
+    let before = begun.state.mesh.progress().samples_learned;
+    let learned = passes::learn(&mut begun, &args)?;
+    let page = match learned.ended {
+        Ended::Interrupted => None,
+        Ended::Complete => {
+            begun
+                .data
+                .model(&begun.state)?
+                .save(&args.output)
                 .map_err(say)?;
-            if matches!(ended, Stop::Diverged | Stop::Infeasible) {
-                return Err(format!("learning stopped: {ended}"));
-            }
-            if learned.interrupted {
-                break;
-            }
+            // The checkpoint has done its duty; if it cannot go, that harms nobody.
+            let _ = std::fs::remove_file(checkpoint(&args.output));
+            let page = args.report.as_ref();
+            page.map(|dir| show::report(&args, &begun, &learned)?.write(dir))
+                .transpose()?
         }
-        done = mesh.progress().samples_learned;
-    }
-    bar.clear();
-    Ok(learned)
+    };
+    show::tell(&args, &begun, &learned, before, page)?;
+    Ok(learned.ended)
 }
 
-fn dry_run(args: &Args, mesh: &Mesh, total: usize) -> Result<()> {
-    let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
-    let batch = args.options.batch.unwrap_or(256).min(total);
-    let part = (PART / m / batch).max(1) * batch;
-    let numbers =
-        m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
-    let bytes = 8 * numbers as u64;
-    // One batch is timed on data of the same shape.
-    let rng = &mut dictmesh::random::stream(0, 1);
-    let x = Samples::dense(dictmesh::random::gaussian(m, batch, rng)).map_err(say)?;
-    let clock = std::time::Instant::now();
-    let mut trial = mesh.clone();
-    trial
-        .learn(&x, |_| ControlFlow::Continue(()))
-        .map_err(say)?;
-    let seconds = clock.elapsed().as_secs_f64() * total as f64 / batch as f64;
-    let seconds = seconds * args.options.passes.unwrap_or(1) as f64;
-    args.speech.tell(
-        json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
-        || {
-            format!(
-                "{total} samples of {m} features; {k} atoms at {n} agents\n\
-                 about {} of memory and {seconds:.0} s (one batch of noise was timed)\n",
-                crate::picture::bytes(bytes)
-            )
-        },
-    )
-}
-
-fn report(args: &Args, mesh: &Mesh, learned: &Learned, before: u64) -> Result<()> {
-    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len().max(1) as f64;
-    let tenth = (learned.costs.len() / 10).max(1).min(learned.costs.len());
-    let first = mean(&learned.costs[..tenth]);
-    let last = mean(&learned.costs[learned.costs.len() - tenth..]);
-    let samples = mesh.progress().samples_learned - before;
-    let unused = mesh.unused_atoms().len();
-    let model = args.output.display().to_string();
-    args.speech.tell(
-        json!({
-            "model": model, "samples": samples, "atoms": mesh.atoms(), "agents": mesh.agents(),
-            "cost_first": first, "cost_last": last, "unused_atoms": unused,
-            "sparsity": learned.last.map(|e| e.sparsity), "interrupted": learned.interrupted,
-        }),
-        || {
-            let mut text = format!(
-                "learned {} atoms at {} agents from {samples} samples\n\
-                 cost of a sample: {first:.6} in the first tenth, {last:.6} in the last\n",
-                mesh.atoms(),
-                mesh.agents()
-            );
-            if let Some(event) = &learned.last {
-                text += &format!(
-                    "codes have {:.1} entries that are not zero\n",
-                    event.sparsity
-                );
-            }
-            if unused > 0 {
-                text += &format!(
-                    "{unused} atoms were never used: try fewer atoms or a smaller gamma\n"
-                );
-            }
-            text += &format!("model: {model}\n");
-            if learned.interrupted {
-                text += &format!(
-                    "interrupted; go on with: dictmesh learn {} -o {model} --resume {model}\n",
-                    args.data.display()
-                );
-            }
-            text
-        },
-    )
+/// Where checkpoints go: beside the model, so that a model is never half learned.
+fn checkpoint(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_os_string();
+    name.push(".checkpoint");
+    PathBuf::from(name)
 }

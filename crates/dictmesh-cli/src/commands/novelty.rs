@@ -4,18 +4,18 @@ mod engine;
 mod input;
 mod show;
 
-pub use engine::{blocks, curve, truth, Engine};
+pub use engine::{blocks, curve, explain, truth, Engine};
 pub use input::Input;
-pub use show::command;
 
+use super::pages;
 use super::score::quoted;
 use super::{check_place, say, Result, Speech};
-use crate::data;
+use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
 use dictmesh::apps::novelty::{Growth, Novelty, Threshold};
 use engine::Outcome;
-use input::{InputOptions, StreamFormat};
+use input::InputOptions;
 use serde_json::{json, Value};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub struct Args {
     pub first: Option<usize>,
     /// The stream's format, if its name does not tell
     #[arg(long, value_name = "FORMAT", help_heading = "The stream")]
-    pub format: Option<StreamFormat>,
+    pub format: Option<Format>,
     /// The column or key of the text
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["counts", "tfidf"], help_heading = "The stream")]
     pub text_column: Option<String>,
@@ -246,11 +246,11 @@ fn lines(outcome: &Outcome, input: &Input) -> String {
         let name = input.name(outcome.range.start + document.at);
         text += &format!("  {:.4}  {name}\n", document.score);
         if !document.unexplained.is_empty() {
-            let terms = show::words(&document.unexplained);
+            let terms = pages::words(&document.unexplained);
             text += &format!("          unexplained: {terms}\n");
         }
         for (atom, weight, terms) in &document.atoms {
-            let terms = show::words(terms);
+            let terms = pages::words(terms);
             text += &format!("          lit atom {atom} by {weight:.2}: {terms}\n");
         }
     }
@@ -316,12 +316,12 @@ fn block_json(outcome: &Outcome, input: &Input) -> Value {
                 .atoms
                 .iter()
                 .map(|(atom, weight, terms)| {
-                    json!({"atom": atom, "weight": weight, "terms": show::list(terms)})
+                    json!({"atom": atom, "weight": weight, "terms": pages::list(terms)})
                 })
                 .collect();
             json!({
                 "document": from + document.at, "name": input.name(from + document.at),
-                "score": document.score, "unexplained": show::list(&document.unexplained),
+                "score": document.score, "unexplained": pages::list(&document.unexplained),
                 "atoms": atoms,
             })
         })

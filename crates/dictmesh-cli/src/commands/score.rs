@@ -1,18 +1,29 @@
 //! `dictmesh score`: how badly each sample fits a model.
 
-use super::{say, Preparation, ReadArgs, Result};
-use crate::data;
+mod show;
+
+use super::prepare::{DataArgs, Opened};
+use super::{say, Result};
+use crate::demo::Progress;
+use crate::output::Folder;
+use crate::terminal::Bar;
 use dictmesh::apps::novelty::Threshold;
-use dictmesh::{Mesh, Model, Samples, Stop};
+use dictmesh::{Mesh, Samples, Stop};
 use serde_json::json;
 use std::io::{self, Write};
 use std::path::PathBuf;
+
+/// Samples scored at a time.
+const BATCH: usize = 64;
+/// The most novel samples, which a page tells of.
+const TOP: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The model
     pub model: PathBuf,
-    /// The samples: .npy, .npz, .mtx, .csv or .tsv; - is standard input
+    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is standard
+    /// input. The model knows how to prepare them
     pub data: PathBuf,
     /// Samples with a higher score are called novel
     #[arg(
@@ -28,72 +39,138 @@ pub struct Args {
     /// Solve in one place instead of over the mesh: the same to the tolerance, and faster
     #[arg(long)]
     pub exact: bool,
+    #[command(flatten)]
+    pub data_args: DataArgs,
     /// Print JSON lines instead of CSV
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    #[command(flatten)]
-    pub read: ReadArgs,
+    /// No progress and no warnings; the scores are printed all the same
+    #[arg(long, help_heading = "Output")]
+    pub quiet: bool,
+    /// Write a page with the scores and the most novel samples into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+}
+
+/// The scores, and the samples that have the highest.
+struct Scored {
+    scores: Vec<f64>,
+    /// Above it a sample is called novel.
+    threshold: f64,
+    /// Number and score, the highest first.
+    top: Vec<(usize, f64, Samples)>,
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let model = Model::load(&args.model).map_err(say)?;
-    let preparation = Preparation::of(&model)?;
-    let mesh = Mesh::from_model(&model).map_err(say)?;
-    let table = data::read(&args.data, &args.read.options()).map_err(say)?;
-    let scores = scores(&mesh, &preparation.apply(table.samples)?, args.exact)?;
-    let threshold = match args.threshold {
-        Some(chi) => Threshold::Given(chi),
-        None => Threshold::Quantile(args.quantile.unwrap_or(0.95)),
-    };
-    let chi = threshold.choose(&scores).unwrap_or(f64::INFINITY);
+    let threshold = threshold(&args)?;
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let opened = Opened::new(&args.model, &args.data, &args.data_args, !args.quiet)?;
+    let bar = Bar::new(args.quiet);
+    let scored = score_all(&args, &opened, &bar);
+    bar.clear();
+    let mut scored = scored?;
+    scored.threshold = threshold.choose(&scored.scores).unwrap_or(f64::INFINITY);
+    if let Some(dir) = &args.report {
+        show::report(&args, &opened, &scored)?.write(dir)?;
+    }
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut write = || -> io::Result<()> {
-        if !args.json {
-            writeln!(out, "sample,score,novel")?;
-        }
-        for (j, score) in scores.iter().enumerate() {
-            let name = table.sample_names.as_ref().map(|names| names[j].clone());
-            let novel = *score > chi;
-            if args.json {
-                let name = name.map_or(json!(j), |name| json!(name));
-                writeln!(
-                    out,
-                    "{}",
-                    json!({"sample": name, "score": score, "novel": novel})
-                )?;
-            } else {
-                let name = name.unwrap_or_else(|| j.to_string());
-                writeln!(out, "{},{score},{}", quoted(&name), u8::from(novel))?;
-            }
-        }
-        out.flush()
-    };
-    match write() {
+    match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
         _ => Ok(()),
     }
 }
 
-/// The cost of each sample, as every agent ends up knowing it.
-pub fn scores(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Vec<f64>> {
-    let mut scores = Vec::with_capacity(x.len());
-    for from in (0..x.len()).step_by(64) {
-        let part = x.range(from..(from + 64).min(x.len()));
-        if exact {
-            let solved = mesh.exact(&part).map_err(say)?;
-            scores.extend(solved.certificates.iter().map(|c| c.dual));
-            continue;
+fn threshold(args: &Args) -> Result<Threshold> {
+    match (args.threshold, args.quantile) {
+        (Some(chi), _) if chi.is_nan() => {
+            Err("--threshold NaN: give a number to compare scores with".into())
         }
-        let (agreed, stop) = mesh.score(&part).map_err(say)?;
-        if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!(
-                "samples {from} to {}: {stop}",
-                from + part.len() - 1
-            ));
+        (_, Some(q)) if !(0.0..=1.0).contains(&q) => {
+            Err(format!("--quantile {q}: give a share, from 0 to 1"))
         }
-        scores.extend(agreed.columns().map(|g| g[0]));
+        (Some(chi), _) => Ok(Threshold::Given(chi)),
+        (None, q) => Ok(Threshold::Quantile(q.unwrap_or(0.95))),
     }
-    Ok(scores)
+}
+
+/// Scores part after part: all scores are kept, the data are not.
+fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
+    let feed = opened.feed(BATCH);
+    let total = feed.samples()?;
+    let mut scored = Scored {
+        scores: Vec::new(),
+        threshold: f64::INFINITY,
+        top: Vec::new(),
+    };
+    for part in feed.parts(0)? {
+        let part = part?;
+        for from in (0..part.len()).step_by(BATCH) {
+            let x = part.range(from..(from + BATCH).min(part.len()));
+            let at = scored.scores.len();
+            let scores = scores(&opened.mesh, &x, args.exact, at)?;
+            if args.report.is_some() {
+                for (j, score) in scores.iter().enumerate() {
+                    scored.consider(at + j, *score, || x.range(j..j + 1));
+                }
+            }
+            scored.scores.extend(scores);
+            bar.show(Progress {
+                phase: "scoring",
+                done: scored.scores.len(),
+                total,
+                cost: None,
+            });
+        }
+    }
+    Ok(scored)
+}
+
+impl Scored {
+    /// Keeps a sample if it is among the most novel so far.
+    fn consider(&mut self, number: usize, score: f64, sample: impl FnOnce() -> Samples) {
+        let before = |kept: &(usize, f64, Samples)| kept.1 >= score;
+        let place = self.top.partition_point(before);
+        if place < TOP {
+            self.top.insert(place, (number, score, sample()));
+            self.top.truncate(TOP);
+        }
+    }
+}
+
+fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) -> io::Result<()> {
+    if !args.json {
+        writeln!(out, "sample,score,novel")?;
+    }
+    let names = opened.raw.names(&opened.preparation.how);
+    for (name, score) in names.zip(&scored.scores) {
+        let novel = *score > scored.threshold;
+        if args.json {
+            let name = name
+                .parse::<u64>()
+                .map_or(json!(name), |number| json!(number));
+            let line = json!({"sample": name, "score": score, "novel": novel});
+            writeln!(out, "{line}")?;
+        } else {
+            writeln!(out, "{},{score},{}", quoted(&name), u8::from(novel))?;
+        }
+    }
+    Ok(())
+}
+
+/// The cost of each sample, as every agent ends up knowing it; `first` is the number of the first.
+fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
+    if exact {
+        let solved = mesh.exact(x).map_err(say)?;
+        return Ok(solved.certificates.iter().map(|c| c.dual).collect());
+    }
+    let (agreed, stop) = mesh.score(x).map_err(say)?;
+    if matches!(stop, Stop::Diverged | Stop::Infeasible) {
+        let last = first + x.len() - 1;
+        return Err(format!("samples {first} to {last}: {stop}"));
+    }
+    Ok(agreed.columns().map(|g| g[0]).collect())
 }
 
 /// A CSV field.

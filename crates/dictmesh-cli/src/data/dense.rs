@@ -3,7 +3,7 @@
 use super::error::{DataError, Result};
 use super::missing::{settle, Fill};
 use super::source::{spool_error, Source};
-use super::{Nan, ReadOptions};
+use super::{in_parts, oriented, Nan, ReadOptions};
 use dictmesh::{Matrix, Samples};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
@@ -51,12 +51,7 @@ impl DenseReader {
 
     /// Number of samples and of features.
     pub fn size(&self) -> (usize, usize) {
-        let (rows, cols) = self.file.shape();
-        if self.transpose {
-            (cols, rows)
-        } else {
-            (rows, cols)
-        }
+        oriented(self.file.shape(), self.transpose)
     }
 
     /// Whether the numbers of one sample follow each other in the file.
@@ -78,23 +73,15 @@ impl DenseReader {
         } else {
             matrix(samples, features, data, self.file.source())?.transpose()
         };
-        let fill = match self.nan {
-            Nan::Error => Fill::Error,
-            Nan::Zero => Fill::Zero,
-            Nan::Mean => Fill::Mean(means(&x)),
-        };
+        let fill = Fill::of(self.nan, || Ok(Fill::Mean(means(&x))))?;
         self.settle(&mut x, 0, &fill)?;
         finish(x, self.file.source())
     }
 
     /// The samples, `count` at a time.
-    pub fn chunks(self, count: usize) -> Result<DenseChunks> {
-        let fill = match self.nan {
-            Nan::Error => Fill::Error,
-            Nan::Zero => Fill::Zero,
-            Nan::Mean => Fill::Mean(self.means_by_streaming()?),
-        };
-        let from = if self.contiguous() {
+    pub fn chunks(self, count: usize) -> Result<impl Iterator<Item = Result<Samples>> + Send> {
+        let fill = Fill::of(self.nan, || self.means_by_streaming().map(Fill::Mean))?;
+        let mut from = if self.contiguous() {
             From::Sequence(self.file.values()?)
         } else {
             From::Places(match self.file.scalars() {
@@ -102,13 +89,35 @@ impl DenseReader {
                 None => Box::new(Spooled::new(&*self.file)?),
             })
         };
-        Ok(DenseChunks {
-            reader: self,
-            from,
-            fill,
-            next: 0,
-            count: count.max(1),
-        })
+        let samples = self.size().0;
+        Ok(in_parts(samples, count, move |first, count| {
+            let mut x = self.part(&mut from, first, count)?;
+            self.settle(&mut x, first, &fill)?;
+            finish(x, self.file.source())
+        }))
+    }
+
+    /// Samples `first` and on, as they are stored.
+    fn part(&self, from: &mut From, first: usize, count: usize) -> Result<Matrix> {
+        let (samples, features) = self.size();
+        let source = self.file.source();
+        match from {
+            From::Sequence(values) => {
+                let data = take(values, count.saturating_mul(features), source)?;
+                matrix(features, count, data, source)
+            }
+            From::Places(scalars) => {
+                // The file was checked to be as long as it claims.
+                let mut across = Matrix::zeros(count, features);
+                for feature in 0..features {
+                    let at = feature as u64 * samples as u64 + first as u64;
+                    scalars
+                        .read_from(at, across.column_mut(feature))
+                        .map_err(|e| source.io_error(&e))?;
+                }
+                Ok(across.transpose())
+            }
+        }
     }
 
     fn settle(&self, x: &mut Matrix, first: usize, fill: &Fill) -> Result<()> {
@@ -156,57 +165,6 @@ pub fn place(transpose: bool, sample: usize, feature: usize) -> String {
 enum From {
     Sequence(Values),
     Places(Box<dyn Scalars>),
-}
-
-/// An iterator over the samples of a dense file, some at a time.
-pub struct DenseChunks {
-    reader: DenseReader,
-    from: From,
-    fill: Fill,
-    next: usize,
-    count: usize,
-}
-
-impl DenseChunks {
-    fn chunk(&mut self) -> Result<Samples> {
-        let (samples, features) = self.reader.size();
-        let count = self.count.min(samples - self.next);
-        let source = self.reader.file.source();
-        let mut x = match &mut self.from {
-            From::Sequence(values) => {
-                let data = take(values, count.saturating_mul(features), source)?;
-                matrix(features, count, data, source)?
-            }
-            From::Places(scalars) => {
-                // The file was checked to be as long as it claims.
-                let mut across = Matrix::zeros(count, features);
-                for feature in 0..features {
-                    let at = feature as u64 * samples as u64 + self.next as u64;
-                    scalars
-                        .read_from(at, across.column_mut(feature))
-                        .map_err(|e| source.io_error(&e))?;
-                }
-                across.transpose()
-            }
-        };
-        self.reader.settle(&mut x, self.next, &self.fill)?;
-        self.next += count;
-        finish(x, self.reader.file.source())
-    }
-}
-
-impl Iterator for DenseChunks {
-    type Item = Result<Samples>;
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.reader.size().0 {
-            return None;
-        }
-        let chunk = self.chunk();
-        if chunk.is_err() {
-            self.next = usize::MAX;
-        }
-        Some(chunk)
-    }
 }
 
 /// A matrix unpacked into a temporary file, for access across the order of the file.

@@ -27,7 +27,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, expected: usize) -> Result
 }
 
 /// `Ok` if there is one label for each sample.
-pub fn check_labels(file: &str, labels: &[String], expected: usize) -> Result<()> {
+fn check_labels(file: &str, labels: &[String], expected: usize) -> Result<()> {
     if labels.len() == expected {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use super::error::Result;
 use super::source::Source;
+use super::Nan;
 
 /// How many places a message lists.
 const SHOWN: usize = 3;
@@ -19,6 +20,15 @@ pub enum Fill {
 }
 
 impl Fill {
+    /// What the choice asks for; `means` are found if they are.
+    pub fn of(nan: Nan, means: impl FnOnce() -> Result<Fill>) -> Result<Fill> {
+        match nan {
+            Nan::Error => Ok(Fill::Error),
+            Nan::Zero => Ok(Fill::Zero),
+            Nan::Mean => means(),
+        }
+    }
+
     fn value(&self, feature: usize) -> Option<f64> {
         let value = match self {
             Fill::Error => None,

@@ -6,7 +6,8 @@ use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
-use std::io::{Cursor, Write};
+use std::fs::File;
+use std::io::{BufReader, Cursor, Write};
 use std::path::Path;
 
 /// A picture: entry (i, j) of a plane is the pixel in row i and column j, from 0 to 255 whatever the
@@ -48,18 +49,8 @@ impl Image {
 /// Reads a .png, .jpg or .pgm/.ppm; what it is, its first bytes tell.
 pub fn read_image(path: &Path) -> Result<Image> {
     let source = Source::open(path)?;
-    let refused = |found: String| {
-        source.error(
-            found,
-            "a picture: .png, .jpg, .pgm or .ppm, complete and of at most 512 MB unpacked",
-            "Convert it to .png, or copy it again.",
-        )
-    };
-    let reader = ImageReader::new(source.reader()?).with_guessed_format();
-    let reader = reader.map_err(|e| source.io_error(&e))?;
-    if reader.format().is_none() {
-        return Err(refused("no picture of a known kind".into()));
-    }
+    let refused = |found: String| refused(&source, found);
+    let reader = opened(&source)?;
     // The reader's own limits keep a header that claims too much from taking memory.
     let picture = reader.decode().map_err(|e| refused(e.to_string()))?;
     let (width, height) = (picture.width() as usize, picture.height() as usize);
@@ -80,6 +71,31 @@ pub fn read_image(path: &Path) -> Result<Image> {
         planes: (0..channels).map(plane).collect(),
         bits: if bytes == 1 { 8 } else { 16 },
     })
+}
+
+/// Rows and columns of pixels, from the head of the file alone.
+pub fn image_size(path: &Path) -> Result<(usize, usize)> {
+    let source = Source::open(path)?;
+    let size = opened(&source)?.into_dimensions();
+    let (width, height) = size.map_err(|e| refused(&source, e.to_string()))?;
+    Ok((height as usize, width as usize))
+}
+
+fn opened(source: &Source) -> Result<ImageReader<BufReader<File>>> {
+    let reader = ImageReader::new(source.reader()?).with_guessed_format();
+    let reader = reader.map_err(|e| source.io_error(&e))?;
+    match reader.format() {
+        Some(_) => Ok(reader),
+        None => Err(refused(source, "no picture of a known kind".into())),
+    }
+}
+
+fn refused(source: &Source, found: String) -> DataError {
+    source.error(
+        found,
+        "a picture: .png, .jpg, .pgm or .ppm, complete and of at most 512 MB unpacked",
+        "Convert it to .png, or copy it again.",
+    )
 }
 
 fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {

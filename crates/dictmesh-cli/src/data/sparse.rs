@@ -5,7 +5,7 @@ use super::error::Result;
 use super::missing::{settle, Fill};
 use super::sort::Sorted;
 use super::source::Source;
-use super::{Nan, ReadOptions};
+use super::{in_parts, oriented, Nan, ReadOptions};
 use dictmesh::Samples;
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -75,12 +75,7 @@ impl SparseReader {
 
     /// Number of samples and of features.
     pub fn size(&self) -> (usize, usize) {
-        let (rows, cols) = self.file.shape();
-        if self.transpose {
-            (cols, rows)
-        } else {
-            (rows, cols)
-        }
+        oriented(self.file.shape(), self.transpose)
     }
 
     /// The entries with the sample as their row.
@@ -107,21 +102,17 @@ impl SparseReader {
         let (samples, features) = self.size();
         let mut entries: Entries = Box::new(entries.into_iter().map(Ok));
         let mut all = Columns::read(&mut (&mut entries).peekable(), 0, samples)?;
-        let fill = match self.nan {
-            Nan::Error => Fill::Error,
-            Nan::Zero => Fill::Zero,
-            Nan::Mean => {
-                let mut sums = HashMap::new();
-                all.add_to(&mut sums);
-                means(sums, samples)
-            }
-        };
+        let fill = Fill::of(self.nan, || {
+            let mut sums = HashMap::new();
+            all.add_to(&mut sums);
+            Ok(means(sums, samples))
+        })?;
         self.settle(&mut all, 0, &fill)?;
         all.samples(features, self.file.source())
     }
 
     /// The samples, `count` at a time. Entries that come in another order are first sorted on disk.
-    pub fn chunks(self, count: usize) -> Result<SparseChunks> {
+    pub fn chunks(self, count: usize) -> Result<impl Iterator<Item = Result<Samples>> + Send> {
         let by_sample = if self.transpose {
             Rising::Columns
         } else {
@@ -132,30 +123,27 @@ impl SparseReader {
             rising if rising == by_sample => None,
             _ => Some(Sorted::new(self.by_sample()?, self.file.source())?),
         };
-        let open = |reader: &SparseReader| match &sorted {
-            Some(sorted) => sorted.entries(reader.file.source()),
-            None => reader.by_sample(),
+        let open = || match &sorted {
+            Some(sorted) => sorted.entries(self.file.source()),
+            None => self.by_sample(),
         };
-        let fill = match self.nan {
-            Nan::Error => Fill::Error,
-            Nan::Zero => Fill::Zero,
-            Nan::Mean => {
-                let mut entries = open(&self)?.peekable();
-                let mut sums = HashMap::new();
-                for sample in 0..self.size().0 {
-                    Columns::read(&mut entries, sample, 1)?.add_to(&mut sums);
-                }
-                means(sums, self.size().0)
+        let (samples, features) = self.size();
+        let fill = Fill::of(self.nan, || {
+            let mut entries = open()?.peekable();
+            let mut sums = HashMap::new();
+            for sample in 0..samples {
+                Columns::read(&mut entries, sample, 1)?.add_to(&mut sums);
             }
-        };
-        Ok(SparseChunks {
-            entries: open(&self)?.peekable(),
-            reader: self,
-            _sorted: sorted,
-            fill,
-            next: 0,
-            count: count.max(1),
-        })
+            Ok(means(sums, samples))
+        })?;
+        let mut entries = open()?.peekable();
+        Ok(in_parts(samples, count, move |first, count| {
+            // Its temporary file must outlive the entries.
+            let _ = &sorted;
+            let mut columns = Columns::read(&mut entries, first, count)?;
+            self.settle(&mut columns, first, &fill)?;
+            columns.samples(features, self.file.source())
+        }))
     }
 
     fn rises(&self) -> Result<bool> {
@@ -178,42 +166,6 @@ impl SparseReader {
         let values = values.map(|((j, &feature), v)| (first + j, feature, v));
         let place = |sample, feature| place(self.transpose, sample, feature);
         settle(values, fill, self.file.source(), &place)
-    }
-}
-
-/// An iterator over the samples of a sparse file, some at a time.
-pub struct SparseChunks {
-    reader: SparseReader,
-    entries: Peekable<Entries>,
-    /// Its temporary file must outlive the entries.
-    _sorted: Option<Sorted>,
-    fill: Fill,
-    next: usize,
-    count: usize,
-}
-
-impl SparseChunks {
-    fn chunk(&mut self) -> Result<Samples> {
-        let (samples, features) = self.reader.size();
-        let count = self.count.min(samples - self.next);
-        let mut columns = Columns::read(&mut self.entries, self.next, count)?;
-        self.reader.settle(&mut columns, self.next, &self.fill)?;
-        self.next += count;
-        columns.samples(features, self.reader.file.source())
-    }
-}
-
-impl Iterator for SparseChunks {
-    type Item = Result<Samples>;
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.next >= self.reader.size().0 {
-            return None;
-        }
-        let chunk = self.chunk();
-        if chunk.is_err() {
-            self.next = usize::MAX;
-        }
-        Some(chunk)
     }
 }
 

@@ -36,6 +36,11 @@ fn real_data(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
+/// [`chunks`] of the file at `path`.
+fn chunks_at(path: &Path, options: &ReadOptions, count: usize) -> Result<Chunks> {
+    chunks(&Arc::new(Source::open(path)?), options, count)
+}
+
 /// One matrix in every format.
 const SAME: [&str; 15] = [
     "f8.npy",

@@ -12,7 +12,7 @@ pub struct Gallery {
     pub height: usize,
     pub width: usize,
     pub shades: Shades,
-    /// Row after row; in colour one plane (red, green, blue) after the other.
+    /// Row after row.
     pub atoms: Vec<Vec<f64>>,
     /// What stands under each atom; may be empty.
     pub labels: Vec<String>,
@@ -28,8 +28,6 @@ pub enum Shades {
     Signed,
     /// From black at the atom's smallest entry to white at its largest.
     Grey,
-    /// Three planes, from the smallest entry of all three to the largest.
-    Colour,
 }
 
 /// More atoms than these are not looked at, but make a page slow.
@@ -116,10 +114,6 @@ impl Gallery {
                     Some(_) => signed(0.0),
                     None => LINE.rgb,
                 };
-                Raster::colour(w, h, (0..pixels).flat_map(rgb).collect())
-            }
-            Shades::Colour => {
-                let rgb = |i| [0, 1, 2].map(|plane| byte(at(plane * pixels + i)));
                 Raster::colour(w, h, (0..pixels).flat_map(rgb).collect())
             }
         }

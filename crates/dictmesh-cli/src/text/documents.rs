@@ -4,7 +4,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{DataError, Result, Source};
+use crate::data::{DataError, Format, Result, Source};
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -23,24 +23,11 @@ pub struct Documents {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentOptions {
     /// The format, if the name does not tell it.
-    pub format: Option<DocumentFormat>,
+    pub format: Option<Format>,
     /// The column or key of the text; by default "text", or what else it may be called.
     pub text_column: Option<String>,
     /// The column or key of the label; by default "label", if there is one.
     pub label_column: Option<String>,
-}
-
-/// The format of a file of documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum DocumentFormat {
-    /// One document a line
-    Lines,
-    /// A table with a column of text, comma-separated
-    Csv,
-    /// A table with a column of text, tab-separated
-    Tsv,
-    /// A JSON object a line, with a key for the text
-    Jsonl,
 }
 
 /// Reads documents; `-` is standard input, one document a line unless the options say otherwise.
@@ -54,17 +41,20 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
         read_directory(path)?
     } else {
         let source = Source::open(path)?;
-        let format = options.format.unwrap_or(match source.extension().as_str() {
-            "csv" => DocumentFormat::Csv,
-            "tsv" | "tab" => DocumentFormat::Tsv,
-            "jsonl" | "ndjson" | "json" => DocumentFormat::Jsonl,
-            _ => DocumentFormat::Lines,
-        });
-        match format {
-            DocumentFormat::Lines => read_lines(&source)?,
-            DocumentFormat::Csv => records::read_table(&source, b',', options)?,
-            DocumentFormat::Tsv => records::read_table(&source, b'\t', options)?,
-            DocumentFormat::Jsonl => records::read_json_lines(&source, options)?,
+        let named = Format::by_extension(&source.extension());
+        match options.format.or(named).unwrap_or(Format::Lines) {
+            Format::Lines => read_lines(&source)?,
+            Format::Csv => records::read_table(&source, b',', options)?,
+            Format::Tsv => records::read_table(&source, b'\t', options)?,
+            Format::Jsonl => records::read_json_lines(&source, options)?,
+            Format::Npy | Format::Npz | Format::Mtx => {
+                return Err(source.error(
+                    "a matrix",
+                    "raw text: a directory, one document a line (.txt), or .csv, .tsv or .jsonl with a \
+                     column of text",
+                    "Give the texts themselves; if this is text, say how with --format.",
+                ))
+            }
         }
     };
     if documents.texts.iter().all(|t| t.trim().is_empty()) {

@@ -1,5 +1,7 @@
 //! Laws of the vectoriser, and the readers of raw text.
 
+use super::tfidf::Counting;
+use super::vocabulary::hash_row;
 use super::*;
 use dictmesh::Samples;
 use proptest::prelude::*;
@@ -64,9 +66,17 @@ fn weights_follow_the_formula() {
     assert!((weight(&v, &x, 1, "blue") - idf(2.0, 0.0)).abs() < 1e-12);
     assert!((weight(&v, &x, 0, "red") - idf(2.0, 1.0)).abs() < 1e-12);
     // And now the past has it.
-    let x = v.transform(&["blue", "unseen"]).unwrap();
+    let x = v.transform(&["blue", "unseen unknown red"]).unwrap();
     assert!((weight(&v, &x, 0, "blue") - idf(4.0, 2.0)).abs() < 1e-12);
-    assert!(entries(&x, 1).is_empty() && v.documents() == 4);
+    assert_eq!(v.documents(), 4);
+    // Two terms without a row weigh in the first free one what they would weigh together.
+    let free = v.terms().count();
+    let last = entries(&x, 1)[1];
+    assert_eq!(
+        (last.0, v.describe(free)),
+        (free, "(words never seen)".into())
+    );
+    assert!((last.1 - 2_f64.sqrt() * idf(4.0, 0.0)).abs() < 1e-12);
 
     options.weighting.counting = Counting::Counts;
     options.weighting.idf = false;
@@ -99,6 +109,29 @@ fn a_full_vocabulary_keeps_its_terms() {
     assert!(entries(&x, 1).is_empty());
     let x = v.transform_block(&["two2 four4"]).unwrap();
     assert_eq!(entries(&x, 0), [(1, 1.0)]);
+}
+
+#[test]
+fn fitted_as_a_whole_the_frequent_terms_have_the_rows() {
+    let mut v = Vectoriser::new(options(Vocabulary::Growing { max: 2 })).unwrap();
+    let texts = ["rare mesh", "blue mesh", "blue the mesh"];
+    assert_eq!(v.fit(texts.into_iter()), 2);
+    assert_eq!(v.terms().collect::<Vec<_>>(), [(0, "mesh"), (1, "blue")]);
+    // One row more, for what has none; the weights are those of the whole.
+    assert_eq!((v.rows(), v.documents()), (3, 3));
+    let x = v.transform(&["mesh", "rare", "blue new"]).unwrap();
+    assert_eq!(entries(&x, 0), [(0, 1.0)]);
+    assert_eq!(entries(&x, 1), [(2, 1.0)]);
+    let idf = |d: f64| (4.0 / (1.0 + d)).ln() + 1.0;
+    let pair = entries(&x, 2);
+    assert!((pair[1].1 / pair[0].1 - idf(0.0) / idf(2.0)).abs() < 1e-12);
+    let saved = serde_json::to_string(&v).unwrap();
+    assert_eq!(serde_json::from_str::<Vectoriser>(&saved).unwrap(), v);
+
+    let mut hashed = Vectoriser::new(options(Vocabulary::Hashing { bits: 8 })).unwrap();
+    hashed.fit(texts.into_iter());
+    assert_eq!((hashed.rows(), hashed.documents()), (256, 3));
+    assert_eq!(hashed.term(hash_row("mesh", 8)), Some("mesh"));
 }
 
 #[test]

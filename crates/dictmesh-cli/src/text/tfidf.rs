@@ -119,20 +119,30 @@ impl TfIdf {
 
     /// The weighed vector of one document's counts. `own` is 1 if the past does not include the
     /// document, 0 if it does.
-    pub(super) fn weigh(&self, counts: &mut Vec<(usize, f64)>, own: u32) {
-        let Weighting {
-            unit,
-            min_documents,
-            ..
-        } = self.weighting;
+    fn weigh(&self, counts: &mut Vec<(usize, f64)>, own: u32) {
+        self.weights(counts, own);
+        self.scale(counts);
+    }
+
+    /// As [`weigh`](TfIdf::weigh), not yet scaled.
+    pub(super) fn weights(&self, counts: &mut Vec<(usize, f64)>, own: u32) {
+        let min_documents = self.weighting.min_documents;
         counts.retain(|&(row, count)| {
             count != 0.0 && self.documents_with[row].saturating_add(own) >= min_documents
         });
         for (row, count) in counts.iter_mut() {
-            let with = self.documents_with[*row];
-            *count = self.weighting.weight(*count, with, self.documents);
+            *count = self.weight(*count, self.documents_with[*row]);
         }
-        if unit {
+    }
+
+    /// The weight of `count` mentions of a term that `with` documents of the past had.
+    pub(super) fn weight(&self, count: f64, with: u32) -> f64 {
+        self.weighting.weight(count, with, self.documents)
+    }
+
+    /// To norm 1, if that is asked for.
+    pub(super) fn scale(&self, counts: &mut [(usize, f64)]) {
+        if self.weighting.unit {
             // By the largest first, so that no square overflows.
             let largest = counts.iter().map(|c| c.1).fold(0.0, f64::max);
             let norm = counts.iter().map(|c| (c.1 / largest).powi(2)).sum::<f64>();
@@ -155,9 +165,21 @@ impl TfIdf {
         self.documents_with[row] = with;
     }
 
+    /// Takes this many rows; one more than before was in no document.
+    pub(super) fn resize(&mut self, rows: usize) {
+        self.documents_with.resize(rows, 0);
+    }
+
     /// As many documents were learned.
     pub(super) fn set_documents(&mut self, documents: u64) {
         self.documents = documents;
+    }
+
+    /// Learns the frequencies of documents, and weighs nothing.
+    pub fn fit(&mut self, counts: &Samples) -> Result<()> {
+        self.check(counts)?;
+        self.learn(counts);
+        Ok(())
     }
 
     fn learn(&mut self, counts: &Samples) {

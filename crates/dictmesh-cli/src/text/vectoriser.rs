@@ -41,6 +41,9 @@ pub struct Vectoriser {
     tfidf: TfIdf,
 }
 
+/// What the row of words without a row is called.
+pub const UNKNOWN: &str = "(words never seen)";
+
 /// The distinct words of a document with their counts, in the order of their first mention.
 type Bag<'a> = Vec<(Cow<'a, str>, f64)>;
 
@@ -81,15 +84,64 @@ impl Vectoriser {
         Ok(samples)
     }
 
-    /// The samples of new documents by the frequencies of the past. It learns nothing: of a growing
-    /// vocabulary, terms without a row are left out.
+    /// Learns the terms and document frequencies of all `documents` before any is weighed, and fixes the
+    /// vocabulary: the terms in the most documents get the rows. For data that is there as a whole and
+    /// will be gone through more than once; returns how many rows have a term.
+    pub fn fit<'a>(&mut self, documents: impl Iterator<Item = &'a str>) -> usize {
+        for document in documents {
+            let bag = self.bag(document);
+            self.learn(&[bag]);
+        }
+        let with = self.terms.settle(self.tfidf.weighting().min_documents);
+        if let Vocabulary::Growing { max } = self.terms.kind {
+            self.tfidf.resize(max);
+        }
+        for (row, with) in with.into_iter().enumerate() {
+            self.tfidf.set_documents_with(row, with);
+        }
+        self.terms.by_row.len()
+    }
+
+    /// The samples of new documents by the frequencies of the past. It learns nothing.
+    ///
+    /// Of a growing vocabulary, the terms of a document that have no row share the first free one: it
+    /// gets the norm of what they would weigh in rows of their own. No atom has learned that row, so
+    /// that new words cost what they would cost (with the squared residual, exactly that).
     pub fn transform(&self, documents: &[&str]) -> Result<Samples> {
         let columns = documents.iter().map(|document| {
-            let bag = self.bag(document);
-            let counted = bag.iter().map(|(term, n)| (self.terms.row(term), *n));
-            self.column(counted.filter_map(|(row, n)| Some((row?, n))), 1)
+            let (mut known, mut unknown) = (Vec::new(), 0.0);
+            for (term, count) in self.bag(document) {
+                match self.terms.row(&term) {
+                    Some(row) => known.push((row, count)),
+                    None => unknown += self.tfidf.weight(count, 0).powi(2),
+                }
+            }
+            let free = self.terms.free_row().filter(|_| unknown > 0.0);
+            self.column(known.into_iter(), free.map(|row| (row, unknown.sqrt())), 1)
         });
         sparse(self.rows(), columns)
+    }
+
+    /// The words of a document that have no row, those with the most mentions first.
+    pub fn unknown(&self, document: &str) -> Vec<String> {
+        let mut bag = self.bag(document);
+        bag.retain(|(term, _)| self.terms.row(term).is_none());
+        bag.sort_by(|a, b| b.1.total_cmp(&a.1));
+        bag.into_iter().map(|(term, _)| term.into_owned()).collect()
+    }
+
+    /// What the row stands for, for people.
+    pub fn describe(&self, row: usize) -> String {
+        match self.term(row) {
+            Some(term) => term.to_string(),
+            None if self.terms.free_row() == Some(row) => UNKNOWN.into(),
+            None => format!("#{row}"),
+        }
+    }
+
+    /// How terms get rows.
+    pub fn vocabulary(&self) -> Vocabulary {
+        self.terms.kind
     }
 
     /// The term of a row; with hashing, the first that was seen there.
@@ -134,19 +186,27 @@ impl Vectoriser {
                 });
                 counted.extend(row.map(|row| (row, *count)));
             }
-            columns.push(self.column(counted.into_iter(), own));
+            columns.push(self.column(counted.into_iter(), None, own));
         }
         sparse(self.rows(), columns.into_iter())
     }
 
-    /// One sample: counts by row (those that share a row add up), weighed.
-    fn column(&self, counted: impl Iterator<Item = (usize, f64)>, own: u32) -> Vec<(usize, f64)> {
+    /// One sample: counts by row (those that share a row add up), weighed; `more` is the weight of a row
+    /// behind all of them.
+    fn column(
+        &self,
+        counted: impl Iterator<Item = (usize, f64)>,
+        more: Option<(usize, f64)>,
+        own: u32,
+    ) -> Vec<(usize, f64)> {
         let mut rows: BTreeMap<usize, f64> = BTreeMap::new();
         for (row, count) in counted {
             *rows.entry(row).or_default() += count;
         }
         let mut column: Vec<(usize, f64)> = rows.into_iter().collect();
-        self.tfidf.weigh(&mut column, own);
+        self.tfidf.weights(&mut column, own);
+        column.extend(more);
+        self.tfidf.scale(&mut column);
         column
     }
 

@@ -152,6 +152,34 @@ impl Terms {
         Some((row, before))
     }
 
+    /// Gives rows to the waiting terms of a growing vocabulary, those in the most documents first (of as
+    /// many, by the alphabet), if at least `least` had them, and lets it grow no more: it gets one row
+    /// more than terms. Returns in how many documents the term of each row was.
+    pub(super) fn settle(&mut self, least: u32) -> Vec<u32> {
+        let Vocabulary::Growing { max } = self.kind else {
+            return Vec::new();
+        };
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let mut terms: Vec<(String, u32)> = waiting.filter(|t| t.1 >= least).collect();
+        terms.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        terms.truncate(max);
+        self.kind = Vocabulary::Growing {
+            max: terms.len() + 1,
+        };
+        let numbered = || terms.iter().map(|t| t.0.clone()).enumerate();
+        self.by_row = numbered().collect();
+        self.row_of = numbered().map(|(row, term)| (term, row)).collect();
+        terms.into_iter().map(|t| t.1).collect()
+    }
+
+    /// The first row of a growing vocabulary without a term, if there is one.
+    pub(super) fn free_row(&self) -> Option<usize> {
+        match self.kind {
+            Vocabulary::Growing { max } => Some(self.by_row.len()).filter(|row| *row < max),
+            Vocabulary::Hashing { .. } => None,
+        }
+    }
+
     /// One more document had this term, which has no row.
     pub(super) fn wait(&mut self, term: &str) {
         if self.full() {

@@ -15,7 +15,7 @@ mod colour;
 mod patches;
 
 pub use colour::{from_opponent, to_opponent};
-pub use patches::{noise_level, psnr, Patches};
+pub use patches::{corners, cut_at, noise_level, psnr, Patches};
 
 use super::AtomsFrom;
 use crate::error::{Error, Result};

@@ -30,8 +30,15 @@ impl Mesh {
         }
     }
 
-    pub(crate) fn batch(&self) -> usize {
+    /// Samples per update.
+    pub fn batch(&self) -> usize {
         self.batch
+    }
+
+    /// Says that the block learned last was broken off and its rest comes next: the rest is then learned
+    /// under the same number s, as if there had been no break. Without a block it does nothing.
+    pub fn reopen_block(&mut self) {
+        self.blocks_learned = self.blocks_learned.saturating_sub(1);
     }
 
     pub(crate) fn reduction(&self) -> bool {

@@ -2,9 +2,11 @@
 
 use super::growth::{assert_works, text};
 use super::{go_on, noise};
+use dictmesh::mesh::Event;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::Task;
-use dictmesh::{Mesh, Samples, Start, Topology};
+use dictmesh::{Mesh, Samples, Start, Topology, Update};
+use std::ops::ControlFlow;
 
 const M: usize = 8;
 
@@ -59,4 +61,33 @@ fn unused_atoms_are_found_and_restarted() {
     }
     assert_eq!(mesh.dictionary(), before, "refused as a whole");
     assert_works(&mut mesh, "restarted");
+}
+
+#[test]
+fn a_block_that_was_broken_off_goes_on_under_its_number() {
+    let x = noise(M, 20, 5);
+    let fresh = || {
+        let task = Task::sparse_svd(0.1, 0.1).unwrap();
+        let mesh = Mesh::builder(task, Topology::path(2).unwrap());
+        let mesh = mesh.update(Update::Schedule { mu_w: 0.5 }).batch(4);
+        mesh.build(M, &[2, 2], Start::Samples(&x)).unwrap()
+    };
+    let mut whole = fresh();
+    whole.learn(&x, go_on).unwrap();
+    let broken = |reopen: bool| {
+        let mut mesh = fresh();
+        let stop_at_8 = |event: &Event| match event.samples {
+            8 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        mesh.learn(&x, stop_at_8).unwrap();
+        if reopen {
+            mesh.reopen_block();
+        }
+        mesh.learn(&x.range(8..20), go_on).unwrap();
+        mesh
+    };
+    assert_eq!(broken(true).dictionary(), whole.dictionary());
+    assert_eq!(broken(true).progress(), whole.progress());
+    assert_ne!(broken(false).dictionary(), whole.dictionary());
 }

@@ -1,16 +1,14 @@
 //! One block after the other: score, explain, grow, learn.
 
+use super::super::pages::{heaviest, top_terms, Terms};
 use super::super::{say, Result};
 use crate::demo::Progress;
 use dictmesh::apps::novelty::{Novelty, NoveltyDetector, Threshold};
 use dictmesh::apps::roc::{roc, Roc};
 use dictmesh::apps::AtomsFrom;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stop};
+use dictmesh::{Mesh, Samples, Start, Stop};
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
-
-/// Terms with weights, the heaviest first.
-pub type Terms = Vec<(String, f64)>;
 
 /// What happened to one block.
 pub struct Outcome {
@@ -221,18 +219,30 @@ fn explained(
     if order.is_empty() {
         return Ok(Vec::new());
     }
-    let chosen = x.select(&order);
-    let codes = mesh.infer(&chosen).map_err(say)?.stacked_codes();
+    let mut all = explain(mesh, &x.select(&order), term)?;
+    for (document, &at) in all.iter_mut().zip(&order) {
+        (document.at, document.score) = (at, scores[at]);
+    }
+    Ok(all)
+}
+
+/// Why each of these samples costs what it costs.
+pub fn explain(
+    mesh: &Mesh,
+    chosen: &Samples,
+    term: &dyn Fn(usize) -> String,
+) -> Result<Vec<Explained>> {
+    let codes = mesh.infer(chosen).map_err(say)?.stacked_codes();
     let w = mesh.dictionary();
     let residual = w.times(&codes);
     let mut all = Vec::new();
-    for (i, &at) in order.iter().enumerate() {
+    for i in 0..chosen.len() {
         let mut rest: Vec<f64> = residual.column(i).iter().map(|v| -v).collect();
         chosen.add_scaled(i, 1.0, &mut rest);
         let lit = heaviest(codes.column(i), SHOWN.1);
         all.push(Explained {
-            at,
-            score: scores[at],
+            at: i,
+            score: 0.0,
             unexplained: top_terms(&rest, SHOWN.0, term),
             atoms: lit
                 .into_iter()
@@ -241,27 +251,6 @@ fn explained(
         });
     }
     Ok(all)
-}
-
-/// The largest entries above 0, the largest first.
-fn heaviest(values: &[f64], count: usize) -> Vec<(usize, f64)> {
-    let positive = values.iter().copied().enumerate().filter(|v| v.1 > 0.0);
-    let mut order: Vec<(usize, f64)> = positive.collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    order.truncate(count);
-    order
-}
-
-fn top_terms(values: &[f64], count: usize, term: &dyn Fn(usize) -> String) -> Terms {
-    let rows = heaviest(values, count).into_iter();
-    rows.map(|(row, weight)| (term(row), weight)).collect()
-}
-
-/// The top terms of every atom.
-pub fn atom_terms(w: &Matrix, count: usize, term: &dyn Fn(usize) -> String) -> Vec<Terms> {
-    w.columns()
-        .map(|atom| top_terms(atom, count, term))
-        .collect()
 }
 
 #[cfg(test)]

@@ -1,38 +1,19 @@
 //! A stream as blocks of samples: raw text, counts, or vectors that are weighed already.
 
-use super::super::{say, Norm, Preparation, Result};
+use super::super::prepare::{How, Norm, Numbers, Preparation};
+use super::super::{say, Result};
 use crate::data::{self, Format, ReadOptions};
 use crate::text::{
-    read_documents, DocumentFormat, DocumentOptions, Documents, TextOptions, TfIdf, Vectoriser,
-    Weighting,
+    read_documents, DocumentOptions, Documents, TextOptions, TfIdf, Vectoriser, Weighting,
 };
 use dictmesh::{Model, Samples};
 use std::ops::Range;
 use std::path::Path;
 
-/// The format of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum StreamFormat {
-    /// One document a line
-    Lines,
-    /// Comma-separated, with a column of text (or numbers, with --counts or --tfidf)
-    Csv,
-    /// Tab-separated, likewise
-    Tsv,
-    /// A JSON object a line, with a key for the text
-    Jsonl,
-    /// A numpy array
-    Npy,
-    /// An archive of numpy arrays, or a scipy sparse matrix
-    Npz,
-    /// Matrix Market
-    Mtx,
-}
-
 /// How a stream is read.
 #[derive(Clone, Debug, Default)]
 pub struct InputOptions {
-    pub format: Option<StreamFormat>,
+    pub format: Option<Format>,
     pub text_column: Option<String>,
     pub label_column: Option<String>,
     /// The file is a matrix of counts.
@@ -47,6 +28,7 @@ pub struct Input {
     pub labels: Option<Vec<String>>,
     names: Option<Vec<String>>,
     terms: Option<Vec<String>>,
+    text_column: Option<String>,
     kind: Kind,
 }
 
@@ -70,15 +52,8 @@ impl Input {
     }
 
     fn read_text(path: &Path, options: &InputOptions) -> Result<Input> {
-        let format = match options.format {
-            Some(StreamFormat::Lines) => Some(DocumentFormat::Lines),
-            Some(StreamFormat::Csv) => Some(DocumentFormat::Csv),
-            Some(StreamFormat::Tsv) => Some(DocumentFormat::Tsv),
-            Some(StreamFormat::Jsonl) => Some(DocumentFormat::Jsonl),
-            _ => None,
-        };
         let read = DocumentOptions {
-            format,
+            format: options.format,
             text_column: options.text_column.clone(),
             label_column: options.label_column.clone(),
         };
@@ -93,6 +68,7 @@ impl Input {
             names: Some(names),
             terms: None,
             kind: Kind::Text(texts, Box::new(vectoriser)),
+            text_column: options.text_column.clone(),
         })
     }
 
@@ -116,6 +92,7 @@ impl Input {
                 labels: None,
                 names: None,
                 terms: None,
+                text_column: None,
                 kind: Kind::Weighed(table.samples.normalised(dictmesh::Norm::L2)),
             },
         };
@@ -132,6 +109,7 @@ impl Input {
             labels: None,
             names: None,
             terms: None,
+            text_column: None,
             kind: Kind::Counts(samples, tfidf),
         }
     }
@@ -177,7 +155,7 @@ impl Input {
     /// The term of a row.
     pub fn term(&self, row: usize) -> String {
         let known = match (&self.kind, &self.terms) {
-            (Kind::Text(_, vectoriser), _) => vectoriser.term(row),
+            (Kind::Text(_, vectoriser), _) => return vectoriser.describe(row),
             (_, Some(terms)) => terms.get(row).map(String::as_str),
             _ => None,
         };
@@ -186,44 +164,35 @@ impl Input {
 
     /// Puts what turns new documents into samples into a model.
     pub fn store(&self, model: &mut Model) -> Result<()> {
-        let extra = &mut model.description.extra;
-        match &self.kind {
-            Kind::Text(_, vectoriser) => {
-                let value = serde_json::to_value(vectoriser).map_err(say)?;
-                extra.insert("vectoriser".into(), value);
-            }
-            Kind::Counts(_, tfidf) => {
-                let value = serde_json::to_value(tfidf).map_err(say)?;
-                extra.insert("tfidf".into(), value);
-            }
-            Kind::Weighed(_) => {
-                let norm = Norm::L2;
-                let preparation = Preparation {
-                    norm,
-                    ..Preparation::default()
-                };
-                preparation.store(model)?;
-            }
-        }
-        Ok(())
+        model.description.feature_names = self.terms.clone();
+        let how = match &self.kind {
+            Kind::Text(_, vectoriser) => How::Text {
+                vectoriser: vectoriser.clone(),
+            },
+            Kind::Counts(_, tfidf) => How::Counts {
+                tfidf: tfidf.clone(),
+            },
+            Kind::Weighed(_) => How::Numbers(Numbers {
+                norm: Norm::L2,
+                ..Numbers::default()
+            }),
+        };
+        let mut preparation = Preparation::new(how);
+        preparation.reading.text_column = self.text_column.clone();
+        preparation.store(model)
     }
 }
 
 /// `Some` if the stream is a matrix, with the format to force.
 fn matrix_format(path: &Path, options: &InputOptions) -> Option<Option<Format>> {
-    let named = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     let numbers = options.counts || options.tfidf;
     match options.format {
-        Some(StreamFormat::Npy) => Some(Some(Format::Npy)),
-        Some(StreamFormat::Npz) => Some(Some(Format::Npz)),
-        Some(StreamFormat::Mtx) => Some(Some(Format::Mtx)),
-        Some(StreamFormat::Csv) if numbers => Some(Some(Format::Csv)),
-        Some(StreamFormat::Tsv) if numbers => Some(Some(Format::Tsv)),
-        Some(_) => None,
+        Some(format) if format.is_matrix() => Some(Some(format)),
+        Some(format) => numbers.then_some(Some(format)),
         None => {
-            let matrix = ["npy", "npz", "mtx"].iter();
-            let matrix = matrix.clone().any(|e| named.eq_ignore_ascii_case(e));
-            (numbers || matrix).then_some(None)
+            let named = path.extension().and_then(|e| e.to_str());
+            let matrix = named.and_then(Format::by_extension);
+            (numbers || matrix.is_some_and(Format::is_matrix)).then_some(None)
         }
     }
 }

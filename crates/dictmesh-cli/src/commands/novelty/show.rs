@@ -1,24 +1,11 @@
 //! What a person sees of a stream: words and the report.
 
-use super::engine::{atom_terms, Outcome, Terms};
+use super::super::command_line;
+use super::super::pages::{mesh_section, terms_section, versions, words};
+use super::engine::Outcome;
 use super::{Args, Input};
-use crate::report::{
-    Figure, Histogram, MeshPlot, Report, RocCurve, RocPlot, Section, Table, TopTerms,
-};
+use crate::report::{Figure, Histogram, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Mesh;
-
-/// Terms in a row, the heaviest first.
-pub fn words(terms: &Terms) -> String {
-    list(terms).join(", ")
-}
-
-/// The terms without their weights.
-pub fn list(terms: &Terms) -> Vec<&str> {
-    terms.iter().map(|t| t.0.as_str()).collect()
-}
-
-/// More atoms than these make a page nobody reads.
-const ATOMS: usize = 60;
 
 /// The page of a run.
 pub fn report(
@@ -46,35 +33,16 @@ pub fn report(
     }
     sections.push(spread(outcomes, truth));
     sections.push(documents(input, outcomes));
-    sections.push(atoms(input, mesh));
+    sections.push(terms_section(mesh, &|row| input.term(row)));
     sections.push(mesh_section(mesh));
     Report {
         title: "What is new in the stream".into(),
         subtitle: format!("{}: {}", args.stream.display(), input.what()),
         facts,
         sections,
-        command: command(),
+        command: command_line(),
         versions: versions(args.seed),
     }
-}
-
-/// The command line that is running.
-pub fn command() -> String {
-    std::env::args_os()
-        .enumerate()
-        .map(|(i, arg)| match i {
-            0 => "dictmesh".to_string(),
-            _ => arg.to_string_lossy().into_owned(),
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-fn versions(seed: u64) -> Vec<(String, String)> {
-    vec![
-        ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-        ("seed".into(), seed.to_string()),
-    ]
 }
 
 fn blocks(outcomes: &[Outcome]) -> Section {
@@ -198,47 +166,6 @@ fn documents(input: &Input, outcomes: &[Outcome]) -> Section {
             head: head.map(String::from).to_vec(),
             rows,
         }],
-        ..Section::default()
-    }
-}
-
-fn atoms(input: &Input, mesh: &Mesh) -> Section {
-    let all = atom_terms(&mesh.dictionary(), 8, &|row| input.term(row));
-    let total = all.len();
-    let panels = all.into_iter().take(ATOMS).enumerate().map(|(q, terms)| {
-        TopTerms {
-            title: format!("atom {q}"),
-            note: String::new(),
-            terms,
-        }
-        .draw()
-    });
-    let caption = match total > ATOMS {
-        true => format!("The heaviest terms of the first {ATOMS} of {total} atoms."),
-        false => "The heaviest terms of each atom.".into(),
-    };
-    Section {
-        heading: "What was learned".into(),
-        figures: vec![Figure::panels("atoms", &caption, panels.collect())],
-        ..Section::default()
-    }
-}
-
-fn mesh_section(mesh: &Mesh) -> Section {
-    let agents = 0..mesh.agents();
-    let plot = MeshPlot {
-        informed: agents.clone().map(|k| mesh.is_informed(k)).collect(),
-        edges: mesh.topology().edges(),
-        load: agents.map(|k| mesh.block(k).len() as f64).collect(),
-        load_label: "atoms kept".into(),
-    };
-    Section {
-        heading: "The mesh at the end".into(),
-        figures: vec![Figure::new(
-            "mesh",
-            "Who talks to whom. Neighbours exchange dual vectors only; atoms stay where they are.",
-            plot.draw(),
-        )],
         ..Section::default()
     }
 }

@@ -77,14 +77,15 @@ impl Layout {
             label: None,
         };
         let width = counts.len();
-        if let Some(name) = &options.label_column {
-            layout.label = Some(layout.column(source, name, width)?);
-        }
-        let mut dropped = Vec::new();
-        for name in &options.drop_columns {
-            dropped.push(layout.column(source, name, width)?);
-        }
-        for column in (0..width).filter(|c| !dropped.contains(c)) {
+        let find = |name: &String| match layout.column(source, name, width) {
+            Err(_) if options.if_there => Ok(None),
+            found => found.map(Some),
+        };
+        let label = options.label_column.as_ref().map(find).transpose()?;
+        let dropped = options.drop_columns.iter().map(find);
+        let dropped = dropped.collect::<Result<Vec<Option<usize>>>>()?;
+        layout.label = label.flatten();
+        for column in (0..width).filter(|c| !dropped.contains(&Some(*c))) {
             if layout.label == Some(column) || counts[column].is_text() {
                 layout.texts.push(column);
             } else {
@@ -95,8 +96,8 @@ impl Layout {
             return Err(source.error(
                 format!("{width} columns, none of numbers"),
                 "at least one column of numbers",
-                "Check the separator (--format csv or tsv); for raw text use the commands that \
-                 read documents.",
+                "Check the separator (--format csv or tsv); for raw text name its column \
+                 with --text-column.",
             ));
         }
         Ok(layout)

@@ -5,8 +5,8 @@ use super::*;
 fn refusal(name: &str, content: impl AsRef<[u8]>) -> String {
     let file = made(name, content);
     let whole = read(&file.path, &ReadOptions::default());
-    let parts =
-        chunks(&file.path, &ReadOptions::default(), 2).and_then(|c| c.collect::<Result<Vec<_>>>());
+    let parts = chunks_at(&file.path, &ReadOptions::default(), 2)
+        .and_then(|c| c.collect::<Result<Vec<_>>>());
     assert!(parts.is_err(), "{name}");
     let message = whole.unwrap_err().to_string();
     assert!(
@@ -113,7 +113,7 @@ fn headers_that_claim_too_much_take_no_memory() {
             ..ReadOptions::default()
         };
         assert!(read(&file.path, &options).is_err());
-        let mut parts = chunks(&file.path, &options, usize::MAX);
+        let mut parts = chunks_at(&file.path, &options, usize::MAX);
         assert!(parts.is_err() || parts.as_mut().unwrap().next().unwrap().is_err());
     }
     let banner = "%%MatrixMarket matrix coordinate real general\n";
@@ -254,7 +254,7 @@ fn missing_numbers_are_located_in_every_kind_of_file() {
             };
             let file = made(name, &content);
             let whole = columns(&read(&file.path, &options).unwrap().samples);
-            let parts = chunks(&file.path, &options, 1).unwrap();
+            let parts = chunks_at(&file.path, &options, 1).unwrap();
             let parts: Vec<Vec<f64>> = parts.flat_map(|p| columns(&p.unwrap())).collect();
             let entry = if transpose { whole[1][0] } else { whole[0][1] };
             assert_eq!(entry, filled, "{name}");

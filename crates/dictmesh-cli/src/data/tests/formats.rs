@@ -42,7 +42,7 @@ fn sparse_stays_sparse_and_dense_dense() {
         for transpose in [false, true] {
             let all = read(&fixture(name), &options(transpose)).unwrap().samples;
             assert_eq!(all.is_sparse(), sparse, "{name}");
-            for part in chunks(&fixture(name), &options(transpose), 2).unwrap() {
+            for part in chunks_at(&fixture(name), &options(transpose), 2).unwrap() {
                 assert_eq!(part.unwrap().is_sparse(), sparse, "{name}");
             }
         }
@@ -54,11 +54,10 @@ fn chunks_side_by_side_are_the_whole() {
     for name in SAME {
         for (transpose, whole) in [(false, expected()), (true, transposed())] {
             for count in 1..=5 {
-                let parts = chunks(&fixture(name), &options(transpose), count).unwrap();
-                assert_eq!(
-                    (parts.samples(), parts.features()),
-                    (whole.len(), whole[0].len())
-                );
+                let parts = chunks_at(&fixture(name), &options(transpose), count).unwrap();
+                let source = Arc::new(Source::open(&fixture(name)).unwrap());
+                let size = size(&source, &options(transpose)).unwrap();
+                assert_eq!(size, (whole.len(), whole[0].len()));
                 let parts: Vec<Samples> = parts.collect::<Result<_>>().unwrap();
                 let (last, full) = parts.split_last().unwrap();
                 assert!(full.iter().all(|p| p.len() == count) && last.len() <= count);
@@ -81,7 +80,7 @@ fn halves_and_patterns_become_whole_matrices() {
     ] {
         let table = read(&fixture(name), &options(false)).unwrap();
         assert_eq!(columns(&table.samples), rows, "{name}");
-        let parts = chunks(&fixture(name), &options(false), 2).unwrap();
+        let parts = chunks_at(&fixture(name), &options(false), 2).unwrap();
         let joined: Vec<Vec<f64>> = parts.flat_map(|p| columns(&p.unwrap())).collect();
         assert_eq!(joined, rows, "{name}");
     }
@@ -123,7 +122,7 @@ fn a_pipe_can_be_read_in_chunks() {
         assert!(made.unwrap().success());
         let (from, to) = (fixture(name), path.clone());
         let writer = std::thread::spawn(move || std::fs::copy(from, to));
-        let parts = chunks(&path, &options(true), 2).unwrap();
+        let parts = chunks_at(&path, &options(true), 2).unwrap();
         let joined: Vec<Vec<f64>> = parts.flat_map(|p| columns(&p.unwrap())).collect();
         writer.join().unwrap().unwrap();
         assert_eq!(joined, transposed(), "{name}");
@@ -184,7 +183,7 @@ fn the_tdt2_matrix_is_sparse() {
     let all = read(path, &options(false)).unwrap().samples;
     assert!(all.is_sparse() && all.len() == 9394);
     let mut at = 0;
-    for part in chunks(path, &options(false), 1000).unwrap() {
+    for part in chunks_at(path, &options(false), 1000).unwrap() {
         let part = part.unwrap();
         assert_eq!(part, all.range(at..at + part.len()));
         at += part.len();

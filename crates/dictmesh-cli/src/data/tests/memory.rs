@@ -28,7 +28,7 @@ fn child() {
         let all = read(&path, &options).unwrap().samples;
         (all.len(), sum(&all))
     } else {
-        let parts = chunks(&path, &options, 100).unwrap().map(|p| p.unwrap());
+        let parts = chunks_at(&path, &options, 100).unwrap().map(|p| p.unwrap());
         parts.fold((0, 0.0), |(n, s), p| (n + p.len(), s + sum(&p)))
     };
     println!("samples {count} sum {total}");

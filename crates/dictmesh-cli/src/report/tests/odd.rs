@@ -162,7 +162,7 @@ fn terms() {
 
 #[test]
 fn galleries() {
-    for shades in [Shades::Signed, Shades::Grey, Shades::Colour] {
+    for shades in [Shades::Signed, Shades::Grey] {
         for (height, width) in [(0, 0), (1, 1), (2, 3), (300, 2), (2, 700)] {
             each(|values, name| {
                 Gallery {

@@ -127,7 +127,7 @@ fn bad_files_are_told_with_their_line() {
 #[test]
 fn a_format_can_be_forced() {
     let options = DocumentOptions {
-        format: Some(DocumentFormat::Lines),
+        format: Some(Format::Lines),
         ..DocumentOptions::default()
     };
     let (_directory, path) = written("a.csv", "text,label\nred,x\n");

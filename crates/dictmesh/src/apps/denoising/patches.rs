@@ -31,49 +31,16 @@ impl Patches {
     /// Cuts an image (rows x columns of grey values) into patches of `side` x `side`, `stride` apart; the
     /// last ones are moved in so that every pixel is covered. One patch is a sample, column by column.
     pub fn cut(image: &Matrix, side: usize, stride: usize) -> Result<Self> {
-        if side < 2 || side > image.rows() || side > image.cols() {
-            return Err(Error::parameter(
-                "patch",
-                side,
-                format!(
-                    "must be at least 2 and fit into the image of {} x {}",
-                    image.rows(),
-                    image.cols()
-                ),
-            ));
-        }
-        if stride == 0 || stride > side {
-            return Err(Error::parameter(
-                "stride",
-                stride,
-                format!("must be from 1 to the side of a patch, {side}, or pixels are left out"),
-            ));
-        }
+        let corners = corners((image.rows(), image.cols()), side, stride)?;
         image.check_finite("image")?;
-        let mut corners = Vec::new();
-        for j in places(image.cols(), side, stride) {
-            corners.extend(places(image.rows(), side, stride).map(|i| (i, j)));
-        }
-        let mut columns = Vec::with_capacity(corners.len() * side * side);
-        let mut means = Vec::with_capacity(corners.len());
-        for &(i, j) in &corners {
-            let at = columns.len();
-            for c in j..j + side {
-                columns.extend_from_slice(&image.column(c)[i..i + side]);
-            }
-            let patch = &mut columns[at..];
-            let mean = patch.iter().sum::<f64>() / (side * side) as f64;
-            patch.iter_mut().for_each(|v| *v -= mean);
-            means.push(mean);
-        }
-        let samples = Matrix::from_vec(side * side, corners.len(), columns)?;
+        let (samples, means) = cut_at(side, corners.iter().map(|at| (image, *at)))?;
         Ok(Patches {
             rows: image.rows(),
             cols: image.cols(),
             side,
             corners,
             means,
-            samples: Samples::dense(samples)?,
+            samples,
         })
     }
 
@@ -109,6 +76,59 @@ impl Patches {
         }
         Ok(image)
     }
+}
+
+/// The upper left corners (row, column) of the patches of an image of rows x columns, in the order of
+/// [`Patches::samples`].
+pub fn corners(
+    (rows, cols): (usize, usize),
+    side: usize,
+    stride: usize,
+) -> Result<Vec<(usize, usize)>> {
+    if side < 2 || side > rows || side > cols {
+        return Err(Error::parameter(
+            "patch",
+            side,
+            format!("must be at least 2 and fit into the image of {rows} x {cols}"),
+        ));
+    }
+    if stride == 0 || stride > side {
+        return Err(Error::parameter(
+            "stride",
+            stride,
+            format!("must be from 1 to the side of a patch, {side}, or pixels are left out"),
+        ));
+    }
+    let across = places(cols, side, stride);
+    Ok(across
+        .flat_map(|j| places(rows, side, stride).map(move |i| (i, j)))
+        .collect())
+}
+
+/// The patches of `side` x `side` at these corners of these images, without their means, and the means.
+/// A corner whose patch leaves the image panics, as slicing does.
+pub fn cut_at<'a>(
+    side: usize,
+    patches: impl Iterator<Item = (&'a Matrix, (usize, usize))>,
+) -> Result<(Samples, Vec<f64>)> {
+    let (mut columns, mut means) = (Vec::new(), Vec::new());
+    for (image, (i, j)) in patches {
+        let at = columns.len();
+        for c in j..j + side {
+            columns.extend_from_slice(&image.column(c)[i..i + side]);
+        }
+        let patch = &mut columns[at..];
+        let flat = patch.windows(2).all(|pair| pair[0] == pair[1]);
+        let mean = match flat {
+            // What rounding would leave of a flat patch is no sample to learn from.
+            true => patch[0],
+            false => patch.iter().sum::<f64>() / (side * side) as f64,
+        };
+        patch.iter_mut().for_each(|v| *v -= mean);
+        means.push(mean);
+    }
+    let samples = Matrix::from_vec(side * side, means.len(), columns)?;
+    Ok((Samples::dense(samples)?, means))
 }
 
 /// 0, stride, 2 stride, ..., and last the one that ends at `length`.

@@ -34,19 +34,12 @@ pub fn atoms() -> Section {
         owners: (Vec::new(), 0),
         ..gallery.clone()
     };
-    let planes = [0.0, 0.7, 1.9];
-    let colour = Gallery {
-        title: "Atoms in colour".into(),
-        shades: Shades::Colour,
-        atoms: (0..12)
-            .map(|q| {
-                let pixels = |p: &f64| (0..196).map(|i| wave(q * 9, i, *p)).collect::<Vec<_>>();
-                planes.iter().flat_map(pixels).collect()
-            })
-            .collect(),
+    let labelled = Gallery {
+        title: "Atoms with labels".into(),
         labels: (0..12)
             .map(|q| format!("{:.2}", 1.0 / f64::from(q + 1)))
             .collect(),
+        atoms: grey.atoms[..12].to_vec(),
         ..grey.clone()
     };
     let words = [
@@ -81,9 +74,9 @@ pub fn atoms() -> Section {
                 gallery.draw(),
             ),
             figure(
-                "colour-atoms",
-                "Patches of a colour picture.",
-                colour.draw(),
+                "labelled-atoms",
+                "Atoms with a number each.",
+                labelled.draw(),
             ),
             figure(
                 "grey-atoms",

@@ -1,0 +1,215 @@
+//! Through the data, as often as asked for, with a checkpoint now and then.
+
+use super::super::{say, Ended, Result};
+use super::{checkpoint, Args, Begun, Data, Learned, State};
+use crate::demo::Progress;
+use crate::terminal::Bar;
+use dictmesh::{Model, Samples, Stop};
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How far a run has come in its data. A model carries it, so that it can go on there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Position {
+    /// The file's name, without its directories.
+    data: String,
+    /// Samples of a pass.
+    samples: usize,
+    /// Samples learned so far, over all passes.
+    pub learned: u64,
+}
+
+const KEY: &str = "learning";
+
+impl Position {
+    /// Before the first sample.
+    pub fn start(data: &Path, samples: usize) -> Self {
+        let name = data.file_name().unwrap_or(data.as_os_str());
+        Position {
+            data: name.to_string_lossy().into_owned(),
+            samples,
+            learned: 0,
+        }
+    }
+
+    /// Where a model stopped, if it was learned from these data; else before the first sample.
+    pub fn after(model: &Model, data: &Path, samples: usize) -> Self {
+        let fresh = Position::start(data, samples);
+        let value = model.description.extra.get(KEY).cloned();
+        let found = value.and_then(|v| serde_json::from_value::<Position>(v).ok());
+        match found {
+            Some(p) if (&p.data, p.samples) == (&fresh.data, fresh.samples) => p,
+            _ => fresh,
+        }
+    }
+
+    /// Puts it into a model.
+    pub fn store(&self, model: &mut Model) -> Result<()> {
+        let value = serde_json::to_value(self).map_err(say)?;
+        model.description.extra.insert(KEY.to_string(), value);
+        Ok(())
+    }
+}
+
+/// Why the rounds of batches pause.
+struct Pause {
+    /// Ctrl-C was pressed.
+    stop: Arc<AtomicBool>,
+    last_saved: Instant,
+    every: f64,
+    /// A checkpoint that could not be written was told of.
+    told: bool,
+}
+
+impl Pause {
+    fn new(every: f64) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stop);
+        // A second handler cannot be set; the first one's flag then stays unused, and Ctrl-C just ends us.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::SeqCst) {
+                std::process::exit(130); // Who asks twice does not want to wait for the batch.
+            }
+        });
+        Pause {
+            stop,
+            last_saved: Instant::now(),
+            every,
+            told: false,
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    fn checkpoint_due(&self) -> bool {
+        self.every > 0.0 && self.last_saved.elapsed().as_secs_f64() >= self.every
+    }
+}
+
+/// A run on its way.
+struct Session<'a> {
+    args: &'a Args,
+    data: &'a Data,
+    state: &'a mut State,
+    /// Samples of all passes.
+    all: u64,
+    bar: Bar,
+    pause: Pause,
+    learned: Learned,
+}
+
+/// Learns until all passes are done or Ctrl-C ends it; then a checkpoint is there.
+pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
+    let mut session = Session {
+        args,
+        data: &begun.data,
+        all: begun.passes as u64 * begun.data.total as u64,
+        state: &mut begun.state,
+        bar: Bar::new(args.speech.quiet),
+        pause: Pause::new(args.checkpoint_every),
+        learned: Learned {
+            costs: Vec::new(),
+            entries: Vec::new(),
+            samples: 0,
+            last: None,
+            ended: Ended::Complete,
+        },
+    };
+    let done = session.passes();
+    session.bar.clear();
+    done?;
+    Ok(session.learned)
+}
+
+impl Session<'_> {
+    fn passes(&mut self) -> Result<()> {
+        let total = self.data.total as u64;
+        while self.state.position.learned < self.all {
+            let at = self.state.position.learned;
+            let mut skip = (at % total) as usize;
+            for part in self.data.feed(&self.state.mesh).parts(at / total)? {
+                let part = part?;
+                if skip >= part.len() {
+                    skip -= part.len();
+                    continue;
+                }
+                self.part(&part, std::mem::take(&mut skip))?;
+                if self.learned.ended == Ended::Interrupted {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A part from sample `from` on. Wherever it pauses, the batches and their steps are those of an
+    /// undisturbed run, so that the model is the same to the last bit.
+    fn part(&mut self, part: &Samples, mut from: usize) -> Result<()> {
+        while from < part.len() {
+            let count = match from {
+                0 => self.batches(part)?,
+                _ => self.batches(&part.range(from..part.len()))?,
+            };
+            self.state.position.learned += count;
+            from += count as usize;
+            if from < part.len() {
+                self.state.mesh.reopen_block();
+            }
+            if self.pause.interrupted() {
+                let model = self.data.model(self.state)?;
+                model.save(checkpoint(&self.args.output)).map_err(say)?;
+                self.learned.ended = Ended::Interrupted;
+                return Ok(());
+            }
+            if self.pause.checkpoint_due() {
+                self.keep()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns until a pause is due; how many samples.
+    fn batches(&mut self, x: &Samples) -> Result<u64> {
+        let before = self.state.mesh.progress().samples_learned;
+        let at = self.state.position.learned;
+        let (learned, bar, pause) = (&mut self.learned, &self.bar, &self.pause);
+        let stop = self.state.mesh.learn(x, |event| {
+            learned.costs.push(event.cost);
+            learned.entries.push(event.sparsity);
+            learned.samples += event.batch;
+            learned.last = Some(*event);
+            bar.show(Progress {
+                phase: "learning",
+                done: (at + event.samples - before) as usize,
+                total: self.all as usize,
+                cost: Some(event.cost),
+            });
+            match pause.interrupted() || pause.checkpoint_due() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        match stop.map_err(say)? {
+            stop @ (Stop::Diverged | Stop::Infeasible) => Err(format!("learning stopped: {stop}")),
+            _ => Ok(self.state.mesh.progress().samples_learned - before),
+        }
+    }
+
+    /// Saves a checkpoint. One that cannot be saved is a pity, but no reason to lose what was learned.
+    fn keep(&mut self) -> Result<()> {
+        let path = checkpoint(&self.args.output);
+        if let Err(e) = self.data.model(self.state)?.save(&path) {
+            if !std::mem::replace(&mut self.pause.told, true) {
+                eprintln!("dictmesh: no checkpoint: {e}; learning goes on");
+            }
+        }
+        self.pause.last_saved = Instant::now();
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! What a person sees of learning.
+
+use super::super::pages::{
+    atom_samples, atom_terms, atoms_at_agents, atoms_section, list, mesh_section, objective,
+    settings_section, versions, words, Terms,
+};
+use super::super::prepare::How;
+use super::super::{command_line, command_line_with, say, Ended, Result};
+use super::{checkpoint, Args, Begun, Learned};
+use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
+use dictmesh::Samples;
+use serde_json::{json, Value};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// Atoms shown in a terminal, and terms of each.
+const SHOWN: (usize, usize) = (8, 6);
+
+/// What it would take, by one batch of noise.
+pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
+    let (mesh, total) = (&begun.state.mesh, begun.data.total);
+    let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
+    let batch = mesh.batch().min(total);
+    let part = begun.data.feed(mesh).part();
+    let numbers =
+        m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
+    let bytes = 8 * numbers as u64;
+    let rng = &mut dictmesh::random::stream(0, 1);
+    let x = Samples::dense(dictmesh::random::gaussian(m, batch, rng)).map_err(say)?;
+    let clock = std::time::Instant::now();
+    let mut trial = mesh.clone();
+    trial
+        .learn(&x, |_| ControlFlow::Continue(()))
+        .map_err(say)?;
+    let left = (begun.passes * total) as u64 - begun.state.position.learned;
+    let seconds = clock.elapsed().as_secs_f64() * left as f64 / batch as f64;
+    args.speech.tell(
+        json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
+        || {
+            format!(
+                "{total} samples of {m} features; {}\n\
+                 about {} of memory and {seconds:.0} s (one batch of noise was timed)\n",
+                atoms_at_agents(mesh),
+                crate::picture::bytes(bytes)
+            )
+        },
+    )
+}
+
+/// An atom's number, how many samples it took part in, and its top terms.
+type AtomTerms = (usize, u64, Terms);
+
+/// The terms of all atoms, if terms they have, the most used atom first.
+fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
+    let how = &begun.data.preparation.how;
+    let names = begun.data.names.as_deref();
+    let named = matches!(how, How::Text { .. } | How::Counts { .. });
+    if !named || how.row_name(0, names).is_none() {
+        return Vec::new();
+    }
+    let term = |row| how.row_name(row, names).unwrap_or_default();
+    let terms = atom_terms(&begun.state.mesh.dictionary(), SHOWN.1, &term);
+    let used = atom_samples(&begun.state.mesh).into_iter();
+    let mut all: Vec<_> = used
+        .zip(terms)
+        .enumerate()
+        .map(|(q, (n, t))| (q, n, t))
+        .collect();
+    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    all
+}
+
+/// The mean cost in the first and in the last tenth of the batches.
+fn ends(costs: &[f64]) -> (f64, f64) {
+    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len().max(1) as f64;
+    let tenth = (costs.len() / 10).max(1).min(costs.len());
+    (mean(&costs[..tenth]), mean(&costs[costs.len() - tenth..]))
+}
+
+/// Prints what was learned, or how to go on.
+pub fn tell(
+    args: &Args,
+    begun: &Begun,
+    learned: &Learned,
+    before: u64,
+    page: Option<PathBuf>,
+) -> Result<()> {
+    let mesh = &begun.state.mesh;
+    let samples = mesh.progress().samples_learned - before;
+    let interrupted = learned.ended == Ended::Interrupted;
+    let saved = match interrupted {
+        true => checkpoint(&args.output),
+        false => args.output.clone(),
+    };
+    let saved = saved.display().to_string();
+    let go_on = interrupted.then(|| command_line_with(&LEFT_OUT, &["--resume", &saved]));
+    let (first, last) = ends(&learned.costs);
+    let atoms = top_atoms(begun);
+    let terms: Vec<Value> = atoms
+        .iter()
+        .map(|(q, n, terms)| json!({"atom": q, "samples": n, "terms": list(terms)}))
+        .collect();
+    let page = page.map(|page| page.display().to_string());
+    let result = json!({
+        "model": saved, "samples": samples, "atoms": mesh.atoms(), "agents": mesh.agents(),
+        "cost_first": first, "cost_last": last, "unused_atoms": mesh.unused_atoms().len(),
+        "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
+        "resume": go_on, "preparation": begun.data.preparation.how.describe(),
+        "top_terms": terms, "report": page,
+    });
+    args.speech.tell(result, || {
+        let mut text = learned_words(begun, learned, samples, (first, last));
+        for (q, n, terms) in atoms.iter().filter(|a| a.1 > 0).take(SHOWN.0) {
+            text += &format!("atom {q:<3} in {n:>6} samples: {}\n", words(terms));
+        }
+        text += &match &go_on {
+            None => format!("model: {saved}\n"),
+            Some(command) => format!("interrupted; checkpoint: {saved}\ngo on with: {command}\n"),
+        };
+        if let Some(page) = &page {
+            text += &format!("report: {page}\n");
+        }
+        text
+    })
+}
+
+/// Options that the resumed run takes from the checkpoint, and whether they have a value.
+const LEFT_OUT: [(&str, bool); 9] = [
+    ("--resume", true),
+    ("--centre", true),
+    ("--norm", true),
+    ("--counts", false),
+    ("--patch", true),
+    ("--stride", true),
+    ("--vocabulary", true),
+    ("--hash", true),
+    ("--keep-stop-words", false),
+];
+
+fn learned_words(
+    begun: &Begun,
+    learned: &Learned,
+    samples: u64,
+    (first, last): (f64, f64),
+) -> String {
+    let mesh = &begun.state.mesh;
+    let mut text = format!(
+        "samples: {}\nlearned {} from {samples} samples\n\
+         cost of a sample: {first:.6} in the first tenth, {last:.6} in the last\n",
+        begun.data.preparation.how.describe(),
+        atoms_at_agents(mesh)
+    );
+    if let Some(event) = &learned.last {
+        text += &format!(
+            "codes have {:.1} entries that are not zero\n",
+            event.sparsity
+        );
+    }
+    let unused = mesh.unused_atoms().len();
+    if unused > 0 {
+        text += &format!("{unused} atoms were never used: try fewer atoms or a smaller gamma\n");
+    }
+    text
+}
+
+/// The page.
+pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
+    let mesh = &begun.state.mesh;
+    let preparation = &begun.data.preparation;
+    let about = begun.data.model(&begun.state)?.description;
+    let (first, last) = ends(&learned.costs);
+    // The last batch of a part may be smaller than the others.
+    let batch = (learned.samples / learned.costs.len().max(1)).max(1);
+    let facts = vec![
+        ("cost, last tenth".into(), format!("{last:.5}")),
+        ("cost, first tenth".into(), format!("{first:.5}")),
+        ("atoms".into(), mesh.atoms().to_string()),
+        ("agents".into(), mesh.agents().to_string()),
+        (
+            "samples".into(),
+            mesh.progress().samples_learned.to_string(),
+        ),
+    ];
+    let costs = Section {
+        heading: "The cost".into(),
+        text: format!("What is minimised: {}.", objective(&about.task)),
+        figures: vec![
+            Figure::new(
+                "cost",
+                "What a sample costs in each batch, before the batch is learned, and the running mean.",
+                costs(&learned.costs, batch).draw(),
+            ),
+            Figure::new(
+                "entries",
+                "How many atoms a sample takes in each batch.",
+                entries(&learned.entries, batch).draw(),
+            ),
+        ],
+        ..Section::default()
+    };
+    Ok(Report {
+        title: "A dictionary learned".into(),
+        subtitle: format!("{}: {}", args.data.display(), preparation.how.describe()),
+        facts,
+        sections: vec![
+            costs,
+            atoms_section(mesh, &preparation.how, begun.data.names.as_deref()),
+            mesh_section(mesh),
+            settings_section(&about, preparation),
+        ],
+        command: command_line(),
+        versions: versions(mesh.seed()),
+    })
+}
+
+/// The cost over samples; on a log axis if it falls by more than two powers of ten.
+fn costs(costs: &[f64], batch: usize) -> Lines {
+    let mut lines = Lines::costs(costs, batch);
+    let low = costs.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = costs.iter().copied().fold(0.0, f64::max);
+    if low > 0.0 && high > 100.0 * low {
+        lines.y = AxisSpec::log("cost of a sample");
+    }
+    lines
+}
+
+fn entries(entries: &[f64], batch: usize) -> Lines {
+    let point = |(i, n): (usize, &f64)| (((i + 1) * batch) as f64, *n);
+    let points = entries.iter().enumerate().map(point).collect();
+    Lines {
+        title: "Mean number of entries of a code that are not zero, in each mini-batch".into(),
+        x: AxisSpec::linear("samples"),
+        y: AxisSpec::linear("entries that are not zero"),
+        series: vec![Series::new("entries", points)],
+        levels: Vec::new(),
+    }
+}

@@ -1,0 +1,293 @@
+//! What the pages and words of several commands share: the objective, the atoms, the mesh, the settings.
+
+use super::prepare::{turned, How, Preparation};
+use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
+use dictmesh::atoms::{AtomPenalty, AtomSet};
+use dictmesh::model::Description;
+use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::{Matrix, Mesh};
+use serde_json::Value;
+
+/// Terms with weights, the heaviest first.
+pub type Terms = Vec<(String, f64)>;
+
+/// More atoms than these make a page nobody reads.
+const ATOMS: usize = 60;
+/// Terms shown of each atom.
+const TERMS: usize = 8;
+
+/// What is minimised, with its constants.
+pub fn objective(task: &TaskSpec) -> String {
+    let residual = match &task.residual {
+        ResidualSpec::SquaredL2 => "1/2 |x - W y|_2^2".to_string(),
+        ResidualSpec::Huber { eta } => format!(
+            "sum over m of H(x_m - (W y)_m), H(u) = u^2 / {} up to |u| = {eta} and |u| - {} beyond,",
+            2.0 * eta,
+            eta / 2.0
+        ),
+        ResidualSpec::L1 => "|x - W y|_1".into(),
+        ResidualSpec::Ball { sigma } => format!("[|x - W y|_2 <= {sigma}]"),
+        ResidualSpec::Equality => "[W y = x]".into(),
+    };
+    let (gamma, delta, range) = match &task.common.regularizer {
+        RegularizerSpec::ElasticNet { gamma, delta } => (gamma, delta, String::new()),
+        RegularizerSpec::NonNegativeElasticNet { gamma, delta } => (gamma, delta, " >= 0".into()),
+        RegularizerSpec::BoxedElasticNet {
+            gamma,
+            delta,
+            lo,
+            hi,
+        } => {
+            let end = |end: &Option<f64>, none: &str| end.map_or(none.into(), |v| v.to_string());
+            let (lo, hi): (String, String) = (end(lo, "-inf"), end(hi, "inf"));
+            (gamma, delta, format!(" in [{lo}, {hi}]"))
+        }
+    };
+    let penalty = match task.common.penalty {
+        AtomPenalty::None => String::new(),
+        AtomPenalty::L1 { beta } => format!(" + {beta} |W|_1"),
+    };
+    let set = match task.common.set {
+        AtomSet::UnitBall => "|w_q|_2 <= 1",
+        AtomSet::NonNegativeUnitBall => "w_q >= 0, |w_q|_2 <= 1",
+        AtomSet::UnitL1Ball => "|w_q|_1 <= 1",
+        AtomSet::NonNegativeUnitL1Ball => "w_q >= 0, |w_q|_1 <= 1",
+    };
+    format!(
+        "mean over samples x of [min over y{range} of {residual} + {gamma} |y|_1 + {delta}/2 |y|_2^2]\
+         {penalty}, over atoms with {set}"
+    )
+}
+
+/// The largest entries above 0, the largest first.
+pub fn heaviest(values: &[f64], count: usize) -> Vec<(usize, f64)> {
+    let positive = values.iter().copied().enumerate().filter(|v| v.1 > 0.0);
+    let mut order: Vec<(usize, f64)> = positive.collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    order.truncate(count);
+    order
+}
+
+/// The heaviest entries with their names.
+pub fn top_terms(values: &[f64], count: usize, term: &dyn Fn(usize) -> String) -> Terms {
+    let rows = heaviest(values, count).into_iter();
+    rows.map(|(row, weight)| (term(row), weight)).collect()
+}
+
+/// The top terms of every atom.
+pub fn atom_terms(w: &Matrix, count: usize, term: &dyn Fn(usize) -> String) -> Vec<Terms> {
+    let atoms = w.columns();
+    atoms.map(|atom| top_terms(atom, count, term)).collect()
+}
+
+/// Terms in a row, the heaviest first.
+pub fn words(terms: &Terms) -> String {
+    list(terms).join(", ")
+}
+
+/// The terms without their weights.
+pub fn list(terms: &Terms) -> Vec<&str> {
+    terms.iter().map(|t| t.0.as_str()).collect()
+}
+
+/// "12 atoms at 3 agents".
+pub fn atoms_at_agents(mesh: &Mesh) -> String {
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (atoms, agents) = (mesh.atoms(), mesh.agents());
+    format!("{} at {}", count(atoms, "atom"), count(agents, "agent"))
+}
+
+/// How many samples each atom took part in, over all agents.
+pub fn atom_samples(mesh: &Mesh) -> Vec<u64> {
+    let agents = 0..mesh.agents();
+    agents
+        .flat_map(|k| mesh.atom_use(k).samples.clone())
+        .collect()
+}
+
+/// The atoms as panels of their top terms, the first [`ATOMS`] of them.
+pub fn terms_section(mesh: &Mesh, term: &dyn Fn(usize) -> String) -> Section {
+    let all = atom_terms(&mesh.dictionary(), TERMS, term);
+    let total = all.len();
+    let panels = all.into_iter().take(ATOMS).enumerate().map(|(q, terms)| {
+        TopTerms {
+            title: format!("atom {q}"),
+            note: String::new(),
+            terms,
+        }
+        .draw()
+    });
+    let caption = match total > ATOMS {
+        true => format!("The heaviest terms of the first {ATOMS} of {total} atoms."),
+        false => "The heaviest terms of each atom.".into(),
+    };
+    Section {
+        heading: "What was learned".into(),
+        figures: vec![Figure::panels("atoms", &caption, panels.collect())],
+        ..Section::default()
+    }
+}
+
+/// The atoms as what they are: patches, words, or numbers.
+pub fn atoms_section(mesh: &Mesh, how: &How, names: Option<&[String]>) -> Section {
+    let figure = match how {
+        How::Patches(cut) => Figure::new(
+            "atoms",
+            "The atoms: red is lighter than the patch's mean, blue darker. A frame has the colour of the agent \
+             that keeps the atom.",
+            Gallery {
+                title: "The atoms".into(),
+                height: cut.side,
+                width: cut.side,
+                shades: Shades::Signed,
+                atoms: mesh.dictionary().columns().map(|w| turned(w, cut.side)).collect(),
+                labels: Vec::new(),
+                owners: owners(mesh),
+            }
+            .draw(),
+        ),
+        How::Numbers(_) => Figure::new(
+            "atoms",
+            "The atoms, one a row: how much of each feature they hold.",
+            atoms_map(mesh, names).draw(),
+        ),
+        _ => {
+            let term = |row| how.row_name(row, names).unwrap_or_else(|| format!("#{row}"));
+            return terms_section(mesh, &term);
+        }
+    };
+    Section {
+        heading: "What was learned".into(),
+        figures: vec![figure],
+        ..Section::default()
+    }
+}
+
+fn owners(mesh: &Mesh) -> (Vec<usize>, usize) {
+    if mesh.agents() < 2 {
+        return (Vec::new(), 0);
+    }
+    let agents = 0..mesh.agents();
+    let each = agents.flat_map(|k| std::iter::repeat_n(k, mesh.block(k).len()));
+    (each.collect(), mesh.agents())
+}
+
+fn atoms_map(mesh: &Mesh, names: Option<&[String]>) -> HeatMap {
+    let w = mesh.dictionary();
+    let features = match names {
+        // Few enough to be read.
+        Some(names) if names.len() <= 12 => format!("features ({})", names.join(", ")),
+        _ => "features".into(),
+    };
+    HeatMap {
+        title: "The atoms".into(),
+        rows: w.cols(),
+        columns: w.rows(),
+        values: w.as_slice().to_vec(),
+        names: ("atoms".into(), features),
+        row_labels: (0..w.cols()).map(|q| format!("atom {q}")).collect(),
+        ..HeatMap::default()
+    }
+}
+
+/// The mesh with what each agent carries.
+pub fn mesh_section(mesh: &Mesh) -> Section {
+    let agents = 0..mesh.agents();
+    let plot = MeshPlot {
+        informed: agents.clone().map(|k| mesh.is_informed(k)).collect(),
+        edges: mesh.topology().edges(),
+        load: agents.map(|k| mesh.block(k).len() as f64).collect(),
+        load_label: "atoms kept".into(),
+    };
+    Section {
+        heading: "The mesh".into(),
+        figures: vec![Figure::new(
+            "mesh",
+            "Who talks to whom. Neighbours exchange dual vectors only; atoms stay where they are.",
+            plot.draw(),
+        )],
+        ..Section::default()
+    }
+}
+
+/// The choices a model was learned with.
+pub fn settings_section(about: &Description, preparation: &Preparation) -> Section {
+    let row = |name: &str, value: String| vec![name.to_string(), value];
+    let rows = vec![
+        row("minimises", objective(&about.task)),
+        row("samples", preparation.how.describe()),
+        row("strategy", line(&about.strategy)),
+        row("rounds end", line(&about.stopping)),
+        row("update", line(&about.update)),
+        row("samples per update", about.batch.to_string()),
+        row("weights", line(&about.weights)),
+        row("agents", about.agents.to_string()),
+        row(
+            "agents that see the samples",
+            about.informed.len().to_string(),
+        ),
+        row(
+            "samples learned",
+            about.progress.samples_learned.to_string(),
+        ),
+    ];
+    Section {
+        heading: "Settings".into(),
+        tables: vec![Table {
+            caption: String::new(),
+            head: ["setting", "value"].map(String::from).to_vec(),
+            rows,
+        }],
+        ..Section::default()
+    }
+}
+
+/// A description on one line: its kind, then what else it says.
+pub fn line(value: &impl serde::Serialize) -> String {
+    let plain = |value: &Value| value.as_str().map_or(value.to_string(), String::from);
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => {
+            let kind = fields.get("kind").map(plain);
+            let rest = fields
+                .iter()
+                .filter(|(name, v)| *name != "kind" && !v.is_null());
+            let rest = rest.map(|(name, v)| format!("{name} {}", plain(v)));
+            let all: Vec<String> = kind.into_iter().chain(rest).collect();
+            all.join(", ")
+        }
+        Ok(value) => plain(&value),
+        Err(_) => String::new(),
+    }
+}
+
+/// What it takes to make a page again.
+pub fn versions(seed: u64) -> Vec<(String, String)> {
+    vec![
+        ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
+        ("seed".into(), seed.to_string()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_objective_names_its_constants() {
+        let said = objective(&TaskSpec::biclustering(0.5, 0.25, 0.125));
+        for words in [
+            "1/2 |x - W y|_2^2",
+            "0.5 |y|_1",
+            "0.25/2 |y|",
+            "0.125 |W|_1",
+            "|w_q|_2 <= 1",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        let said = objective(&TaskSpec::nmf_huber(0.5, 0.25, 0.2));
+        assert!(
+            said.contains("y >= 0") && said.contains("u^2 / 0.4"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Prepared samples, a part at a time.
+
+use super::super::{say, Result};
+use super::raw::PictureFile;
+use super::{Cut, How, Raw};
+use crate::data::{self, Chunks};
+use dictmesh::apps::denoising::cut_at;
+use dictmesh::random::stream;
+use dictmesh::{Matrix, Samples};
+use rand::seq::SliceRandom;
+
+/// Numbers of a part of the data that are in memory at a time.
+pub const PART: usize = 1 << 23;
+
+/// The streams of a seed by which patches are shuffled ("cut" in ASCII, above any other).
+const SHUFFLE_STREAM: u64 = 0x63_75_74 << 40;
+
+/// Raw data on their way to a mesh of `rows` rows, in parts of whole batches.
+pub struct Feed<'a> {
+    pub raw: &'a Raw,
+    pub how: &'a How,
+    pub rows: usize,
+    pub batch: usize,
+    /// A seed to shuffle patches by: neighbours are alike, and in a row they would pull the atoms along.
+    pub shuffle: Option<u64>,
+}
+
+/// The parts of a pass.
+pub type Parts<'a> = Box<dyn Iterator<Item = Result<Samples>> + 'a>;
+
+impl<'a> Feed<'a> {
+    /// How many samples a pass has.
+    pub fn samples(&self) -> Result<usize> {
+        Ok(match (self.raw, self.how) {
+            (Raw::Matrix { samples, .. }, _) => *samples,
+            (Raw::Table(table), _) => table.samples.len(),
+            (Raw::Documents(documents), _) => documents.texts.len(),
+            (Raw::Pictures(files), How::Patches(cut)) => {
+                let each = files.iter().map(|file| Ok(corners(file, cut)?.len()));
+                each.sum::<Result<usize>>()?
+            }
+            (Raw::Pictures(_), _) => return Err(mixed()),
+        })
+    }
+
+    /// Samples in a part, but for the last.
+    pub fn part(&self) -> usize {
+        (PART / self.rows.max(1) / self.batch.max(1)).max(1) * self.batch.max(1)
+    }
+
+    /// The prepared samples of pass number `pass`, always in the same parts.
+    pub fn parts(&self, pass: u64) -> Result<Parts<'a>> {
+        let count = self.part();
+        let how = self.how;
+        match (self.raw, how) {
+            (Raw::Documents(documents), How::Text { vectoriser }) => {
+                let parts = documents.texts.chunks(count).map(move |texts| {
+                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                    vectoriser.transform(&texts).map_err(say)
+                });
+                Ok(Box::new(parts))
+            }
+            (Raw::Pictures(files), How::Patches(cut)) => {
+                let shuffle = self.shuffle;
+                let groups = groups(files).into_iter().enumerate();
+                Ok(Box::new(groups.flat_map(move |(at, files)| {
+                    let number = SHUFFLE_STREAM + (pass << 20) + at as u64;
+                    patches(files, cut, count, shuffle.map(|seed| (seed, number)))
+                })))
+            }
+            (Raw::Matrix { .. } | Raw::Table(_), How::Numbers(numbers)) => Ok(Box::new(
+                self.chunks()?.map(move |x| numbers.apply(x.map_err(say)?)),
+            )),
+            (Raw::Matrix { .. } | Raw::Table(_), How::Counts { tfidf }) => {
+                Ok(Box::new(self.chunks()?.map(move |x| {
+                    tfidf.transform(&x.map_err(say)?).map_err(say)
+                })))
+            }
+            _ => Err(mixed()),
+        }
+    }
+
+    /// The numbers of a file as they are.
+    pub fn chunks(&self) -> Result<Chunks> {
+        match self.raw {
+            Raw::Matrix {
+                source, options, ..
+            } => data::chunks(source, options, self.part()).map_err(say),
+            Raw::Table(table) => Ok(Chunks::of(table.samples.clone(), self.part())),
+            _ => Err(mixed()),
+        }
+    }
+}
+
+fn mixed() -> String {
+    "the data and the model's preparation are of different kinds".into()
+}
+
+fn corners(file: &PictureFile, cut: &Cut) -> Result<Vec<(usize, usize)>> {
+    cut.corners(file.size, &file.path.display().to_string())
+}
+
+/// Pictures that are in memory together.
+fn groups(files: &[PictureFile]) -> Vec<&[PictureFile]> {
+    let (mut groups, mut from, mut pixels) = (Vec::new(), 0, 0);
+    for (i, file) in files.iter().enumerate() {
+        let more = file.size.0.saturating_mul(file.size.1);
+        if i > from && more.saturating_add(pixels) > PART {
+            groups.push(&files[from..i]);
+            (from, pixels) = (i, 0);
+        }
+        pixels = more.saturating_add(pixels);
+    }
+    groups.push(&files[from..]);
+    groups
+}
+
+/// The patches of a group of pictures, `count` at a time; shuffled by a stream of a seed, if one is given.
+fn patches<'a>(
+    files: &'a [PictureFile],
+    cut: &'a Cut,
+    count: usize,
+    shuffle: Option<(u64, u64)>,
+) -> Parts<'a> {
+    match load(files, cut) {
+        Err(e) => Box::new(std::iter::once(Err(e))),
+        Ok((planes, mut places)) => {
+            if let Some((seed, number)) = shuffle {
+                places.shuffle(&mut stream(seed, number));
+            }
+            let starts = (0..places.len()).step_by(count);
+            Box::new(starts.map(move |from| {
+                let part = &places[from..(from + count).min(places.len())];
+                let part = part.iter().map(|(p, corner)| (&planes[*p], *corner));
+                Ok(cut_at(cut.side, part).map_err(say)?.0)
+            }))
+        }
+    }
+}
+
+/// The picture and the corner of a patch.
+type Place = (usize, (usize, usize));
+
+fn load(files: &[PictureFile], cut: &Cut) -> Result<(Vec<Matrix>, Vec<Place>)> {
+    let (mut planes, mut places) = (Vec::new(), Vec::new());
+    for (p, file) in files.iter().enumerate() {
+        let image = data::read_image(&file.path).map_err(say)?;
+        if (image.height(), image.width()) != file.size {
+            return Err(format!(
+                "{}: it changed while it was read",
+                file.path.display()
+            ));
+        }
+        places.extend(corners(file, cut)?.into_iter().map(|at| (p, at)));
+        planes.push(cut.grey(&image));
+    }
+    Ok((planes, places))
+}

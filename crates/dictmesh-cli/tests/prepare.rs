@@ -1,0 +1,536 @@
+//! A model carries how raw data become its samples: learn on one file, use it on the next without flags.
+
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn run(dir: &Path, args: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+        .args(args.split_whitespace())
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+fn ok(dir: &Path, args: &str) -> String {
+    let out = run(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{args}: {said}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn json(dir: &Path, args: &str) -> Value {
+    serde_json::from_str(&ok(dir, args)).unwrap()
+}
+
+/// Exit code 1, these words, and no file that was not there.
+fn refused(dir: &Path, args: &str, words: &[&str]) {
+    let names = || -> Vec<_> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let out = run(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{args}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args}: {word:?} is not in: {said}");
+    }
+    assert!(
+        out.stdout.is_empty() && !said.contains("panicked"),
+        "{args}: {said}"
+    );
+    assert_eq!(names(), before, "{args} left something behind");
+}
+
+/// (name, score) of each sample, as printed.
+fn scores(dir: &Path, args: &str) -> Vec<(String, f64)> {
+    parse(&ok(dir, args))
+}
+
+fn parse(csv: &str) -> Vec<(String, f64)> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let row = |row: csv::StringRecord| (row[0].to_string(), row[1].parse().unwrap());
+    reader.records().map(|r| row(r.unwrap())).collect()
+}
+
+/// The numbers of the samples with the highest scores, rising.
+fn top(scores: &[(String, f64)], count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].1.total_cmp(&scores[*a].1));
+    order.truncate(count);
+    order.sort_unstable();
+    order
+}
+
+fn values(scores: &[(String, f64)]) -> Vec<f64> {
+    scores.iter().map(|s| s.1).collect()
+}
+
+const TOPICS: [&str; 3] = [
+    "match goal team player coach league season referee stadium striker keeper penalty",
+    "bank market shares interest inflation currency bond trader profit loan budget tax",
+    "rocket orbit satellite astronaut launch telescope planet comet engine crew lunar probe",
+];
+const COMMON: &str = "people year city report week news country group day early late public";
+
+/// Documents of the first two topics; every sixth of the late ones is of the third.
+fn documents(count: usize, late: bool) -> Vec<String> {
+    let mut state = if late { 11_u64 } else { 7 };
+    let mut draw = |words: &str| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let words: Vec<&str> = words.split(' ').collect();
+        words[(state >> 33) as usize % words.len()].to_string()
+    };
+    let mut document = |i: usize| {
+        let topic = TOPICS[if late && i.is_multiple_of(6) {
+            2
+        } else {
+            i % 2
+        }];
+        let words = (0..14).map(|_| topic).chain([COMMON; 5]);
+        let words: Vec<String> = words.map(&mut draw).collect();
+        words.join(" ")
+    };
+    (0..count).map(&mut document).collect()
+}
+
+const LATE: [usize; 8] = [0, 6, 12, 18, 24, 30, 36, 42];
+const SMALL: &str = "--atoms 6 --agents 3 --batch 16 --passes 2";
+
+#[test]
+fn a_late_topic_is_on_top_of_raw_later_text_in_every_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("early.txt"), documents(120, false).join("\n")).unwrap();
+    let late = documents(48, true);
+    fs::write(dir.join("late.txt"), late.join("\n")).unwrap();
+    let learned = json(
+        dir,
+        &format!("learn early.txt -o m {SMALL} --json --report page"),
+    );
+    let terms = learned["top_terms"][0]["terms"].as_array().unwrap();
+    let known = format!("{} {} {COMMON}", TOPICS[0], TOPICS[1]);
+    assert!(
+        terms.iter().all(|t| known.contains(t.as_str().unwrap())),
+        "{terms:?}"
+    );
+    let page = fs::read_to_string(dir.join("page/index.html")).unwrap();
+    assert!(page.contains("0.05 |y|_1") && page.contains("striker") && page.contains("<svg"));
+
+    let lines = scores(dir, "score m late.txt --report why");
+    let page = fs::read_to_string(dir.join("why/index.html")).unwrap();
+    assert!(
+        page.contains("never seen: ") && page.contains("satellite"),
+        "the words say why"
+    );
+    assert_eq!(top(&lines, LATE.len()), LATE);
+    assert_eq!(lines[1].0, "line 2");
+    assert_eq!(
+        top(&scores(dir, "score m late.txt --exact"), LATE.len()),
+        LATE
+    );
+
+    // The same texts in a directory, a table and JSON lines score the same, and so does one alone.
+    fs::create_dir(dir.join("late")).unwrap();
+    let mut table = String::from("id,story\n");
+    let mut objects = String::new();
+    for (i, text) in late.iter().enumerate() {
+        fs::write(dir.join(format!("late/{i:03}")), text).unwrap();
+        table += &format!("{i},\"{text}\"\n");
+        objects += &format!("{{\"story\": \"{text}\"}}\n");
+    }
+    fs::write(dir.join("late.csv"), &table).unwrap();
+    fs::write(dir.join("late.jsonl"), objects).unwrap();
+    fs::write(dir.join("one.txt"), &late[5]).unwrap();
+    let expected = values(&lines);
+    assert_eq!(values(&scores(dir, "score m late")), expected);
+    assert_eq!(
+        values(&scores(dir, "score m late.csv --text-column story")),
+        expected
+    );
+    assert_eq!(
+        values(&scores(dir, "score m late.jsonl --text-column story")),
+        expected
+    );
+    assert!((scores(dir, "score m one.txt")[0].1 - expected[5]).abs() < 1e-4);
+    // A model learned from a column remembers which.
+    ok(
+        dir,
+        &format!("learn late.csv --text-column story -o t {SMALL} --quiet"),
+    );
+    assert_eq!(scores(dir, "score t late.csv").len(), 48);
+
+    assert_eq!(
+        values(&piped(dir, "score m - --quiet", &late.join("\n"))),
+        expected
+    );
+    assert_eq!(
+        values(&piped(
+            dir,
+            "score m - --format csv --text-column story",
+            &table
+        )),
+        expected
+    );
+}
+
+/// The scores of what comes through a pipe.
+fn piped(dir: &Path, args: &str, input: &str) -> Vec<(String, f64)> {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+        .args(args.split_whitespace())
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success());
+    parse(&String::from_utf8(out.stdout).unwrap())
+}
+
+#[test]
+fn numbers_may_come_through_a_pipe_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let table = "a,b,c\n1,2,3\n2,1,1\n0,1,2\n3,1,0\n";
+    fs::write(dir.join("x.csv"), table).unwrap();
+    ok(
+        dir,
+        "learn x.csv -o m --atoms 2 --passes 2 --centre feature --quiet",
+    );
+    let out = piped(
+        dir,
+        "learn - -o n --atoms 2 --passes 2 --centre feature --quiet",
+        table,
+    );
+    assert!(out.is_empty());
+    let expected = scores(dir, "score m x.csv");
+    assert_eq!(
+        scores(dir, "score n x.csv"),
+        expected,
+        "learned from a pipe or a file"
+    );
+    assert_eq!(piped(dir, "score m -", table), expected);
+}
+
+#[test]
+fn hashed_text_and_the_models_of_novelty_work_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("early.txt"), documents(120, false).join("\n")).unwrap();
+    fs::write(dir.join("late.txt"), documents(48, true).join("\n")).unwrap();
+    ok(
+        dir,
+        &format!("learn early.txt -o hashed --hash 12 --quiet {SMALL}"),
+    );
+    ok(
+        dir,
+        "novelty early.txt --block 40 --agents-start 4 --atoms-per-block 1 --model novelty --quiet",
+    );
+    for model in ["hashed", "novelty"] {
+        let scored = scores(dir, &format!("score {model} late.txt"));
+        assert_eq!(top(&scored, LATE.len()), LATE, "{model}");
+        let coded = json(dir, &format!("infer {model} late.txt -o c.npz --json"));
+        assert_eq!(coded["samples"], 48);
+        let about = json(dir, &format!("inspect {model} --json"));
+        assert_eq!(about["preparation"]["kind"], "text");
+        assert_eq!(about["preparation"]["documents"], 120);
+        // Learning on from the late ones makes their topic familiar.
+        ok(
+            dir,
+            &format!("learn late.txt -o more --resume {model} --passes 4 --quiet"),
+        );
+        let mean = |scored: &[(String, f64)]| {
+            LATE.iter().map(|j| scored[*j].1).sum::<f64>() / LATE.len() as f64
+        };
+        let after = scores(dir, "score more late.txt");
+        assert!(mean(&after) < mean(&scored), "{model}");
+    }
+    let said = ok(dir, "inspect hashed");
+    assert!(
+        said.contains("hashed to 12 bits") && said.contains("minimises"),
+        "{said}"
+    );
+}
+
+#[test]
+fn counts_keep_their_weights_and_tables_their_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let all = format!("{} {COMMON}", TOPICS.join(" "));
+    let table = |documents: Vec<String>| {
+        let mut text = format!("id,{}\n", all.replace(' ', ","));
+        for (i, document) in documents.iter().enumerate() {
+            let count = |w: &str| document.split(' ').filter(|t| *t == w).count().to_string();
+            let row: Vec<String> = all.split(' ').map(count).collect();
+            text += &format!("{},{}\n", 1000 + i, row.join(","));
+        }
+        text
+    };
+    fs::write(dir.join("early.csv"), table(documents(120, false))).unwrap();
+    let late = table(documents(48, true));
+    fs::write(dir.join("late.csv"), &late).unwrap();
+    let learned = json(
+        dir,
+        &format!("learn early.csv --counts --drop id -o m --json {SMALL}"),
+    );
+    assert!(!learned["top_terms"][0]["terms"]
+        .as_array()
+        .unwrap()
+        .is_empty());
+    // Without the flags: the column is left out again, the weights are the model's.
+    let scored = scores(dir, "score m late.csv --report page");
+    assert_eq!(top(&scored, LATE.len()), LATE);
+    let page = fs::read_to_string(dir.join("page/index.html")).unwrap();
+    assert!(
+        page.contains("threshold") && page.contains("satellite"),
+        "the terms say why"
+    );
+    // A file that never had the column; and one document's weights do not depend on the others.
+    let cut = |line: &str| line.split_once(',').unwrap().1.to_string() + "\n";
+    let without: String = late.lines().map(cut).collect();
+    fs::write(dir.join("without.csv"), &without).unwrap();
+    assert_eq!(values(&scores(dir, "score m without.csv")), values(&scored));
+    let one: String = without.lines().take(2).map(|l| format!("{l}\n")).collect();
+    fs::write(dir.join("one.csv"), one).unwrap();
+    assert!((scores(dir, "score m one.csv")[0].1 - scored[0].1).abs() < 1e-4);
+    fs::write(dir.join("wide.csv"), "1,2\n3,4\n").unwrap();
+    refused(
+        dir,
+        "score m wide.csv",
+        &["2 features", "counts of 48 terms"],
+    );
+    fs::write(dir.join("minus.csv"), "1,-2\n3,4\n").unwrap();
+    refused(
+        dir,
+        "learn minus.csv --counts -o x",
+        &["minus.csv", "-2", "0 or above"],
+    );
+}
+
+/// A grey picture with stripes of a period; in the square at (40, 40), noise instead if `odd`.
+fn picture(side: usize, odd: bool, sigma: f64) -> Vec<u8> {
+    let mut state = 5_u64;
+    let mut noise = move || {
+        let mut sum = 0.0;
+        for _ in 0..12 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            sum += (state >> 33) as f64 / (1_u64 << 31) as f64;
+        }
+        sum - 6.0
+    };
+    let mut bytes = format!("P5\n{side} {side}\n255\n").into_bytes();
+    for i in 0..side * side {
+        let (y, x) = (i / side, i % side);
+        let stripes = if (x + y) % 16 < 8 { 150.0 } else { 60.0 };
+        let strange = odd && (40..52).contains(&x) && (40..52).contains(&y);
+        let v = if strange {
+            105.0 + 60.0 * noise()
+        } else {
+            stripes
+        } + sigma * noise();
+        bytes.push(v.round().clamp(0.0, 255.0) as u8);
+    }
+    bytes
+}
+
+#[test]
+fn patches_of_pictures_are_learned_scored_and_used_to_denoise() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::create_dir(dir.join("album")).unwrap();
+    fs::write(dir.join("album/a.pgm"), picture(64, false, 0.0)).unwrap();
+    fs::write(dir.join("album/b.pgm"), picture(48, false, 2.0)).unwrap();
+    fs::write(dir.join("odd.pgm"), picture(64, true, 0.0)).unwrap();
+    fs::write(dir.join("noisy.pgm"), picture(64, false, 20.0)).unwrap();
+    let how = "--patch 8x8 --stride 2 --atoms 24 --passes 6 --batch 64 --seed 3";
+    let learned = json(dir, &format!("learn album -o m {how} --json --report page"));
+    assert_eq!(learned["samples"], 6 * (29 * 29 + 21 * 21));
+    assert!(dir.join("page/atoms.png").is_file());
+    let about = json(dir, "inspect m --json");
+    assert_eq!(about["preparation"]["kind"], "patches");
+    assert_eq!(about["preparation"]["cut"]["side"], 8);
+
+    // The patches that cost most lie where the picture is strange.
+    let scored = scores(dir, "score m odd.pgm --exact");
+    assert_eq!(scored.len(), 29 * 29);
+    for j in top(&scored, 9) {
+        let words: Vec<&str> = scored[j].0.split(' ').collect();
+        let near = |at: &str| (33..52).contains(&at.parse::<usize>().unwrap());
+        assert!(near(words[2]) && near(words[4]), "{words:?}");
+    }
+    // The model denoises without being told its patches, and what denoise learns is a model like it.
+    let gain = |args: &str| {
+        let told = json(
+            dir,
+            &format!("denoise noisy.pgm -o out.pgm --clean album/a.pgm --sigma 20 --json {args}"),
+        );
+        told["after"]["psnr"].as_f64().unwrap() - told["before"]["psnr"].as_f64().unwrap()
+    };
+    assert!(gain("--model m --stride 2") > 5.0);
+    assert!(gain("--atoms 24 --patch 6 --stride 2 --save-model own") > 5.0);
+    assert!(gain("--model own --stride 2") > 5.0);
+    assert_eq!(scores(dir, "score own odd.pgm --exact").len(), 30 * 30);
+    refused(dir, "score m album/none.pgm", &["none.pgm", "no such file"]);
+    fs::write(dir.join("tiny.pgm"), b"P5\n3 3\n255\n123456789").unwrap();
+    refused(dir, "score m tiny.pgm", &["tiny.pgm", "3 x 3"]);
+    let oblong = run(dir, "learn odd.pgm --patch 8x6 -o x");
+    assert!(!oblong.status.success() && String::from_utf8_lossy(&oblong.stderr).contains("square"));
+}
+
+#[test]
+fn data_of_another_kind_are_refused_with_what_the_model_expects() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("early.txt"), documents(40, false).join("\n")).unwrap();
+    fs::write(dir.join("x.csv"), "a,b,c\n1,2,3\n2,1,1\n0,1,2\n3,1,0\n").unwrap();
+    fs::write(dir.join("p.pgm"), picture(16, false, 0.0)).unwrap();
+    ok(dir, "learn early.txt -o text --atoms 2 --quiet");
+    ok(dir, "learn x.csv -o numbers --atoms 2 --quiet --norm l2");
+    ok(dir, "learn p.pgm -o patches --atoms 2 --patch 4 --quiet");
+    ok(dir, "infer numbers x.csv -o c.npz --quiet");
+    refused(
+        dir,
+        "score text c.npz",
+        &["c.npz: numbers", "expects raw text"],
+    );
+    refused(
+        dir,
+        "score text p.pgm",
+        &["p.pgm: pictures", "expects raw text"],
+    );
+    refused(dir, "score text x.csv", &["x.csv", "--text-column"]);
+    refused(
+        dir,
+        "score numbers early.txt",
+        &["early.txt: text", "samples of 3 numbers"],
+    );
+    refused(
+        dir,
+        "infer numbers p.pgm -o y.npz",
+        &["p.pgm: pictures", "samples of 3 numbers"],
+    );
+    refused(
+        dir,
+        "score numbers c.npz",
+        &["2 features a sample", "samples of 3 numbers"],
+    );
+    refused(
+        dir,
+        "learn early.txt -o y --resume patches",
+        &["early.txt: text", "patches of 4 x 4"],
+    );
+    refused(
+        dir,
+        "learn early.txt -o y --patch 8",
+        &["belong to pictures", "text"],
+    );
+    refused(
+        dir,
+        "learn x.csv -o y --resume numbers",
+        &["already", "--passes"],
+    );
+    refused(
+        dir,
+        "denoise p.pgm -o y.pgm --model text",
+        &["model of text", "learn --patch"],
+    );
+    refused(
+        dir,
+        "score none x.csv",
+        &["none: there is no such file", "a model"],
+    );
+    refused(dir, "score numbers x.csv --quantile 2", &["--quantile 2"]);
+    // The same names in another order are worth a word.
+    fs::write(dir.join("turned.csv"), "b,a,c\n1,2,3\n2,1,1\n").unwrap();
+    let said = run(dir, "score numbers turned.csv");
+    assert!(
+        String::from_utf8_lossy(&said.stderr).contains("\"b\" where the model learned from \"a\"")
+    );
+    assert!(run(dir, "score numbers turned.csv --quiet")
+        .stderr
+        .is_empty());
+}
+
+#[test]
+fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("x.csv"), "a,b,c\n1,2,3\n2,1,1\n0,1,2\n3,1,0\n").unwrap();
+    let learned = run(dir, "learn x.csv -o m --atoms 2 --passes 3 --report page");
+    assert!(learned.stderr.is_empty() && !learned.stdout.contains(&0x1b));
+    assert!(dir.join("page/atoms.svg").is_file() && dir.join("page/cost.svg").is_file());
+    assert!(run(dir, "learn x.csv -o m --atoms 2 --quiet")
+        .stdout
+        .is_empty());
+    let coded = json(
+        dir,
+        "infer m x.csv -o c.npz --reconstruct r.npy --json --report codes",
+    );
+    assert!(coded["gap"].as_f64().unwrap() < 1e-9 && dir.join("r.npy").is_file());
+    for name in ["costs.svg", "entries.png", "use.svg", "index.html"] {
+        assert!(dir.join("codes").join(name).is_file(), "{name}");
+    }
+    assert!(run(dir, "infer m x.csv -o c.npz --quiet").stdout.is_empty());
+    let scored = ok(dir, "score m x.csv --json --quiet");
+    let lines: Vec<Value> = scored
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    assert_eq!((lines.len(), &lines[3]["sample"]), (4, &3.into()));
+    assert_eq!(json(dir, "inspect m --json")["feature_names"][2], "c");
+    assert!(ok(dir, "inspect m --quiet").is_empty());
+}
+
+/// In a terminal there is a bar with a rate and the time left; `script` makes one.
+#[test]
+fn progress_is_shown_in_a_terminal_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let rows: String = (0..3000)
+        .map(|i| format!("{},{},{}\n", i % 7, i % 5, i % 3))
+        .collect();
+    fs::write(dir.join("x.csv"), rows).unwrap();
+    let binary = env!("CARGO_BIN_EXE_dictmesh");
+    let in_terminal = |args: &str| {
+        let command = format!("stty cols 100; '{binary}' {args}");
+        let out = Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .current_dir(dir)
+            .stdin(Stdio::null())
+            .output();
+        out.ok()
+            .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
+    };
+    let learn = "learn x.csv -o m --atoms 2 --batch 8 --passes 4";
+    let Some(shown) = in_terminal(learn) else {
+        println!("skipped: no program script to make a terminal");
+        return;
+    };
+    for word in ["learning [", "/12,000", "/s", "left", "cost"] {
+        assert!(shown.contains(word), "{word:?}: {shown}");
+    }
+    let shown = in_terminal("score m x.csv").unwrap();
+    assert!(shown.contains("scoring ["), "{shown}");
+    let shown = in_terminal("infer m x.csv -o c.npz").unwrap();
+    assert!(shown.contains("coding ["), "{shown}");
+    let shown = in_terminal(&format!("{learn} --quiet")).unwrap();
+    assert!(shown.trim().is_empty(), "{shown}");
+    assert!(run(dir, learn).stderr.is_empty());
+}
