@@ -21,6 +21,6 @@ mod vectoriser;
 mod vocabulary;
 
 pub use documents::{read_documents, DocumentOptions, Documents};
-pub use tfidf::{TfIdf, Weighting};
+pub use tfidf::{Counting, TfIdf, Weighting};
 pub use vectoriser::{TextOptions, Vectoriser, UNKNOWN};
 pub use vocabulary::Vocabulary;

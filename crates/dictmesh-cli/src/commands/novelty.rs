@@ -13,6 +13,7 @@ use super::{check_place, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
+use crate::text::{Counting, Weighting};
 use dictmesh::apps::novelty::{Growth, Novelty, Threshold};
 use engine::Outcome;
 use input::InputOptions;
@@ -46,6 +47,14 @@ pub struct Args {
     /// The stream is a matrix that is weighed already: only scale its documents to norm 1
     #[arg(long, help_heading = "The stream")]
     pub tfidf: bool,
+    /// What a count becomes before idf
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "counts",
+        help_heading = "The stream"
+    )]
+    pub counting: Counting,
     /// One label a document, in a file of their own: for ROC curves and AUC. A document is truly novel
     /// if no block before had its label
     #[arg(long, value_name = "FILE", help_heading = "The stream")]
@@ -118,6 +127,10 @@ pub fn run(args: Args) -> Result<()> {
             label_column: args.label_column.clone().filter(|_| args.labels.is_none()),
             counts: args.counts,
             tfidf: args.tfidf,
+            weighting: Weighting {
+                counting: args.counting,
+                ..Weighting::default()
+            },
         },
     )?;
     let ranges = ranges(&args, input.len())?;

@@ -53,10 +53,11 @@ fn samples_are_sparse_unit_vectors_of_fixed_dimension() {
 fn weights_follow_the_formula() {
     let mut options = options(Vocabulary::Growing { max: 10 });
     options.weighting.unit = false;
+    options.weighting.counting = Counting::Log;
     let mut v = Vectoriser::new(options).unwrap();
     // The first block by its own frequencies: n = 2, "mesh" in 2, "red" in 1.
     let x = v.transform_block(&["red red the mesh", "mesh"]).unwrap();
-    let idf = |n: f64, d: f64| ((1.0 + n) / (1.0 + d)).ln() + 1.0;
+    let idf = |n: f64, d: f64| ((2.0 + n) / (1.0 + d)).ln();
     assert!((weight(&v, &x, 0, "red") - (1.0 + 2_f64.ln()) * idf(2.0, 1.0)).abs() < 1e-12);
     assert!((weight(&v, &x, 0, "mesh") - idf(2.0, 2.0)).abs() < 1e-12);
     assert!(!v.terms().any(|(_, t)| t == "the"));

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Counting {
     /// The count itself
+    #[default]
     Counts,
     /// 1 + ln(count): the tenth mention says less than the first
-    #[default]
     Log,
 }
 
@@ -20,8 +20,8 @@ pub enum Counting {
 pub struct Weighting {
     /// What a count becomes.
     pub counting: Counting,
-    /// Whether rare terms weigh more: times `ln((1 + n) / (1 + d)) + 1` for a term in d of the n
-    /// documents of the past.
+    /// Whether rare terms weigh more: times `ln((2 + n) / (1 + d))` for a term in d of the n documents
+    /// of the past. That is above 0 always, and next to nothing for a term that every document has.
     pub idf: bool,
     /// Whether each vector is scaled to `|x|_2 = 1` (a zero vector stays zero).
     pub unit: bool,
@@ -51,7 +51,7 @@ impl Weighting {
         if !self.idf {
             return tf;
         }
-        tf * (((1.0 + of as f64) / (1.0 + f64::from(with))).ln() + 1.0)
+        tf * ((2.0 + of as f64) / (1.0 + f64::from(with))).ln()
     }
 }
 

@@ -20,6 +20,8 @@ pub struct InputOptions {
     pub counts: bool,
     /// The file is a matrix of weights.
     pub tfidf: bool,
+    /// How text and counts are weighed.
+    pub weighting: Weighting,
 }
 
 /// The documents of a stream, with what turns them into samples.
@@ -62,7 +64,11 @@ impl Input {
             labels,
             names,
         } = read_documents(path, &read).map_err(say)?;
-        let vectoriser = Vectoriser::new(TextOptions::default()).map_err(say)?;
+        let how = TextOptions {
+            weighting: options.weighting,
+            ..TextOptions::default()
+        };
+        let vectoriser = Vectoriser::new(how).map_err(say)?;
         Ok(Input {
             labels,
             names: Some(names),
@@ -87,7 +93,7 @@ impl Input {
         };
         let counts = options.counts || (!options.tfidf && whole());
         let mut input = match counts {
-            true => Input::counts(table.samples, Weighting::default()),
+            true => Input::counts(table.samples, options.weighting),
             false => Input {
                 labels: None,
                 names: None,

@@ -26,8 +26,6 @@ const PAPER: [(&str, [f64; 5]); 3] = [
     ("paper, p = .5", [0.79, 0.93, 0.95, 0.95, 0.94]),
 ];
 const BLOCK: usize = 1000;
-/// Terms in fewer documents of the whole stream are left out beforehand (19 677 of 36 771 stay).
-const LEAST: usize = 5;
 /// Atoms at the start, and more after each block.
 const ATOMS: usize = 10;
 
@@ -96,7 +94,7 @@ pub fn run(args: Args) -> Result<()> {
     })
 }
 
-/// The counts without rare terms, and the topics.
+/// The counts and the topics.
 fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
     let (matrix, topics) = (dir.join("tdt2.npz"), dir.join("tdt2_labels.csv"));
     let missing: Vec<String> = [&matrix, &topics]
@@ -114,7 +112,7 @@ fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
         ));
     }
     let counts = data::read(&matrix, &ReadOptions::default()).map_err(say)?;
-    let counts = without_rare(&counts.samples)?;
+    let counts = counts.samples;
     let labels = data::read_labels(&topics, Some("topic"), counts.len()).map_err(say)?;
     if counts.len() <= BLOCK {
         return Err(format!(
@@ -124,36 +122,6 @@ fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
         ));
     }
     Ok((counts, labels))
-}
-
-fn without_rare(x: &Samples) -> Result<Samples> {
-    let mut with = vec![0_usize; x.rows()];
-    for j in 0..x.len() {
-        for (i, _) in x.entries(j).filter(|e| e.1 != 0.0) {
-            with[i] += 1;
-        }
-    }
-    let mut rows = 0;
-    let place: Vec<Option<usize>> = with
-        .iter()
-        .map(|&n| {
-            (n >= LEAST).then(|| {
-                rows += 1;
-                rows - 1
-            })
-        })
-        .collect();
-    let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-    for j in 0..x.len() {
-        for (i, v) in x.entries(j) {
-            if let Some(i) = place[i] {
-                row.push(i);
-                value.push(v);
-            }
-        }
-        start.push(row.len());
-    }
-    Samples::sparse(rows, start, row, value).map_err(say)
 }
 
 /// One seed.
@@ -328,9 +296,9 @@ fn report(args: &Args, seeds: &[Curves], means: &[(usize, f64)]) -> Report {
                 text: format!(
                     "Blocks of {BLOCK} documents in the order of time; block 0 is learned, each later \
                      one scored before it is learned. A document is novel if no block before had its \
-                     topic. Weights are (1 + ln count) idf, with idf from the past blocks, scaled to \
-                     norm 1. The vocabulary is fixed beforehand: the \
-                     terms in at least {LEAST} documents of the whole stream."
+                     topic. Weights are count times idf, with idf from the past blocks, scaled to norm 1. All \
+                     terms count, also those that few documents have: which these will be, a stream does \
+                     not know."
                 ),
                 tables: vec![
                     Table {

@@ -120,9 +120,9 @@ impl Default for Novelty {
             weights: WeightRule::Metropolis,
             strategy: StrategySpec::default(),
             stopping: Stopping::tolerance(1e-3),
-            // Forgetting is per batch, so at one sample a batch even .97 would forget a block.
+            // Forgetting is per batch, so at ten samples a batch even .97 would forget a block.
             update: Update::Adaptive { forgetting: 1.0 },
-            batch: 1,
+            batch: 10,
             passes: 1,
             start: AtomsFrom::Samples,
             growth: Growth::Agents {
@@ -148,6 +148,7 @@ impl Novelty {
             strategy: StrategySpec::Diffusion { mu: Some(0.05) },
             stopping: Stopping::rounds(1000),
             update: Update::Schedule { mu_w: 1.0 },
+            batch: 1,
             start: AtomsFrom::Random,
             agreement: Agreement::Diffusion {
                 mu_g: 0.01,
