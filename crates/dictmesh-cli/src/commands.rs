@@ -9,6 +9,7 @@ pub mod novelty;
 mod prepare;
 pub mod reproduce;
 pub mod score;
+pub mod tune;
 
 pub use prepare::{Centre, Norm, Preparation};
 
@@ -18,6 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
+
+/// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
+pub const INTERRUPTED: u8 = 130;
 
 /// Any error as its sentence.
 pub fn say(error: impl std::fmt::Display) -> String {

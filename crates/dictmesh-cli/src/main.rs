@@ -17,9 +17,8 @@ mod terminal;
 #[allow(dead_code, unused_imports)] // As `data`.
 mod text;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use output::{Format, Output};
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,11 +26,18 @@ use std::process::ExitCode;
 ///
 /// Every agent keeps its atoms to itself; neighbours exchange only dual vectors.
 #[derive(Parser)]
-#[command(name = "dictmesh", version, arg_required_else_help = true)]
+#[command(name = "dictmesh", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    it could not be done: a file, its data, a number out of range, a full disk; the message says which
+  2    the command line is wrong: an unknown command, flag or name, or one that is missing
+  130  interrupted by Ctrl-C; learn first saves a model to go on from";
 
 #[derive(Subcommand)]
 enum Command {
@@ -72,10 +78,29 @@ enum Command {
     /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
     /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
     Novelty(Box<commands::novelty::Args>),
+    /// Choose gamma, the number of atoms, the strategy and its step for your data
+    ///
+    /// Solves, for samples x and a dictionary W,
+    /// min over y of  f(x - W y) + h(y),  by default  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2.
+    /// First it picks gamma and the number of atoms by
+    /// sum of (x - W y)^2 / sum of x^2  over entries of held-out samples that were hidden from y. Then
+    /// it holds every strategy, round by round, against the exact solution: the paper's learning curve,
+    /// SNR of nu = |nu|^2 / |nu_k - nu|^2 (worst agent) and SNR of y = |y|^2 / |y_i - y|^2, in dB.
+    Tune(Box<commands::tune::Args>),
     /// Run an experiment of the paper on its data: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
+    /// Print what makes a shell complete dictmesh's commands, flags and names
+    ///
+    /// For bash:  dictmesh completions bash > ~/.local/share/bash-completion/completions/dictmesh
+    Completions(CompletionsArgs),
+}
+
+#[derive(Args)]
+struct CompletionsArgs {
+    /// The shell
+    shell: clap_complete::Shell,
 }
 
 #[derive(Args)]
@@ -93,18 +118,24 @@ struct DemoArgs {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
+        Command::Learn(args) => return exit_code(commands::learn::run(*args)),
         Command::Demo(args) => demo(&args),
-        Command::Learn(args) => commands::learn::run(*args),
         Command::Infer(args) => commands::infer::run(args),
         Command::Score(args) => commands::score::run(args),
         Command::Bicluster(args) => commands::bicluster::run(*args),
         Command::Denoise(args) => commands::denoise::run(args),
         Command::Novelty(args) => commands::novelty::run(*args),
+        Command::Tune(args) => commands::tune::run(*args),
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Completions(args) => completions(args.shell),
     };
+    exit_code(done.map(|()| ExitCode::SUCCESS))
+}
+
+fn exit_code(done: Result<ExitCode, String>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(message) => {
             eprintln!("dictmesh: {message}");
             ExitCode::FAILURE
@@ -132,22 +163,18 @@ fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Resul
     let style = terminal::Style::detect();
     let mut text = terminal::report(result, style, terminal::columns());
     text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
-    print(&text)
+    commands::print(&text)
 }
 
-/// Prints, and takes it as an answer if the reader has seen enough (`dictmesh demo | head`).
-fn print(text: &str) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
-        _ => Ok(()),
-    }
+fn completions(shell: clap_complete::Shell) -> Result<(), String> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "dictmesh", &mut script);
+    commands::print(&String::from_utf8_lossy(&script))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_flags_are_consistent() {

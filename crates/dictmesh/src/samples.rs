@@ -202,6 +202,36 @@ impl Samples {
         }
     }
 
+    /// The samples in these rows only, which must rise. Panics, as indexing does, if one does not exist.
+    pub fn select_rows(&self, rows: &[usize]) -> Samples {
+        let store = match &self.store {
+            Store::Dense(x) => Store::Dense(Matrix::from_fn(rows.len(), x.cols(), |i, j| {
+                x.get(rows[i], j)
+            })),
+            Store::Sparse { .. } => {
+                let mut place = vec![None; self.rows];
+                for (i, row) in rows.iter().enumerate() {
+                    place[*row] = Some(i);
+                }
+                let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
+                for j in 0..self.len() {
+                    for (i, v) in self.entries(j) {
+                        if let Some(i) = place[i] {
+                            row.push(i);
+                            value.push(v);
+                        }
+                    }
+                    start.push(row.len());
+                }
+                Store::Sparse { start, row, value }
+            }
+        };
+        Samples {
+            rows: rows.len(),
+            store,
+        }
+    }
+
     /// The entries (row, value) of sample `j` that are stored, in rising row order.
     pub fn entries(&self, j: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match &self.store {

@@ -2,6 +2,8 @@
 
 use super::{check_place, say, Preparation, ReadArgs, Result, Speech};
 use crate::data;
+use crate::options::names::STRATEGIES;
+use clap::builder::PossibleValuesParser;
 use dictmesh::inference::StrategySpec;
 use dictmesh::{Matrix, Mesh, Model, Samples, Stop};
 use npyz::WriterBuilder;
@@ -18,8 +20,8 @@ pub struct Args {
     /// Where the codes go: an .npz that scipy.sparse.load_npz opens, a row per sample
     #[arg(short, long, value_name = "CODES")]
     pub output: PathBuf,
-    /// exact, or a strategy of the mesh: relaxed-admm, exact-diffusion, jacobi-admm, diffusion, consensus
-    #[arg(long, value_name = "NAME", default_value = "exact")]
+    /// All atoms in one place (exact), or a strategy of the mesh
+    #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
@@ -28,6 +30,10 @@ pub struct Args {
     pub read: ReadArgs,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+fn exact_or_strategy() -> PossibleValuesParser {
+    PossibleValuesParser::new(std::iter::once("exact").chain(STRATEGIES))
 }
 
 /// What coding a part gave.
@@ -48,8 +54,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut mesh = Mesh::from_model(&model).map_err(say)?;
     let exact = args.strategy == "exact";
     if !exact {
-        let strategy =
-            StrategySpec::from_name(&args.strategy).map_err(|e| format!("{e}, exact"))?;
+        let strategy = StrategySpec::from_name(&args.strategy).map_err(say)?;
         mesh.set_strategy(strategy).map_err(say)?;
     }
     let table = data::read(&args.data, &args.read.options()).map_err(say)?;

@@ -1,7 +1,7 @@
 //! `dictmesh learn`: a dictionary from a file of samples.
 
-use super::prepare::feature_means;
-use super::{check_place, say, Centre, Norm, Preparation, ReadArgs, Result, Speech};
+use super::prepare::{feature_means, PrepareArgs};
+use super::{check_place, say, Centre, Preparation, ReadArgs, Result, Speech, INTERRUPTED};
 use crate::data::{self, Chunks};
 use crate::options::Options;
 use crate::terminal::Bar;
@@ -10,6 +10,7 @@ use dictmesh::{Mesh, Model, Samples, Start, Stop};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -32,22 +33,8 @@ pub struct Args {
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
-    /// Which mean is taken off the samples
-    #[arg(
-        long,
-        value_name = "WHICH",
-        default_value = "none",
-        help_heading = "Reading"
-    )]
-    pub centre: Centre,
-    /// To which length samples are scaled
-    #[arg(
-        long,
-        value_name = "NORM",
-        default_value = "none",
-        help_heading = "Reading"
-    )]
-    pub norm: Norm,
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
     #[command(flatten)]
     pub read: ReadArgs,
     #[command(flatten)]
@@ -56,7 +43,8 @@ pub struct Args {
     pub speech: Speech,
 }
 
-pub fn run(args: Args) -> Result<()> {
+/// Learns; ended by Ctrl-C, it saves what it has and says so by its exit code.
+pub fn run(args: Args) -> Result<ExitCode> {
     check_place(&args.output)?;
     let mut options = args.options.clone();
     if let Some(path) = &args.config {
@@ -72,14 +60,14 @@ pub fn run(args: Args) -> Result<()> {
     let preparation = match &args.resume {
         Some(path) => Preparation::of(&Model::load(path).map_err(say)?)?,
         None => Preparation {
-            centre: args.centre,
-            means: match args.centre {
+            centre: args.prepare.centre,
+            means: match args.prepare.centre {
                 Centre::Feature => {
                     Some(feature_means(source.open()?.map(|p| p.map_err(say)), rows)?)
                 }
                 _ => None,
             },
-            norm: args.norm,
+            norm: args.prepare.norm,
         },
     };
     let mut mesh = match &args.resume {
@@ -91,7 +79,7 @@ pub fn run(args: Args) -> Result<()> {
         }
     };
     if args.dry_run {
-        return dry_run(&args, &mesh, total);
+        return dry_run(&args, &mesh, total).map(|()| ExitCode::SUCCESS);
     }
     let warnings = mesh.warnings();
     if !args.speech.quiet {
@@ -105,7 +93,11 @@ pub fn run(args: Args) -> Result<()> {
     let mut model = mesh.to_model();
     preparation.store(&mut model)?;
     model.save(&args.output).map_err(say)?;
-    report(&args, &mesh, &learned, before)
+    report(&args, &mesh, &learned, before)?;
+    Ok(match learned.interrupted {
+        true => ExitCode::from(INTERRUPTED),
+        false => ExitCode::SUCCESS,
+    })
 }
 
 /// The data in parts of whole batches.

@@ -6,7 +6,6 @@ mod show;
 
 pub use engine::{blocks, curve, truth, Engine};
 pub use input::Input;
-pub use show::command;
 
 use super::score::quoted;
 use super::{check_place, say, Result, Speech};

@@ -30,6 +30,27 @@ pub enum Norm {
     L1,
 }
 
+/// The preparation, as flags.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct PrepareArgs {
+    /// Which mean is taken off the samples
+    #[arg(
+        long,
+        value_name = "WHICH",
+        default_value = "none",
+        help_heading = "Reading"
+    )]
+    pub centre: Centre,
+    /// To which length samples are scaled
+    #[arg(
+        long,
+        value_name = "NORM",
+        default_value = "none",
+        help_heading = "Reading"
+    )]
+    pub norm: Norm,
+}
+
 /// The preparation of samples, in this order: centre, then scale.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {

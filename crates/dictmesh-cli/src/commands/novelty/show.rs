@@ -1,5 +1,6 @@
 //! What a person sees of a stream: words and the report.
 
+use super::super::command_line;
 use super::engine::{atom_terms, Outcome, Terms};
 use super::{Args, Input};
 use crate::report::{
@@ -53,21 +54,9 @@ pub fn report(
         subtitle: format!("{}: {}", args.stream.display(), input.what()),
         facts,
         sections,
-        command: command(),
+        command: command_line(),
         versions: versions(args.seed),
     }
-}
-
-/// The command line that is running.
-pub fn command() -> String {
-    std::env::args_os()
-        .enumerate()
-        .map(|(i, arg)| match i {
-            0 => "dictmesh".to_string(),
-            _ => arg.to_string_lossy().into_owned(),
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 fn versions(seed: u64) -> Vec<(String, String)> {

@@ -1,7 +1,7 @@
 //! The paper's document experiment: TDT2 in blocks of 1000, AUC at the steps that bring new topics.
 
-use crate::commands::novelty::{blocks, command, curve, truth, Engine, Input, SCORE_BATCH};
-use crate::commands::{say, Result, Speech};
+use crate::commands::novelty::{blocks, curve, truth, Engine, Input, SCORE_BATCH};
+use crate::commands::{command_line, say, Result, Speech};
 use crate::data::{self, ReadOptions};
 use crate::demo::Progress;
 use crate::output::Folder;
@@ -352,7 +352,7 @@ fn report(args: &Args, seeds: &[Curves], means: &[(usize, f64)]) -> Report {
                 ..Section::default()
             },
         ],
-        command: command(),
+        command: command_line(),
         versions: vec![("dictmesh".into(), env!("CARGO_PKG_VERSION").into())],
     }
 }

@@ -1,0 +1,270 @@
+//! `dictmesh tune`: which gamma, how many atoms, which strategy with which step.
+
+mod choice;
+mod curve;
+mod page;
+mod words;
+
+use super::prepare::{feature_means, PrepareArgs};
+use super::{say, Centre, Preparation, ReadArgs, Result, Speech};
+use crate::data;
+use crate::demo::Progress;
+use crate::options::{names, Options};
+use crate::output::Folder;
+use crate::terminal::Bar;
+use choice::Choice;
+use clap::builder::PossibleValuesParser as OneOf;
+pub use curve::Curves;
+use dictmesh::random::stream;
+use dictmesh::{Mesh, Model, Samples, Start};
+use rand::seq::SliceRandom;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Samples that a choice is tried on, at most, and that are kept back to judge it.
+const TRAINING: usize = 4_000;
+const HELD_OUT: usize = 500;
+/// Fewer samples than these cannot be divided.
+const LEAST: usize = 10;
+/// The stream of a seed that the samples are divided by ("tune" in ASCII).
+const TUNE_STREAM: u64 = 0x74_75_6e_65;
+/// Agents, where nothing is said about the mesh.
+const AGENTS: usize = 16;
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Only {
+    /// gamma and the number of atoms
+    Choice,
+    /// The strategy and its step
+    Curve,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The samples: .npy, .npz, .mtx, .csv or .tsv; - is standard input
+    pub data: PathBuf,
+    /// Take the dictionary, the task and the mesh from this model: no choice of gamma and atoms then
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+    /// Choices from a TOML file; flags win
+    #[arg(long, value_name = "TOML")]
+    pub config: Option<PathBuf>,
+    /// Do one half of the work only
+    #[arg(long, value_name = "WHAT")]
+    pub only: Option<Only>,
+
+    /// The gammas to choose from [default: .02 to .4 of a sample's size; or --gamma alone]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "model",
+        help_heading = "What to try"
+    )]
+    pub gammas: Vec<f64>,
+    /// The numbers of atoms to choose from [default: up to twice the features; or --atoms alone]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "model",
+        help_heading = "What to try"
+    )]
+    pub atoms_grid: Vec<usize>,
+    /// The strategies to compare [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(names::STRATEGIES), help_heading = "What to try")]
+    pub strategies: Vec<String>,
+    /// How near the exact solution nu and y should come, in dB: 40 is a relative error of 1e-2
+    #[arg(long, value_name = "DB", default_value = "40", value_parser = OneOf::new(["20", "40", "60"]), help_heading = "What to try")]
+    pub goal: String,
+    /// Samples to compare the strategies on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What to try")]
+    pub samples: u64,
+
+    #[command(flatten)]
+    pub prepare: PrepareArgs,
+    #[command(flatten)]
+    pub read: ReadArgs,
+    #[command(flatten)]
+    pub options: Options,
+    /// Write a page with the curves into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What was found.
+struct Found {
+    choice: Option<Choice>,
+    curves: Option<Curves>,
+    /// The flags of `learn` that follow from it.
+    flags: Vec<String>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let mut options = args.options.clone();
+    if let Some(path) = &args.config {
+        options = options.or(Options::from_toml(path)?);
+    }
+    let bar = Bar::new(args.speech.quiet);
+    let found = find(&args, options, &mut |progress| bar.show(progress));
+    bar.clear();
+    let found = found?;
+    let page = match &args.report {
+        Some(dir) => Some(page::report(&args, &found).write(dir)?),
+        None => None,
+    };
+    let json = json!({
+        "choice": found.choice.as_ref().map(words::choice_json),
+        "curve": found.curves.as_ref().map(words::curves_json),
+        "flags": found.flags,
+    });
+    args.speech.tell(json, || {
+        let mut text = String::new();
+        if let Some(choice) = &found.choice {
+            text += &words::choice(choice);
+        }
+        if let Some(curves) = &found.curves {
+            text += &words::curves(curves);
+        }
+        text += &format!(
+            "\nTo learn so:\n  dictmesh learn {} -o MODEL {}\n",
+            args.data.display(),
+            found.flags.join(" ")
+        );
+        if let Some(page) = page {
+            text += &format!("report: {}\n", page.display());
+        }
+        text
+    })
+}
+
+fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
+    let model = match &args.model {
+        Some(path) => Some(Model::load(path).map_err(say)?),
+        None => None,
+    };
+    let x = samples(args, model.as_ref())?;
+    let seed = options.seed.unwrap_or(0);
+    let mut order: Vec<usize> = (0..x.len()).collect();
+    order.shuffle(&mut stream(seed, TUNE_STREAM));
+    let (held_out, rest) = order.split_at((x.len() / 5).clamp(1, HELD_OUT));
+    let training = x.select(&rest[..rest.len().min(TRAINING)]);
+    let held_out = x.select(held_out);
+
+    let mut choice = None;
+    let mut dictionary = None;
+    if model.is_none() && args.only != Some(Only::Curve) {
+        let grid = choice::Grid::new(args, &options, &training)?;
+        if !grid.is_settled() || args.only == Some(Only::Choice) {
+            need_samples(x.len())?;
+            let (made, atoms) = choice::choose(&grid, &options, &training, &held_out, show)?;
+            let cell = &made.cells[made.chosen];
+            (options.gamma, options.atoms) = (Some(cell.gamma), Some(cell.atoms));
+            (choice, dictionary) = (Some(made), Some(atoms));
+        }
+    }
+    let mut flags = given(args, &options);
+    let mut curves = None;
+    if args.only != Some(Only::Choice) {
+        let mesh = match (&model, dictionary) {
+            (Some(model), _) => Mesh::from_model(model).map_err(say)?,
+            (None, dictionary) => {
+                if options.agents.is_none() && options.topology.is_none() {
+                    options.agents = Some(AGENTS);
+                    flags.push(format!("--agents {AGENTS}"));
+                }
+                let atoms = match dictionary {
+                    Some(atoms) => atoms,
+                    None => {
+                        let k = options.sizes()?.1;
+                        choice::learn(&options, k, &training, show)?.dictionary()
+                    }
+                };
+                options.mesh("sparse-svd", x.rows(), Start::Given(&atoms))?
+            }
+        };
+        let few = held_out.range(0..held_out.len().min(args.samples as usize));
+        let found = curve::compare(args, &options, &mesh, &few, show)?;
+        flags.extend(found.flags());
+        curves = Some(found);
+    }
+    Ok(Found {
+        choice,
+        curves,
+        flags,
+    })
+}
+
+/// All samples, prepared.
+fn samples(args: &Args, model: Option<&Model>) -> Result<Samples> {
+    let x = data::read(&args.data, &args.read.options()).map_err(say)?;
+    let x = x.samples;
+    if x.len() < 2 {
+        return Err(format!(
+            "{}: {} samples; at least 2 are needed",
+            args.data.display(),
+            x.len()
+        ));
+    }
+    let preparation = match model {
+        Some(model) => Preparation::of(model)?,
+        None => Preparation {
+            centre: args.prepare.centre,
+            means: match args.prepare.centre {
+                Centre::Feature => Some(feature_means(std::iter::once(Ok(x.clone())), x.rows())?),
+                _ => None,
+            },
+            norm: args.prepare.norm,
+        },
+    };
+    preparation.apply(x)
+}
+
+fn need_samples(count: usize) -> Result<()> {
+    if count >= LEAST {
+        return Ok(());
+    }
+    Err(format!(
+        "{count} samples: choosing gamma and atoms keeps some back to judge by and needs at least \
+         {LEAST}; give --gamma and --atoms, or --only curve"
+    ))
+}
+
+/// The flags that make `learn` solve the problem that was tuned: those typed, with gamma and atoms as
+/// they were found.
+fn given(args: &Args, options: &Options) -> Vec<String> {
+    let mut flags = Vec::new();
+    let mut say = |name: &str, value: Option<String>| {
+        flags.extend(value.map(|value| format!("--{name} {value}")));
+    };
+    let number = |value: Option<f64>| value.map(|v| v.to_string());
+    let count = |value: Option<usize>| value.map(|v| v.to_string());
+    say(
+        "config",
+        args.config.as_ref().map(|p| p.display().to_string()),
+    );
+    let typed = &args.options;
+    say("task", typed.task.clone());
+    say("residual", typed.residual.clone());
+    say("regularizer", typed.regularizer.clone());
+    say("atoms-set", typed.atoms_set.clone());
+    say("gamma", number(options.gamma));
+    say("delta", number(typed.delta));
+    say("beta", number(typed.beta));
+    say("eta", number(typed.eta));
+    say("radius", number(typed.radius));
+    say("lo", number(typed.lo));
+    say("hi", number(typed.hi));
+    say("atoms", count(options.atoms));
+    say("agents", count(typed.agents));
+    say("topology", typed.topology.clone());
+    say("weights", typed.weights.clone());
+    say("informed", typed.informed.clone());
+    flags
+}
