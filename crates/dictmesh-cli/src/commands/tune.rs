@@ -14,12 +14,14 @@ use crate::output::Folder;
 use crate::terminal::Bar;
 use choice::Choice;
 use clap::builder::PossibleValuesParser as OneOf;
-pub use curve::Curves;
+use curve::Curves;
 use dictmesh::random::stream;
 use dictmesh::{Mesh, Model, Samples, Start};
+pub use page::figure;
 use rand::seq::SliceRandom;
 use serde_json::json;
 use std::path::PathBuf;
+pub use words::{aligned, curve_json};
 
 /// Samples that a choice is tried on, at most, and that are kept back to judge it.
 const TRAINING: usize = 4_000;

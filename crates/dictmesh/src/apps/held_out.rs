@@ -2,15 +2,17 @@
 //! can be compared.
 //!
 //! The cost itself cannot be compared between two gammas, and the residual always prefers the smallest
-//! gamma and the most atoms. So a tenth of the entries of each sample is hidden, y is found from the
-//! rest, and the score is how far W y is from what was hidden:
+//! gamma and the most atoms. So a tenth of the entries of each sample is hidden, the atoms that explain
+//! the rest are found with gamma, how much of each is then found without it, and the score is how far
+//! W y is from what was hidden:
 //!
 //! ```text
 //! score = sum over hidden entries (x - W y)^2 / sum over hidden entries x^2
 //! ```
 //!
 //! 0 is perfect, 1 is no better than saying 0. Codes that fit noise, for want of gamma or for plenty of
-//! atoms, predict badly. The seen entries alone weigh a tenth less against gamma than all of them, which
+//! atoms, predict badly. Without the second step the score would be that of gamma's shrinkage: the right
+//! atoms, all too small, lose against twice as many that share the load. The seen entries alone weigh a tenth less against gamma than all of them, which
 //! is far below what a grid of gammas can tell apart.
 
 #[cfg(test)]
@@ -23,7 +25,9 @@ use crate::matrix::Matrix;
 use crate::mesh::Mesh;
 use crate::random::stream;
 use crate::samples::Samples;
+use crate::task::{LocalTask, RegularizerSpec};
 use rand::seq::SliceRandom;
+use rayon::prelude::*;
 
 /// One entry in so many is hidden.
 const PARTS: usize = 10;
@@ -49,15 +53,11 @@ impl Prediction {
         self.errors.iter().sum::<f64>() / self.size()
     }
 
-    /// The standard error of the score's distance from that of `other`, for the same samples with the
-    /// same entries hidden. The samples that are hard for one are hard for the other too, so this is
-    /// much smaller than the standard error of either.
-    pub fn standard_error(&self, other: &Prediction) -> f64 {
-        let count = self.errors.len() as f64;
-        let pairs = self.errors.iter().zip(&other.errors);
-        let apart: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
-        let mean = apart.iter().sum::<f64>() / count;
-        let spread: f64 = apart.iter().map(|d| (d - mean).powi(2)).sum();
+    /// The standard error of the score, as a ratio of two sums over the samples.
+    pub fn standard_error(&self) -> f64 {
+        let (count, score) = (self.errors.len() as f64, self.score());
+        let pairs = self.errors.iter().zip(&self.sizes);
+        let spread: f64 = pairs.map(|(e, s)| (e - score * s).powi(2)).sum();
         (spread * count / (count - 1.0).max(1.0)).sqrt() / self.size()
     }
 
@@ -119,33 +119,66 @@ pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
     Ok(found)
 }
 
-/// The exact codes of samples that are known in some rows only.
+/// The codes of samples that are known in some rows only: the exact ones say which atoms are used, and
+/// without gamma how much.
 fn code(mesh: &Mesh, seen: &Samples, rows: &[usize]) -> Result<Matrix> {
+    let agents = 0..mesh.agents();
     let cut = |k: usize| {
         let atoms = mesh.block(k).atoms();
-        Block::new(Matrix::from_fn(rows.len(), atoms.cols(), |i, q| {
-            atoms.get(rows[i], q)
-        }))
+        Matrix::from_fn(rows.len(), atoms.cols(), |i, q| atoms.get(rows[i], q))
     };
-    let blocks: Vec<Block> = (0..mesh.agents()).map(cut).collect::<Result<_>>()?;
-    let parts: Vec<Part> = blocks
-        .iter()
-        .enumerate()
-        .map(|(k, block)| Part {
-            block,
-            task: mesh.task().local(k),
+    let blocks: Vec<Block> = agents.map(|k| Block::new(cut(k))).collect::<Result<_>>()?;
+    let own = |k| mesh.task().local(k).clone();
+    let tasks: Vec<LocalTask> = (0..blocks.len()).map(own).collect();
+    let mut codes = solve(mesh, &blocks, &tasks, seen)?;
+    let tasks: Vec<LocalTask> = tasks.iter().map(without_gamma).collect::<Result<_>>()?;
+    let refit: Vec<Vec<f64>> = (0..seen.len())
+        .into_par_iter()
+        .map(|j| {
+            let y = codes.column(j);
+            let mut from = 0;
+            let used: Vec<Block> = blocks
+                .iter()
+                .map(|block| {
+                    let fired = (0..block.len()).filter(|q| y[from + q] != 0.0);
+                    let columns: Vec<&[f64]> = fired.map(|q| block.atoms().column(q)).collect();
+                    from += block.len();
+                    Block::new(Matrix::from_columns(rows.len(), &columns)?)
+                })
+                .collect::<Result<_>>()?;
+            Ok(solve(mesh, &used, &tasks, &seen.range(j..j + 1))?.into_vec())
         })
-        .collect();
-    Ok(exact::solve(mesh.task().residual(), &parts, seen, exact::TOLERANCE)?.codes)
+        .collect::<Result<_>>()?;
+    for (j, refit) in refit.into_iter().enumerate() {
+        let fired = codes.column_mut(j).iter_mut().filter(|y| **y != 0.0);
+        fired.zip(refit).for_each(|(y, new)| *y = new);
+    }
+    Ok(codes)
+}
+
+fn solve(mesh: &Mesh, blocks: &[Block], tasks: &[LocalTask], x: &Samples) -> Result<Matrix> {
+    let parts = blocks.iter().zip(tasks);
+    let parts: Vec<Part> = parts.map(|(block, task)| Part { block, task }).collect();
+    Ok(exact::solve(mesh.task().residual(), &parts, x, exact::TOLERANCE)?.codes)
+}
+
+/// The same share of the task with gamma = 0.
+fn without_gamma(task: &LocalTask) -> Result<LocalTask> {
+    let mut spec = task.spec().clone();
+    match &mut spec.regularizer {
+        RegularizerSpec::ElasticNet { gamma, .. }
+        | RegularizerSpec::NonNegativeElasticNet { gamma, .. }
+        | RegularizerSpec::BoxedElasticNet { gamma, .. } => *gamma = 0.0,
+    }
+    LocalTask::build(&spec)
 }
 
 /// The place of the simplest candidate that predicts about as well as the best: the first one, in the
-/// order given (simplest first), whose score is within one standard error of the lowest.
+/// order given (simplest first), whose score is within one standard error of the lowest score (the rule
+/// of Breiman, Friedman, Olshen and Stone, 1984).
 pub fn simplest(candidates: &[Prediction]) -> Option<usize> {
-    let best = candidates
-        .iter()
-        .min_by(|a, b| a.score().total_cmp(&b.score()))?;
-    candidates
-        .iter()
-        .position(|c| c.score() <= best.score() + c.standard_error(best))
+    let scores = candidates.iter().map(Prediction::score);
+    let (best, lowest) = scores.enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let enough = lowest + candidates[best].standard_error();
+    candidates.iter().position(|c| c.score() <= enough)
 }

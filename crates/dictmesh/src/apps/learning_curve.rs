@@ -74,7 +74,8 @@ pub enum Ending {
 pub struct LearningCurve {
     /// The strategy with all its constants.
     pub strategy: StrategySpec,
-    /// Some of the rounds, more and more apart; the first and the last one are among them.
+    /// Some of the rounds, more and more apart; 1, 2 and 5 times the powers of ten and the last one are
+    /// among them.
     pub points: Vec<Point>,
     /// For each of [`GOALS`], the round from which on nu stays above it.
     pub nu: [Option<usize>; 3],
@@ -136,9 +137,11 @@ impl<'a> Target<'a> {
                 middle = Some(point);
             }
             let end = end_of(&point);
-            if point.round >= next || end.is_some() || point.round == rounds {
-                curve.points.push(point);
+            if point.round >= next {
                 next = (point.round + 1).max((point.round as f64 * SPACING) as usize);
+                curve.points.push(point);
+            } else if end.is_some() || point.round == rounds || is_asked_for(point.round) {
+                curve.points.push(point);
             }
             if let Some(end) = end {
                 curve.ending = end;
@@ -192,6 +195,14 @@ fn pass(reached: &mut [Option<usize>; 3], snr: f64, round: usize) {
     }
 }
 
+/// 1, 2 or 5 times a power of ten: the rounds people ask for.
+fn is_asked_for(mut round: usize) -> bool {
+    while round >= 10 && round.is_multiple_of(10) {
+        round /= 10;
+    }
+    matches!(round, 1 | 2 | 5)
+}
+
 fn end_of(point: &Point) -> Option<Ending> {
     if point.both() >= GOALS[GOALS.len() - 1] {
         Some(Ending::Reached)
@@ -215,6 +226,12 @@ impl LearningCurve {
             nu: 0.0,
             y: 0.0,
         })
+    }
+
+    /// The point after this round, if it is kept and was reached; else the last one kept before.
+    pub fn after(&self, round: usize) -> Point {
+        let before = self.points.iter().rev().find(|p| p.round <= round);
+        before.copied().unwrap_or(self.last())
     }
 
     /// Whether this is the better way to the goal of this number in [`GOALS`]: in fewer rounds; if

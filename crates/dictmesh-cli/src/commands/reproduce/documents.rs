@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The counts without rare terms, and the topics.
-fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
+pub fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
     let (matrix, topics) = (dir.join("tdt2.npz"), dir.join("tdt2_labels.csv"));
     let missing: Vec<String> = [&matrix, &topics]
         .iter()
@@ -114,7 +114,7 @@ fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
         ));
     }
     let counts = data::read(&matrix, &ReadOptions::default()).map_err(say)?;
-    let counts = without_rare(&counts.samples)?;
+    let counts = without_rare(&counts.samples);
     let labels = data::read_labels(&topics, Some("topic"), counts.len()).map_err(say)?;
     if counts.len() <= BLOCK {
         return Err(format!(
@@ -126,34 +126,15 @@ fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
     Ok((counts, labels))
 }
 
-fn without_rare(x: &Samples) -> Result<Samples> {
+fn without_rare(x: &Samples) -> Samples {
     let mut with = vec![0_usize; x.rows()];
     for j in 0..x.len() {
         for (i, _) in x.entries(j).filter(|e| e.1 != 0.0) {
             with[i] += 1;
         }
     }
-    let mut rows = 0;
-    let place: Vec<Option<usize>> = with
-        .iter()
-        .map(|&n| {
-            (n >= LEAST).then(|| {
-                rows += 1;
-                rows - 1
-            })
-        })
-        .collect();
-    let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-    for j in 0..x.len() {
-        for (i, v) in x.entries(j) {
-            if let Some(i) = place[i] {
-                row.push(i);
-                value.push(v);
-            }
-        }
-        start.push(row.len());
-    }
-    Samples::sparse(rows, start, row, value).map_err(say)
+    let kept: Vec<usize> = (0..x.rows()).filter(|i| with[*i] >= LEAST).collect();
+    x.select_rows(&kept)
 }
 
 /// One seed.

@@ -163,6 +163,9 @@ pub fn learn(
     x: &Samples,
     show: &mut dyn FnMut(Progress),
 ) -> Result<Mesh> {
+    let batch = options.batch.unwrap_or((x.len() / 20).clamp(1, 256));
+    // What was coded by the atoms of the last pass is forgotten in this one.
+    let forgetting = (-(batch as f64) / x.len() as f64).exp();
     let options = Options {
         atoms: Some(atoms),
         agents: Some(1),
@@ -172,7 +175,13 @@ pub fn learn(
         mu: None,
         rho: None,
         rounds: None,
-        batch: Some(options.batch.unwrap_or((x.len() / 20).clamp(1, 256))),
+        batch: Some(batch),
+        update: Some(
+            options
+                .update
+                .clone()
+                .unwrap_or(format!("adaptive:{forgetting}")),
+        ),
         ..options.clone()
     };
     let mut mesh = options.mesh("sparse-svd", x.rows(), Start::Samples(x))?;

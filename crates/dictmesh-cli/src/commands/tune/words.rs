@@ -31,18 +31,18 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 pub fn choice(choice: &Choice) -> String {
     let chosen = &choice.cells[choice.chosen];
     let best = &choice.cells[choice.best()];
-    let apart = chosen.prediction.standard_error(&best.prediction);
     format!(
         "A tenth of the entries of {} samples was hidden and predicted by dictionaries learned from\n\
          {} other samples. Squared error over the squares of what was hidden (0 is perfect, 1 no\n\
          better than saying 0), and in brackets how many entries of y are not 0:\n\n{}\n\
          * chosen: {} atoms, gamma = {}: the fewest atoms, then the largest gamma, within one\n\
-         standard error ({apart:.4} here) of the lowest score ({:.4}: {} atoms, gamma = {})\n",
+         standard error ({:.4}) of the lowest score ({:.4}, of {} atoms and gamma = {})\n",
         choice.held_out,
         choice.training,
         aligned(&choice_rows(choice)),
         chosen.atoms,
         chosen.gamma,
+        best.prediction.standard_error(),
         best.prediction.score(),
         best.atoms,
         best.gamma,
@@ -79,7 +79,7 @@ pub fn choice_json(choice: &Choice) -> Value {
     let cell = |cell: &Cell| {
         let p = &cell.prediction;
         json!({
-            "gamma": cell.gamma, "atoms": cell.atoms, "score": p.score(),
+            "gamma": cell.gamma, "atoms": cell.atoms, "score": p.score(), "standard_error": p.standard_error(),
             "sparsity": p.sparsity, "residual": p.residual,
         })
     };
@@ -92,9 +92,12 @@ pub fn choice_json(choice: &Choice) -> Value {
 }
 
 pub fn curves(curves: &Curves) -> String {
+    let goal = GOALS[curves.goal];
     let mut text = format!(
-        "\n{} agents with {} links keep {} atoms; {} samples against their exact solution, at most {} rounds.\n\
-         SNR of nu is that of the worst agent. Rounds until nu and y both stay above 20, 40 and 60 dB:\n\n{}",
+        "\n{} agents with {} links keep {} atoms; {} samples, at most {} rounds.\n\
+         Rounds until nu (of the worst agent) and y both stay above 20, 40 and 60 dB with the best constant\n\
+         found; rounds to {goal} dB with the default one; what all agents together sent until {goal} dB;\n\
+         and the lower SNR of both at the end:\n\n{}",
         curves.agents,
         thousands(curves.links as u64),
         curves.atoms,
@@ -134,17 +137,8 @@ pub fn verdict(curves: &Curves, name: &str, tuned: &Tuned) -> String {
 
 /// A row for each strategy that ran, and a head.
 pub fn curve_rows(curves: &Curves) -> Vec<Vec<String>> {
-    let goal = format!("{} dB", GOALS[curves.goal]);
     let head = [
-        "strategy",
-        "constant",
-        "20 dB",
-        "40 dB",
-        "60 dB",
-        &format!("default: {goal}"),
-        &format!("sent to {goal}"),
-        "at the end: nu",
-        "y",
+        "strategy", "best", "20 dB", "40 dB", "60 dB", "default", "sent", "end",
     ];
     let mut rows = vec![head.map(String::from).to_vec()];
     for (name, tuned) in &curves.strategies {
@@ -157,7 +151,7 @@ pub fn curve_rows(curves: &Curves) -> Vec<Vec<String>> {
         let mut row = vec![name.clone(), format!("{constant} {}", four_digits(value))];
         row.extend((0..GOALS.len()).map(|goal| rounds_to(best, goal)));
         row.extend([rounds_to(default, curves.goal), sent]);
-        row.extend([best.last().nu, best.last().y].map(|snr| format!("{snr:.1} dB")));
+        row.push(format!("{:.0} dB", best.last().both()));
         rows.push(row);
     }
     rows
