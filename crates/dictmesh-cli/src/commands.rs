@@ -130,17 +130,20 @@ pub fn check_place(path: &Path) -> Result<()> {
 
 /// The command line as it was typed.
 pub fn command_line() -> String {
-    let plain = |word: &String| !word.is_empty() && !word.contains([' ', '\'', '"', '$', '&', ';']);
     let words = std::env::args_os().skip(1);
-    let words = words.map(|word| word.to_string_lossy().into_owned());
-    let words = words.map(|word| match plain(&word) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    });
+    let words = words.map(|word| shell_word(&word.to_string_lossy()));
     let words: Vec<String> = std::iter::once("dictmesh".to_string())
         .chain(words)
         .collect();
     words.join(" ")
+}
+
+/// A word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    match !word.is_empty() && !word.contains([' ', '\'', '"', '$', '&', ';']) {
+        true => word.into(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
 }
 
 fn yes_or_no(text: &str) -> std::result::Result<bool, String> {

@@ -80,12 +80,15 @@ enum Command {
     Novelty(Box<commands::novelty::Args>),
     /// Choose gamma, the number of atoms, the strategy and its step for your data
     ///
-    /// Solves, for samples x and a dictionary W,
-    /// min over y of  f(x - W y) + h(y),  by default  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2.
-    /// First it picks gamma and the number of atoms by
-    /// sum of (x - W y)^2 / sum of x^2  over entries of held-out samples that were hidden from y. Then
-    /// it holds every strategy, round by round, against the exact solution: the paper's learning curve,
-    /// SNR of nu = |nu|^2 / |nu_k - nu|^2 (worst agent) and SNR of y = |y|^2 / |y_i - y|^2, in dB.
+    /// First, gamma and the number of atoms: dictionaries W are learned by minimising the mean over samples of
+    ///
+    ///   min over y of  f(x - W y) + h(y),   by default  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
+    ///
+    /// and judged by  sum (x - W y)^2 / sum x^2  over entries of held-out samples that were hidden when their
+    /// atoms were chosen. Then the paper's learning curve: every strategy, round by round, against the exact
+    /// solution of a few samples, by  |nu|^2 / |nu_k - nu|^2  of the worst agent k and  |y|^2 / |y_i - y|^2,
+    /// in dB. --rounds is the most that a strategy gets, 2000 if not said.
+    #[command(verbatim_doc_comment)]
     Tune(Box<commands::tune::Args>),
     /// Run an experiment of the paper on its data: our figures beside the paper's
     Reproduce(commands::reproduce::Args),

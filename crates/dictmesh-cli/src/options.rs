@@ -3,7 +3,7 @@
 mod mesh;
 pub mod names;
 
-use clap::builder::PossibleValuesParser as OneOf;
+use names::OneOf;
 use serde::Deserialize;
 use std::path::Path;
 

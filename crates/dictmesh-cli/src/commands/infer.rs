@@ -2,8 +2,7 @@
 
 use super::{check_place, say, Preparation, ReadArgs, Result, Speech};
 use crate::data;
-use crate::options::names::STRATEGIES;
-use clap::builder::PossibleValuesParser;
+use crate::options::names::{OneOf, STRATEGIES};
 use dictmesh::inference::StrategySpec;
 use dictmesh::{Matrix, Mesh, Model, Samples, Stop};
 use npyz::WriterBuilder;
@@ -32,8 +31,8 @@ pub struct Args {
     pub speech: Speech,
 }
 
-fn exact_or_strategy() -> PossibleValuesParser {
-    PossibleValuesParser::new(std::iter::once("exact").chain(STRATEGIES))
+fn exact_or_strategy() -> OneOf {
+    OneOf::new(std::iter::once("exact").chain(STRATEGIES))
 }
 
 /// What coding a part gave.

@@ -2,18 +2,19 @@
 
 mod choice;
 mod curve;
+mod flags;
 mod page;
 mod words;
 
 use super::prepare::{feature_means, PrepareArgs};
-use super::{say, Centre, Preparation, ReadArgs, Result, Speech};
+use super::{say, shell_word, Centre, Preparation, ReadArgs, Result, Speech};
 use crate::data;
 use crate::demo::Progress;
-use crate::options::{names, Options};
+use crate::options::names::{self, OneOf};
+use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
 use choice::Choice;
-use clap::builder::PossibleValuesParser as OneOf;
 use curve::Curves;
 use dictmesh::random::stream;
 use dictmesh::{Mesh, Model, Samples, Start};
@@ -134,16 +135,25 @@ pub fn run(args: Args) -> Result<()> {
         if let Some(curves) = &found.curves {
             text += &words::curves(curves);
         }
-        text += &format!(
-            "\nTo learn so:\n  dictmesh learn {} -o MODEL {}\n",
-            args.data.display(),
-            found.flags.join(" ")
-        );
+        text += &format!("\nTo learn so:\n  {}\n", learn_line(&args, &found));
         if let Some(page) = page {
             text += &format!("report: {}\n", page.display());
         }
         text
     })
+}
+
+/// The command to go on with; with a model only its new part.
+fn learn_line(args: &Args, found: &Found) -> String {
+    let flags = found.flags.iter().map(|word| shell_word(word));
+    let flags = flags.collect::<Vec<String>>().join(" ");
+    match &args.model {
+        Some(_) => format!("{flags}    (with the task and mesh of the model)"),
+        None => {
+            let data = shell_word(&args.data.display().to_string());
+            format!("dictmesh learn {data} -o MODEL {flags}")
+        }
+    }
 }
 
 fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
@@ -171,7 +181,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             (choice, dictionary) = (Some(made), Some(atoms));
         }
     }
-    let mut flags = given(args, &options);
+    let mut flags = flags::given(args, &options);
     let mut curves = None;
     if args.only != Some(Only::Choice) {
         let mesh = match (&model, dictionary) {
@@ -179,7 +189,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             (None, dictionary) => {
                 if options.agents.is_none() && options.topology.is_none() {
                     options.agents = Some(AGENTS);
-                    flags.push(format!("--agents {AGENTS}"));
+                    flags.extend(["--agents".into(), AGENTS.to_string()]);
                 }
                 let atoms = match dictionary {
                     Some(atoms) => atoms,
@@ -236,37 +246,4 @@ fn need_samples(count: usize) -> Result<()> {
         "{count} samples: choosing gamma and atoms keeps some back to judge by and needs at least \
          {LEAST}; give --gamma and --atoms, or --only curve"
     ))
-}
-
-/// The flags that make `learn` solve the problem that was tuned: those typed, with gamma and atoms as
-/// they were found.
-fn given(args: &Args, options: &Options) -> Vec<String> {
-    let mut flags = Vec::new();
-    let mut say = |name: &str, value: Option<String>| {
-        flags.extend(value.map(|value| format!("--{name} {value}")));
-    };
-    let number = |value: Option<f64>| value.map(|v| v.to_string());
-    let count = |value: Option<usize>| value.map(|v| v.to_string());
-    say(
-        "config",
-        args.config.as_ref().map(|p| p.display().to_string()),
-    );
-    let typed = &args.options;
-    say("task", typed.task.clone());
-    say("residual", typed.residual.clone());
-    say("regularizer", typed.regularizer.clone());
-    say("atoms-set", typed.atoms_set.clone());
-    say("gamma", number(options.gamma));
-    say("delta", number(typed.delta));
-    say("beta", number(typed.beta));
-    say("eta", number(typed.eta));
-    say("radius", number(typed.radius));
-    say("lo", number(typed.lo));
-    say("hi", number(typed.hi));
-    say("atoms", count(options.atoms));
-    say("agents", count(typed.agents));
-    say("topology", typed.topology.clone());
-    say("weights", typed.weights.clone());
-    say("informed", typed.informed.clone());
-    flags
 }

@@ -1,10 +1,14 @@
 //! The names that flags and settings files use, and what they stand for.
 
 use super::Result;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Command};
 use dictmesh::atoms::AtomSet;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{ResidualSpec, TaskSpec};
 use dictmesh::{TopologySpec, Update};
+use std::ffi::OsStr;
 
 pub const TASKS: [&str; 4] = TaskSpec::PRESETS;
 pub const STRATEGIES: [&str; 5] = StrategySpec::NAMES;
@@ -101,6 +105,41 @@ pub fn update(text: &str) -> Result<Update> {
         (_, Some(mu_w)) => Update::Constant { mu_w },
         _ => return Err("--update constant needs its step, as in constant:0.01".into()),
     })
+}
+
+/// A flag's value out of a list. clap's own list parser is silent about `nfm` for `nmf`: it asks for more
+/// likeness than short names can have.
+#[derive(Clone)]
+pub struct OneOf(Vec<&'static str>);
+
+impl OneOf {
+    pub fn new(names: impl IntoIterator<Item = &'static str>) -> Self {
+        OneOf(names.into_iter().collect())
+    }
+}
+
+impl TypedValueParser for OneOf {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        flag: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        let kind = flag.and_then(Arg::get_long).unwrap_or("value");
+        let given = value.to_string_lossy().into_owned();
+        match known(kind, &given, &self.0) {
+            Ok(()) => Ok(given),
+            Err(said) => {
+                Err(clap::Error::raw(ErrorKind::InvalidValue, said + "\n").with_cmd(command))
+            }
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+    }
 }
 
 /// As a flag: what cannot be read is a wrong use of the program.

@@ -140,15 +140,14 @@ fn cases(args: &Args, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec
 
 /// A head and a row for each case.
 fn rows(cases: &[Case]) -> Vec<Vec<String>> {
-    let at = format!("at {PAPER_ROUNDS}");
     let head = [
         "rounds to",
         "nu 40 dB",
         "60 dB",
         "y 40 dB",
         "60 dB",
-        &at,
-        "y",
+        "nu at 500",
+        "y at 500",
     ];
     let mut rows = vec![head.map(String::from).to_vec()];
     for Case { name, curve } in cases {
@@ -162,7 +161,7 @@ fn rows(cases: &[Case]) -> Vec<Vec<String>> {
         }));
         let (more, then) = (more(curve), curve.after(PAPER_ROUNDS));
         row.extend([
-            format!("nu {more}{:.0} dB", then.nu),
+            format!("{more}{:.0} dB", then.nu),
             format!("{more}{:.0} dB", then.y),
         ]);
         rows.push(row);

@@ -102,8 +102,10 @@ impl Curves {
         };
         let (constant, value) = constant(&tuned.best.strategy);
         vec![
-            format!("--strategy {name}"),
-            format!("--{constant} {}", four_digits(value)),
+            "--strategy".into(),
+            name.into(),
+            format!("--{constant}"),
+            four_digits(value),
         ]
     }
 }

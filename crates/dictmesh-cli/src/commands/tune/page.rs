@@ -3,7 +3,7 @@
 use super::super::command_line;
 use super::choice::Choice;
 use super::curve::{constant, Curves};
-use super::{words, Args, Found};
+use super::{learn_line, words, Args, Found};
 use crate::picture::thousands;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh::apps::learning_curve::{LearningCurve, Point, GOALS};
@@ -27,11 +27,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
     }
     sections.push(Section {
         heading: "To learn so".into(),
-        text: format!(
-            "dictmesh learn {} -o MODEL {}",
-            args.data.display(),
-            found.flags.join(" ")
-        ),
+        text: learn_line(args, found),
         ..Section::default()
     });
     Report {
@@ -127,7 +123,7 @@ pub fn figure(name: &str, runs: &[(String, &LearningCurve)]) -> Figure {
     let panel = |what: &str, value: fn(&Point) -> f64| {
         let series = runs.iter().map(|(name, curve)| {
             let points = curve.points.iter();
-            let points = points.map(|p| (p.round as f64, value(p).max(LOWEST)));
+            let points = points.map(|p| (p.round as f64, value(p).clamp(LOWEST, HIGHEST)));
             Series::new(name, points.collect())
         });
         Lines {
@@ -142,10 +138,11 @@ pub fn figure(name: &str, runs: &[(String, &LearningCurve)]) -> Figure {
     Figure::panels(
         name,
         "Signal-to-noise ratio against the exact solution, of the worst agent's nu (left or above) and \
-         of all codes y. Higher is better; each curve ends where both are above 60 dB.",
+         of all codes y, drawn up to 80 dB. Higher is better; each curve ends where both are above 60 dB.",
         vec![panel("nu", |p| p.nu), panel("y", |p| p.y)],
     )
 }
 
-/// The lowest SNR that is drawn: what diverges would flatten all the others.
+/// The SNR that are drawn: what diverges, or is exact to the last digit, would flatten all the others.
 const LOWEST: f64 = -20.0;
+const HIGHEST: f64 = 80.0;

@@ -55,16 +55,16 @@ pub fn choice_rows(choice: &Choice) -> Vec<Vec<String>> {
     let width = choice.cells.iter().filter(|c| c.atoms == first).count();
     let gammas = choice.cells[..width].iter().rev();
     let mut rows = vec![std::iter::once("atoms".to_string())
-        .chain(gammas.map(|cell| format!("gamma {}", cell.gamma)))
+        .chain(gammas.map(|cell| format!("gamma {} ", cell.gamma)))
         .collect::<Vec<String>>()];
     for (r, row) in choice.cells.chunks(width.max(1)).enumerate() {
         let cells = row.iter().enumerate().rev().map(|(c, cell)| {
             let mark = match r * width + c == choice.chosen {
                 true => "*",
-                false => "",
+                false => " ",
             };
             let p = &cell.prediction;
-            format!("{mark}{:.4} ({:.1})", p.score(), p.sparsity)
+            format!("{:.4} ({:.1}){mark}", p.score(), p.sparsity)
         });
         rows.push(
             std::iter::once(row[0].atoms.to_string())
