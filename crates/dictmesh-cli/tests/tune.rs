@@ -144,17 +144,17 @@ fn planted_atoms_are_counted_and_the_flags_learn() {
     assert!(!text.contains('\x1b'));
 }
 
-/// diffusion follows a gradient that l1's conjugate does not have: it is named, and the others run.
+/// diffusion follows a gradient that the ball's conjugate does not have: it is named, and the others run.
 #[test]
 fn a_strategy_that_cannot_is_named_and_the_others_run() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
-    std::fs::write(at.join("x.csv"), planted(40, 12)).unwrap();
+    std::fs::write(at.join("x.csv"), planted(40, 4)).unwrap();
     let common = [
         "tune",
         "x.csv",
         "--residual",
-        "l1",
+        "ball",
         "--update",
         "constant:0.01",
         "--passes",
@@ -170,12 +170,12 @@ fn a_strategy_that_cannot_is_named_and_the_others_run() {
     ];
     let flat = [
         &common[..],
-        &["--only", "curve", "--atoms", "4", "--gamma", "0.1"],
+        &["--only", "curve", "--atoms", "6", "--gamma", "0.1"],
     ]
     .concat();
     let found = json(at, &flat);
     let cannot = &found["curve"]["strategies"]["diffusion"]["cannot"];
-    assert!(cannot.as_str().unwrap().contains("l1"), "{found:#}");
+    assert!(cannot.as_str().unwrap().contains("ball"), "{found:#}");
     assert_eq!(found["curve"]["suggested"]["strategy"], "relaxed-admm");
     // No scale for gamma follows from such a residual.
     refused(at, &common, 1, "--gammas");

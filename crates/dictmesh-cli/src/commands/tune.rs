@@ -170,34 +170,28 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
     let held_out = x.select(held_out);
 
     let mut choice = None;
-    let mut dictionary = None;
     if model.is_none() && args.only != Some(Only::Curve) {
         let grid = choice::Grid::new(args, &options, &training)?;
         if !grid.is_settled() || args.only == Some(Only::Choice) {
             need_samples(x.len())?;
-            let (made, atoms) = choice::choose(&grid, &options, &training, &held_out, show)?;
+            let made = choice::choose(&grid, &options, &training, &held_out, show)?;
             let cell = &made.cells[made.chosen];
             (options.gamma, options.atoms) = (Some(cell.gamma), Some(cell.atoms));
-            (choice, dictionary) = (Some(made), Some(atoms));
+            choice = Some(made);
         }
     }
     let mut flags = flags::given(args, &options);
     let mut curves = None;
     if args.only != Some(Only::Choice) {
-        let mesh = match (&model, dictionary) {
-            (Some(model), _) => Mesh::from_model(model).map_err(say)?,
-            (None, dictionary) => {
+        let mesh = match &model {
+            Some(model) => Mesh::from_model(model).map_err(say)?,
+            None => {
                 if options.agents.is_none() && options.topology.is_none() {
                     options.agents = Some(AGENTS);
                     flags.extend(["--agents".into(), AGENTS.to_string()]);
                 }
-                let atoms = match dictionary {
-                    Some(atoms) => atoms,
-                    None => {
-                        let k = options.sizes()?.1;
-                        choice::learn(&options, k, &training, show)?.dictionary()
-                    }
-                };
+                let k = options.sizes()?.1;
+                let atoms = choice::learn(&options, k, &training, show)?.dictionary();
                 options.mesh("sparse-svd", x.rows(), Start::Given(&atoms))?
             }
         };

@@ -6,7 +6,7 @@ use crate::demo::Progress;
 use crate::options::Options;
 use dictmesh::apps::held_out::{predict, simplest, Prediction};
 use dictmesh::task::ResidualSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start};
+use dictmesh::{Mesh, Samples, Start};
 use std::ops::ControlFlow;
 
 /// gamma relative to the size of a sample.
@@ -112,17 +112,17 @@ fn two_digits(value: f64) -> f64 {
     format!("{value:.1e}").parse().unwrap_or(value)
 }
 
-/// Learns each cell from `training` and judges it by `held_out`; also the dictionary of the chosen one.
+/// Learns each cell from `training` and judges it by `held_out`.
 pub fn choose(
     grid: &Grid,
     options: &Options,
     training: &Samples,
     held_out: &Samples,
     show: &mut dyn FnMut(Progress),
-) -> Result<(Choice, Matrix)> {
+) -> Result<Choice> {
     let seed = options.seed.unwrap_or(0);
     let total = grid.gammas.len() * grid.atoms.len();
-    let (mut cells, mut dictionaries) = (Vec::new(), Vec::new());
+    let mut cells = Vec::new();
     for &atoms in &grid.atoms {
         for &gamma in grid.gammas.iter().rev() {
             let tried = Options {
@@ -135,7 +135,6 @@ pub fn choose(
                 atoms,
                 prediction: predict(&mesh, held_out, seed).map_err(say)?,
             });
-            dictionaries.push(mesh.dictionary());
             show(Progress {
                 phase: "gamma and atoms",
                 done: cells.len(),
@@ -146,13 +145,12 @@ pub fn choose(
     }
     let predictions: Vec<Prediction> = cells.iter().map(|c| c.prediction.clone()).collect();
     let chosen = simplest(&predictions).unwrap_or(0);
-    let choice = Choice {
+    Ok(Choice {
         cells,
         chosen,
         training: training.len(),
         held_out: held_out.len(),
-    };
-    Ok((choice, dictionaries.swap_remove(chosen)))
+    })
 }
 
 /// A quick dictionary of `atoms` atoms. One agent keeps them all: whom they belong to changes what they
