@@ -120,8 +120,17 @@ fn planted_atoms_are_counted_and_the_flags_learn() {
     assert!(flags.contains(&"--rho") && flags.contains(&"--agents"));
     let learn = ["learn", "x.csv", "-o", "m.st", "--batch", "50", "--quiet"];
     ok(at, &[&learn[..], &flags].concat());
+}
 
-    // The same from a model: nothing is chosen but the strategy, and the mesh is the model's.
+/// From a model: nothing is chosen but the strategy, and the mesh is the model's.
+#[test]
+fn a_model_brings_its_own_mesh() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), planted(200, 20)).unwrap();
+    let learn = ["learn", "x.csv", "-o", "m.st", "--batch", "50", "--quiet"];
+    let mesh = ["--agents", "8", "--atoms", "8", "--gamma", "0.4"];
+    ok(at, &[&learn[..], &mesh].concat());
     let found = json(
         at,
         &[

@@ -13,9 +13,11 @@ use std::ops::ControlFlow;
 const GAMMAS: [f64; 5] = [0.02, 0.05, 0.1, 0.2, 0.4];
 /// More atoms than these have to be asked for.
 const ATOMS: usize = 256;
-/// A quick dictionary sees about so many samples, some of them again and again.
-const SEEN: usize = 12_000;
-const PASSES: usize = 20;
+/// A quick dictionary sees about so many samples, or numbers if they are long, some of them again and
+/// again: with fewer, the true number of atoms is judged before they are found.
+const SEEN: usize = 40_000;
+const NUMBERS: usize = 40_000_000;
+const PASSES: usize = 30;
 
 /// What to choose from.
 pub struct Grid {
@@ -183,7 +185,8 @@ pub fn learn(
         ..options.clone()
     };
     let mut mesh = options.mesh("sparse-svd", x.rows(), Start::Samples(x))?;
-    let passes = options.passes.unwrap_or((SEEN / x.len()).clamp(1, PASSES));
+    let seen = SEEN.min(NUMBERS / x.rows());
+    let passes = options.passes.unwrap_or((seen / x.len()).clamp(1, PASSES));
     for pass in 0..passes {
         let stop = mesh
             .learn(x, |event| {
