@@ -10,6 +10,7 @@ mod pages;
 mod prepare;
 pub mod reproduce;
 pub mod score;
+pub mod tune;
 
 use crate::data::{Format, Nan, ReadOptions};
 use std::io::{self, Write};
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
+
+/// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
+pub const INTERRUPTED: u8 = 130;
 
 /// Any error as its sentence.
 pub fn say(error: impl std::fmt::Display) -> String {
@@ -159,9 +163,20 @@ pub fn command_line() -> String {
 
 /// The same without the options `left_out` (with whether they have a value), and with `more` at its end.
 pub fn command_line_with(left_out: &[(&str, bool)], more: &[&str]) -> String {
+    let typed = typed_without(left_out);
+    let words = typed.iter().map(String::as_str).chain(more.iter().copied());
+    let words: Vec<String> = std::iter::once("dictmesh")
+        .chain(words)
+        .map(shell_word)
+        .collect();
+    words.join(" ")
+}
+
+/// What was typed behind the program's name, without the options `left_out`.
+pub fn typed_without(left_out: &[(&str, bool)]) -> Vec<String> {
     let given = std::env::args_os().skip(1);
     let given = given.map(|word| word.to_string_lossy().into_owned());
-    let mut words = vec!["dictmesh".to_string()];
+    let mut words = Vec::new();
     let mut skip = false;
     for word in given {
         if std::mem::take(&mut skip) {
@@ -170,15 +185,14 @@ pub fn command_line_with(left_out: &[(&str, bool)], more: &[&str]) -> String {
         let name = word.split('=').next().unwrap_or_default();
         match left_out.iter().find(|option| option.0 == name) {
             Some((_, value)) => skip = *value && name == word,
-            None => words.push(shell_word(&word)),
+            None => words.push(word),
         }
     }
-    words.extend(more.iter().map(|word| shell_word(word)));
-    words.join(" ")
+    words
 }
 
 /// A word as a shell takes it.
-fn shell_word(word: &str) -> String {
+pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_string(),

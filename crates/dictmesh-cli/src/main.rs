@@ -15,9 +15,8 @@ mod report;
 mod terminal;
 mod text;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use output::{Format, Output};
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -25,11 +24,18 @@ use std::process::ExitCode;
 ///
 /// Every agent keeps its atoms to itself; neighbours exchange only dual vectors.
 #[derive(Parser)]
-#[command(name = "dictmesh", version, arg_required_else_help = true)]
+#[command(name = "dictmesh", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    it could not be done: a file, its data, a number out of range, a full disk; the message says which
+  2    the command line is wrong: an unknown command, flag or name, or one that is missing
+  130  interrupted by Ctrl-C; learn first saves a model to go on from";
 
 #[derive(Subcommand)]
 enum Command {
@@ -70,10 +76,32 @@ enum Command {
     /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
     /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
     Novelty(Box<commands::novelty::Args>),
+    /// Choose gamma, the number of atoms, the strategy and its step for your data
+    ///
+    /// First, gamma and the number of atoms: dictionaries W are learned by minimising the mean over samples of
+    ///
+    ///   min over y of  f(x - W y) + h(y),   by default  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
+    ///
+    /// and judged by  sum (x - W y)^2 / sum x^2  over entries of held-out samples that were hidden when their
+    /// atoms were chosen. Then the paper's learning curve: every strategy, round by round, against the exact
+    /// solution of a few samples, by  |nu|^2 / |nu_k - nu|^2  of the worst agent k and  |y|^2 / |y_i - y|^2,
+    /// in dB. --rounds is the most that a strategy gets, 2000 if not said.
+    #[command(verbatim_doc_comment)]
+    Tune(Box<commands::tune::Args>),
     /// Run an experiment of the paper on its data: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
+    /// Print what makes a shell complete dictmesh's commands, flags and names
+    ///
+    /// For bash:  dictmesh completions bash > ~/.local/share/bash-completion/completions/dictmesh
+    Completions(CompletionsArgs),
+}
+
+#[derive(Args)]
+struct CompletionsArgs {
+    /// The shell
+    shell: clap_complete::Shell,
 }
 
 #[derive(Args)]
@@ -93,7 +121,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo(&args),
         Command::Learn(args) => match commands::learn::run(*args) {
-            Ok(commands::Ended::Interrupted) => return ExitCode::from(130),
+            Ok(commands::Ended::Interrupted) => return ExitCode::from(commands::INTERRUPTED),
             done => done.map(|_| ()),
         },
         Command::Infer(args) => commands::infer::run(*args),
@@ -101,8 +129,10 @@ fn main() -> ExitCode {
         Command::Bicluster(args) => commands::bicluster::run(*args),
         Command::Denoise(args) => commands::denoise::run(args),
         Command::Novelty(args) => commands::novelty::run(*args),
+        Command::Tune(args) => commands::tune::run(*args),
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Completions(args) => completions(args.shell),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -133,22 +163,18 @@ fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Resul
     let style = terminal::Style::detect();
     let mut text = terminal::report(result, style, terminal::columns());
     text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
-    print(&text)
+    commands::print(&text)
 }
 
-/// Prints, and takes it as an answer if the reader has seen enough (`dictmesh demo | head`).
-fn print(text: &str) -> Result<(), String> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
-        _ => Ok(()),
-    }
+fn completions(shell: clap_complete::Shell) -> Result<(), String> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "dictmesh", &mut script);
+    commands::print(&String::from_utf8_lossy(&script))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_flags_are_consistent() {

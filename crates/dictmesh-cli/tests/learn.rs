@@ -145,14 +145,10 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     std::fs::write(at.join("x.csv"), table(20)).unwrap();
     std::fs::write(at.join("bad.csv"), "a,b\n1,2\n3,\n").unwrap();
     std::fs::write(at.join("bad.toml"), "atoms = 4\nagnets = 2\n").unwrap();
-    let cases: [(&[&str], &str); 8] = [
+    std::fs::write(at.join("name.toml"), "task = \"nfm\"\n").unwrap();
+    let cases: [(&[&str], &str); 7] = [
         (&["learn", "none.csv"], "none.csv"),
         (&["learn", "bad.csv"], "--nan"),
-        (&["learn", "x.csv", "--task", "nfm"], "did you mean nmf?"),
-        (
-            &["learn", "x.csv", "--strategy", "difusion"],
-            "did you mean diffusion?",
-        ),
         (&["learn", "x.csv", "--delta", "0"], "above 0"),
         (
             &["learn", "x.csv", "--agents", "9", "--topology", "grid:2x2"],
@@ -163,6 +159,10 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
             "informed",
         ),
         (&["learn", "x.csv", "--config", "bad.toml"], "agnets"),
+        (
+            &["learn", "x.csv", "--config", "name.toml"],
+            "did you mean nmf?",
+        ),
     ];
     for (args, word) in cases {
         let said = refused(at, &[args, &["-o", "m.st"]].concat());

@@ -3,7 +3,9 @@
 pub mod biclustering;
 pub mod clustering;
 pub mod denoising;
+pub mod held_out;
 pub mod l1_admm;
+pub mod learning_curve;
 pub mod novelty;
 pub mod quality;
 pub mod roc;

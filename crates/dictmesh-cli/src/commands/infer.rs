@@ -6,6 +6,7 @@ mod show;
 use super::prepare::{DataArgs, Opened};
 use super::{check_place, say, Result, Speech};
 use crate::demo::Progress;
+use crate::options::names::{OneOf, STRATEGIES};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
@@ -26,8 +27,8 @@ pub struct Args {
     /// Where the codes go: an .npz that scipy.sparse.load_npz opens, a row per sample
     #[arg(short, long, value_name = "CODES")]
     pub output: PathBuf,
-    /// exact, or a strategy of the mesh: relaxed-admm, exact-diffusion, jacobi-admm, diffusion, consensus
-    #[arg(long, value_name = "NAME", default_value = "exact")]
+    /// All atoms in one place (exact), or a strategy of the mesh
+    #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
@@ -39,6 +40,10 @@ pub struct Args {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+fn exact_or_strategy() -> OneOf {
+    OneOf::new(std::iter::once("exact").chain(STRATEGIES))
 }
 
 /// What is known of the codes, without the codes.
@@ -92,8 +97,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
     if args.strategy != "exact" {
-        let strategy =
-            StrategySpec::from_name(&args.strategy).map_err(|e| format!("{e}, exact"))?;
+        let strategy = StrategySpec::from_name(&args.strategy).map_err(say)?;
         opened.mesh.set_strategy(strategy).map_err(say)?;
     }
     let bar = Bar::new(args.speech.quiet);

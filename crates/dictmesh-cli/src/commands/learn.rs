@@ -4,7 +4,7 @@ mod begin;
 mod passes;
 mod show;
 
-use super::prepare::{patch_side, Centre, DataArgs, Feed, Norm, Preparation, Raw};
+use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
 use super::{check_place, say, Ended, Result, Speech};
 use crate::options::Options;
 use crate::output::Folder;
@@ -47,40 +47,6 @@ pub struct Args {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
-}
-
-/// How samples are made from the data; the model keeps it.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Making {
-    /// Which mean is taken off numbers [default: none]
-    #[arg(long, value_name = "WHICH", help_heading = "Samples")]
-    pub centre: Option<Centre>,
-    /// To which length numbers are scaled [default: none]
-    #[arg(long, value_name = "NORM", help_heading = "Samples")]
-    pub norm: Option<Norm>,
-    /// The numbers are counts of terms: weigh them by TF-IDF, with the frequencies of a first pass
-    #[arg(long, help_heading = "Samples")]
-    pub counts: bool,
-    /// Cut pictures into square patches of this side, as 8 or 8x8 [default: 8]
-    #[arg(long, value_name = "SIDE", value_parser = patch_side, help_heading = "Samples")]
-    pub patch: Option<usize>,
-    /// Pixels from one patch to the next [default: half a side]
-    #[arg(long, value_name = "N", help_heading = "Samples")]
-    pub stride: Option<usize>,
-    /// Terms of text that get a row of their own, those in the most documents first [default: 20000]
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "hash",
-        help_heading = "Samples"
-    )]
-    pub vocabulary: Option<usize>,
-    /// Hash the terms of text to 2^BITS rows instead of keeping a vocabulary
-    #[arg(long, value_name = "BITS", help_heading = "Samples")]
-    pub hash: Option<u32>,
-    /// Keep English stop words
-    #[arg(long, help_heading = "Samples")]
-    pub keep_stop_words: bool,
 }
 
 /// All it takes to learn.

@@ -2,12 +2,14 @@
 
 mod cut;
 mod feed;
+mod making;
 mod numbers;
 mod opened;
 mod raw;
 
 pub use cut::{patch_side, turned, Cut};
 pub use feed::Feed;
+pub use making::Making;
 pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use opened::Opened;
 pub use raw::{Kind, Raw};

@@ -1,6 +1,7 @@
 //! `dictmesh reproduce`: the paper's experiments on its data, our figures beside its own.
 
 mod documents;
+mod learning_curve;
 
 use super::Result;
 
@@ -14,10 +15,13 @@ pub struct Args {
 pub enum What {
     /// Novel documents in the TDT2 news stream: AUC at the paper's steps
     Documents(documents::Args),
+    /// How near diffusion is to the exact nu and y after each round, on the documents' example
+    LearningCurve(learning_curve::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Documents(args) => documents::run(args),
+        What::LearningCurve(args) => learning_curve::run(args),
     }
 }

@@ -123,7 +123,7 @@ fn fitted_as_a_whole_the_frequent_terms_have_the_rows() {
     let x = v.transform(&["mesh", "rare", "blue new"]).unwrap();
     assert_eq!(entries(&x, 0), [(0, 1.0)]);
     assert_eq!(entries(&x, 1), [(2, 1.0)]);
-    let idf = |d: f64| (4.0 / (1.0 + d)).ln() + 1.0;
+    let idf = |d: f64| (5.0 / (1.0 + d)).ln();
     let pair = entries(&x, 2);
     assert!((pair[1].1 / pair[0].1 - idf(0.0) / idf(2.0)).abs() < 1e-12);
     let saved = serde_json::to_string(&v).unwrap();

@@ -198,6 +198,12 @@ impl<'m> Run<'m> {
         self.strategies.iter().map(|s| s.dual())
     }
 
+    /// Every agent's own y_k, N_k x B, recovered from its nu_k.
+    pub fn codes(&self) -> Vec<Matrix> {
+        let duals = self.duals().enumerate();
+        duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
+    }
+
     /// Rounds done.
     pub fn rounds(&self) -> usize {
         self.rounds
@@ -230,9 +236,7 @@ impl<'m> Run<'m> {
 
     pub(super) fn found_with(&self, stop: Stop, duals: Duals) -> Inference {
         let reduced: Vec<Matrix> = self.duals().cloned().collect();
-        let codes: Vec<Matrix> = (reduced.iter().enumerate())
-            .map(|(k, nu)| self.local(k).codes(nu))
-            .collect();
+        let codes = self.codes();
         let local_costs = self.local_costs();
         let costs = (0..self.x.len())
             .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())

@@ -220,6 +220,15 @@ impl Raw {
         }
     }
 
+    /// The rows of the samples that come of them.
+    pub fn rows(&self, how: &How) -> usize {
+        match how {
+            How::Text { vectoriser } => vectoriser.rows(),
+            How::Patches(cut) => cut.side * cut.side,
+            How::Numbers(_) | How::Counts { .. } => self.features().unwrap_or(0),
+        }
+    }
+
     /// The names of the features, where the file has them.
     pub fn feature_names(&self) -> Option<&[String]> {
         match self {

@@ -95,7 +95,7 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// The counts and the topics.
-fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
+pub fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
     let (matrix, topics) = (dir.join("tdt2.npz"), dir.join("tdt2_labels.csv"));
     let missing: Vec<String> = [&matrix, &topics]
         .iter()

@@ -1,0 +1,275 @@
+//! `dictmesh tune`: which gamma, how many atoms, which strategy with which step.
+
+mod choice;
+mod curve;
+mod flags;
+mod page;
+mod words;
+
+use super::prepare::{DataArgs, Feed, Making, Opened};
+use super::{say, shell_word, Result, Speech};
+use crate::demo::Progress;
+use crate::options::names::{self, OneOf};
+use crate::options::Options;
+use crate::output::Folder;
+use crate::terminal::Bar;
+use choice::Choice;
+use curve::Curves;
+use dictmesh::random::stream;
+use dictmesh::{Samples, Start};
+pub use page::figure;
+use rand::seq::SliceRandom;
+use serde_json::json;
+use std::path::PathBuf;
+pub use words::{aligned, curve_json};
+
+/// Samples that a choice is tried on, at most, and that are kept back to judge it.
+const TRAINING: usize = 4_000;
+const HELD_OUT: usize = 500;
+/// Fewer samples than these cannot be divided.
+const LEAST: usize = 10;
+/// The stream of a seed that the samples are divided by ("tune" in ASCII).
+const TUNE_STREAM: u64 = 0x74_75_6e_65;
+/// Agents, where nothing is said about the mesh.
+const AGENTS: usize = 16;
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Only {
+    /// gamma and the number of atoms
+    Choice,
+    /// The strategy and its step
+    Curve,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The samples: numbers, text or pictures, as `learn` takes them
+    pub data: PathBuf,
+    /// Take the dictionary, the task and the mesh from this model: no choice of gamma and atoms then
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+    /// Choices from a TOML file; flags win
+    #[arg(long, value_name = "TOML")]
+    pub config: Option<PathBuf>,
+    /// Do one half of the work only
+    #[arg(long, value_name = "WHAT")]
+    pub only: Option<Only>,
+
+    /// The gammas to choose from [default: .02 to .4 of a sample's size; or --gamma alone]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "model",
+        help_heading = "What to try"
+    )]
+    pub gammas: Vec<f64>,
+    /// The numbers of atoms to choose from [default: up to twice the features; or --atoms alone]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with = "model",
+        help_heading = "What to try"
+    )]
+    pub atoms_grid: Vec<usize>,
+    /// The strategies to compare [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(names::STRATEGIES), help_heading = "What to try")]
+    pub strategies: Vec<String>,
+    /// How near the exact solution nu and y should come, in dB: 40 is a relative error of 1e-2
+    #[arg(long, value_name = "DB", default_value = "40", value_parser = OneOf::new(["20", "40", "60"]), help_heading = "What to try")]
+    pub goal: String,
+    /// Samples to compare the strategies on
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What to try")]
+    pub samples: u64,
+
+    #[command(flatten)]
+    pub making: Making,
+    #[command(flatten)]
+    pub data_args: DataArgs,
+    #[command(flatten)]
+    pub options: Options,
+    /// Write a page with the curves into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What was found.
+struct Found {
+    choice: Option<Choice>,
+    curves: Option<Curves>,
+    /// The flags of `learn` that follow from it.
+    flags: Vec<String>,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let mut options = args.options.clone();
+    if let Some(path) = &args.config {
+        options = options.or(Options::from_toml(path)?);
+    }
+    let bar = Bar::new(args.speech.quiet);
+    let found = find(&args, options, &mut |progress| bar.show(progress));
+    bar.clear();
+    let found = found?;
+    let page = match &args.report {
+        Some(dir) => Some(page::report(&args, &found).write(dir)?),
+        None => None,
+    };
+    let json = json!({
+        "choice": found.choice.as_ref().map(words::choice_json),
+        "curve": found.curves.as_ref().map(words::curves_json),
+        "flags": found.flags,
+    });
+    args.speech.tell(json, || {
+        let mut text = String::new();
+        if let Some(choice) = &found.choice {
+            text += &words::choice(choice);
+        }
+        if let Some(curves) = &found.curves {
+            text += &words::curves(curves);
+        }
+        text += &format!("\nTo learn so:\n  {}\n", learn_line(&args, &found));
+        if let Some(page) = page {
+            text += &format!("report: {}\n", page.display());
+        }
+        text
+    })
+}
+
+/// The command to go on with; with a model only its new part.
+fn learn_line(args: &Args, found: &Found) -> String {
+    let flags = found.flags.iter().map(|word| shell_word(word));
+    let flags = flags.collect::<Vec<String>>().join(" ");
+    match &args.model {
+        Some(_) => format!("{flags}    (with the task and mesh of the model)"),
+        None => {
+            let data = shell_word(&args.data.to_string_lossy());
+            format!("dictmesh learn {data} -o MODEL {flags}")
+        }
+    }
+}
+
+fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
+    let opened = args.model.as_ref();
+    let opened = opened
+        .map(|model| Opened::new(model, &args.data, &args.data_args, !args.speech.quiet))
+        .transpose()?;
+    let seed = options.seed.unwrap_or(0);
+    let x = match &opened {
+        Some(opened) => divide(args, &opened.feed(1), seed)?,
+        None => {
+            let (raw, how) = args.making.open(&args.data, &args.data_args)?;
+            options.task.get_or_insert(how.usual_task().into());
+            let feed = Feed {
+                raw: &raw,
+                how: &how,
+                rows: raw.rows(&how),
+                batch: 1,
+                shuffle: None,
+            };
+            divide(args, &feed, seed)?
+        }
+    };
+    let Divided {
+        total,
+        training,
+        held_out,
+    } = x;
+
+    let mut choice = None;
+    if opened.is_none() && args.only != Some(Only::Curve) {
+        let grid = choice::Grid::new(args, &options, &training)?;
+        if !grid.is_settled() || args.only == Some(Only::Choice) {
+            need_samples(total)?;
+            let made = choice::choose(&grid, &options, &training, &held_out, show)?;
+            let cell = &made.cells[made.chosen];
+            (options.gamma, options.atoms) = (Some(cell.gamma), Some(cell.atoms));
+            choice = Some(made);
+        }
+    }
+    let mut flags = flags::given(args, &options);
+    let mut curves = None;
+    if args.only != Some(Only::Choice) {
+        let mesh = match opened {
+            Some(opened) => opened.mesh,
+            None => {
+                if options.agents.is_none() && options.topology.is_none() {
+                    options.agents = Some(AGENTS);
+                    flags.extend(["--agents".into(), AGENTS.to_string()]);
+                }
+                let k = options.sizes()?.1;
+                let atoms = choice::learn(&options, k, &training, show)?.dictionary();
+                options.mesh("sparse-svd", training.rows(), Start::Given(&atoms))?
+            }
+        };
+        let few = held_out.range(0..held_out.len().min(args.samples as usize));
+        let found = curve::compare(args, &options, &mesh, &few, show)?;
+        flags.extend(found.flags());
+        curves = Some(found);
+    }
+    Ok(Found {
+        choice,
+        curves,
+        flags,
+    })
+}
+
+/// Samples to learn from, and samples kept back to judge by.
+struct Divided {
+    /// Samples there are in all.
+    total: usize,
+    training: Samples,
+    held_out: Samples,
+}
+
+/// Prepared samples drawn by the seed; those that are not drawn do not stay in memory.
+fn divide(args: &Args, feed: &Feed<'_>, seed: u64) -> Result<Divided> {
+    let total = feed.samples()?;
+    if total < 2 {
+        return Err(format!(
+            "{}: {total} samples; at least 2 are needed",
+            args.data.display()
+        ));
+    }
+    let mut order: Vec<usize> = (0..total).collect();
+    order.shuffle(&mut stream(seed, TUNE_STREAM));
+    let (held_out, training) = order.split_at((total / 5).clamp(1, HELD_OUT));
+    let training = &training[..training.len().min(TRAINING)];
+    let mut drawn = [held_out, training].concat();
+    drawn.sort_unstable();
+    let (mut kept, mut from) = (Vec::new(), 0);
+    for part in feed.parts(0)? {
+        let part = part?;
+        let here = drawn
+            .iter()
+            .filter(|j| (from..from + part.len()).contains(j));
+        kept.push(part.select(&here.map(|j| j - from).collect::<Vec<_>>()));
+        from += part.len();
+    }
+    let kept = Samples::joined(&kept).map_err(say)?;
+    let of = |chosen: &[usize]| {
+        let places = chosen.iter().filter_map(|j| drawn.binary_search(j).ok());
+        kept.select(&places.collect::<Vec<_>>())
+    };
+    Ok(Divided {
+        total,
+        training: of(training),
+        held_out: of(held_out),
+    })
+}
+
+fn need_samples(count: usize) -> Result<()> {
+    if count >= LEAST {
+        return Ok(());
+    }
+    Err(format!(
+        "{count} samples: choosing gamma and atoms keeps some back to judge by and needs at least \
+         {LEAST}; give --gamma and --atoms, or --only curve"
+    ))
+}

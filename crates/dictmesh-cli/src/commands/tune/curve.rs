@@ -1,0 +1,122 @@
+//! Strategies against the exact solution, round by round.
+
+use super::super::{say, Result};
+use super::words::four_digits;
+use super::Args;
+use crate::demo::Progress;
+use crate::options::{names::STRATEGIES, Options};
+use dictmesh::apps::learning_curve::{tune, Target, Tuned, GOALS};
+use dictmesh::inference::StrategySpec;
+use dictmesh::{Error, Mesh, Samples};
+
+/// Rounds a strategy gets, if nothing else is said.
+const ROUNDS: usize = 2_000;
+
+/// What each strategy did.
+pub struct Curves {
+    pub strategies: Vec<(String, std::result::Result<Tuned, String>)>,
+    /// The place of the suggested one, if any ran.
+    pub suggested: Option<usize>,
+    pub agents: usize,
+    pub links: usize,
+    pub atoms: usize,
+    pub samples: usize,
+    pub rounds: usize,
+    /// A place in [`GOALS`].
+    pub goal: usize,
+}
+
+/// Tunes each strategy on a few samples.
+pub fn compare(
+    args: &Args,
+    options: &Options,
+    mesh: &Mesh,
+    x: &Samples,
+    show: &mut dyn FnMut(Progress),
+) -> Result<Curves> {
+    let goal = GOALS
+        .iter()
+        .position(|goal| goal.to_string() == args.goal)
+        .unwrap_or(1);
+    let rounds = options.rounds.unwrap_or(ROUNDS).max(1);
+    let target = Target::new(mesh, x).map_err(say)?;
+    let mut curves = Curves {
+        strategies: Vec::new(),
+        suggested: None,
+        agents: mesh.agents(),
+        links: mesh.topology().edges().len(),
+        atoms: mesh.atoms(),
+        samples: x.len(),
+        rounds,
+        goal,
+    };
+    // The default first: of two that do equally well it is the one to take.
+    let known = STRATEGIES.iter().rev().map(|name| name.to_string());
+    let names: Vec<String> = known
+        .filter(|name| args.strategies.is_empty() || args.strategies.contains(name))
+        .collect();
+    for (done, name) in names.iter().enumerate() {
+        show(Progress {
+            phase: "strategies",
+            done,
+            total: names.len(),
+            cost: None,
+        });
+        let spec = match options.strategy.as_ref() == Some(name) {
+            true => options.strategy()?,
+            false => StrategySpec::from_name(name).map_err(say)?,
+        };
+        let tuned = match tune(&target, mesh, &spec, goal, rounds) {
+            Ok(tuned) => Ok(tuned),
+            Err(error @ Error::Unsupported { .. }) => Err(error.to_string()),
+            Err(error) => return Err(say(error)),
+        };
+        curves.strategies.push((name.clone(), tuned));
+    }
+    curves.suggested = curves.best();
+    Ok(curves)
+}
+
+impl Curves {
+    fn best(&self) -> Option<usize> {
+        let mut best: Option<(usize, &Tuned)> = None;
+        for (i, (_, tuned)) in self.strategies.iter().enumerate() {
+            let Ok(tuned) = tuned else { continue };
+            if best.is_none_or(|(_, best)| tuned.best.is_better(&best.best, self.goal)) {
+                best = Some((i, tuned));
+            }
+        }
+        best.map(|best| best.0)
+    }
+
+    /// The suggested strategy's name and run.
+    pub fn suggestion(&self) -> Option<(&str, &Tuned)> {
+        let (name, tuned) = &self.strategies[self.suggested?];
+        Some((name, tuned.as_ref().ok()?))
+    }
+
+    /// The suggestion as flags of `learn`.
+    pub fn flags(&self) -> Vec<String> {
+        let Some((name, tuned)) = self.suggestion() else {
+            return Vec::new();
+        };
+        let (constant, value) = constant(&tuned.best.strategy);
+        vec![
+            "--strategy".into(),
+            name.into(),
+            format!("--{constant}"),
+            four_digits(value),
+        ]
+    }
+}
+
+/// The constant that was tuned, by its flag.
+pub fn constant(strategy: &StrategySpec) -> (&'static str, f64) {
+    match *strategy {
+        StrategySpec::Diffusion { mu }
+        | StrategySpec::Consensus { mu }
+        | StrategySpec::ExactDiffusion { mu }
+        | StrategySpec::JacobiAdmm { mu, .. } => ("mu", mu.unwrap_or(f64::NAN)),
+        StrategySpec::RelaxedAdmm { rho, .. } => ("rho", rho.unwrap_or(f64::NAN)),
+    }
+}

@@ -1,0 +1,190 @@
+//! From choices to a mesh.
+
+use super::names::{
+    self, atom_set, known, residual, topology, REGULARIZERS, STRATEGIES, TASKS, WEIGHTS,
+};
+use super::{Options, Result};
+use dictmesh::atoms::AtomPenalty;
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::{Mesh, Start, Stopping, Topology, Update, WeightRule};
+
+impl Options {
+    /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
+    pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
+        let name = self.task.as_deref().unwrap_or(fallback);
+        known("task", name, &TASKS)?;
+        let mut task = TaskSpec::preset(name).map_err(|e| e.to_string())?;
+        if let Some(name) = &self.residual {
+            task.residual = residual(name)?;
+        }
+        match (&mut task.residual, self.eta, self.radius) {
+            (ResidualSpec::Huber { eta }, Some(given), _) => *eta = given,
+            (ResidualSpec::Ball { sigma }, _, Some(given)) => *sigma = given,
+            (_, Some(_), _) => return Err("--eta belongs to --residual huber".into()),
+            (_, _, Some(_)) => return Err("--radius belongs to --residual ball".into()),
+            _ => {}
+        }
+        self.change_regularizer(&mut task.common.regularizer)?;
+        if let Some(name) = &self.atoms_set {
+            task.common.set = atom_set(name)?;
+        }
+        if let Some(beta) = self.beta {
+            task.common.penalty = AtomPenalty::L1 { beta };
+        }
+        task.build().map_err(|e| e.to_string())?;
+        Ok(task)
+    }
+
+    fn change_regularizer(&self, spec: &mut RegularizerSpec) -> Result<()> {
+        let (gamma, delta) = match *spec {
+            RegularizerSpec::ElasticNet { gamma, delta }
+            | RegularizerSpec::NonNegativeElasticNet { gamma, delta }
+            | RegularizerSpec::BoxedElasticNet { gamma, delta, .. } => (gamma, delta),
+        };
+        let gamma = self.gamma.unwrap_or(gamma);
+        let delta = self.delta.unwrap_or(delta);
+        let boxed = self.lo.is_some() || self.hi.is_some();
+        let name = match (self.regularizer.as_deref(), &*spec) {
+            (Some(name), _) => name,
+            (None, _) if boxed => "boxed-elastic-net",
+            (None, RegularizerSpec::NonNegativeElasticNet { .. }) => "non-negative-elastic-net",
+            (None, _) => "elastic-net",
+        };
+        known("regularizer", name, &REGULARIZERS)?;
+        *spec = match name {
+            "non-negative-elastic-net" => RegularizerSpec::NonNegativeElasticNet { gamma, delta },
+            "boxed-elastic-net" => RegularizerSpec::BoxedElasticNet {
+                gamma,
+                delta,
+                lo: self.lo,
+                hi: self.hi,
+            },
+            _ => RegularizerSpec::ElasticNet { gamma, delta },
+        };
+        if boxed && name != "boxed-elastic-net" {
+            return Err("--lo and --hi belong to --regularizer boxed-elastic-net".into());
+        }
+        Ok(())
+    }
+
+    /// N and K.
+    pub fn sizes(&self) -> Result<(usize, usize)> {
+        let agents = match (self.agents, &self.topology) {
+            (Some(0), _) => return Err("--agents 0: at least 1 is needed".into()),
+            (Some(n), _) => n,
+            (None, Some(_)) => 16,
+            (None, None) => 1,
+        };
+        let atoms = self.atoms.unwrap_or(agents.max(64));
+        if atoms == 0 {
+            return Err("--atoms 0: at least 1 is needed".into());
+        }
+        Ok((agents, atoms))
+    }
+
+    /// The graph over `n` agents.
+    pub fn topology(&self, n: usize) -> Result<Topology> {
+        let text = self.topology.as_deref().unwrap_or("random:0.3");
+        let spec = topology(text, self.seed.unwrap_or(0))?;
+        match spec.build(n) {
+            // Without a word on the graph, any connected one will do.
+            Err(dictmesh::Error::Disconnected { .. }) if self.topology.is_none() => {
+                Topology::complete(n)
+            }
+            built => built,
+        }
+        .map_err(|e| e.to_string())
+    }
+
+    /// The strategy with its constants.
+    pub fn strategy(&self) -> Result<StrategySpec> {
+        let name = self.strategy.as_deref().unwrap_or("relaxed-admm");
+        known("strategy", name, &STRATEGIES)?;
+        let mut spec = StrategySpec::from_name(name).map_err(|e| e.to_string())?;
+        match &mut spec {
+            StrategySpec::RelaxedAdmm { rho, .. } => {
+                *rho = self.rho;
+                if self.mu.is_some() {
+                    return Err("--mu: relaxed-admm has no step; its penalty is --rho".into());
+                }
+            }
+            StrategySpec::Diffusion { mu }
+            | StrategySpec::Consensus { mu }
+            | StrategySpec::ExactDiffusion { mu }
+            | StrategySpec::JacobiAdmm { mu, .. } => {
+                *mu = self.mu;
+                if self.rho.is_some() {
+                    return Err(format!("--rho belongs to relaxed-admm; {name} has --mu"));
+                }
+            }
+        }
+        Ok(spec)
+    }
+
+    /// When the rounds of a batch end.
+    pub fn stopping(&self) -> Stopping {
+        match (self.tolerance, self.rounds) {
+            (None, None) => Stopping::default(),
+            (None, Some(rounds)) => Stopping::rounds(rounds),
+            (Some(tolerance), None) => Stopping::tolerance(tolerance),
+            (tolerance, Some(rounds)) => Stopping { tolerance, rounds },
+        }
+    }
+
+    /// The dictionary update for batches of this size.
+    pub fn update(&self, batch: usize) -> Result<Update> {
+        let Some(text) = &self.update else {
+            // Forgetting per batch that forgets as many samples as .97 does with batches of 256.
+            let forgetting = 0.97_f64.powf(batch as f64 / 256.0);
+            return Ok(Update::Adaptive { forgetting });
+        };
+        names::update(text)
+    }
+
+    /// The informed agents, or none for all.
+    fn informed(&self) -> Result<Option<Vec<usize>>> {
+        match self.informed.as_deref() {
+            None | Some("all") => Ok(None),
+            Some(list) => list
+                .split(',')
+                .map(|k| {
+                    k.trim().parse().map_err(|_| {
+                        format!("--informed {list}: \"{k}\" is not an agent's number; write all, or numbers such as 0,3")
+                    })
+                })
+                .collect::<Result<_>>()
+                .map(Some),
+        }
+    }
+
+    /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
+    pub fn mesh(&self, fallback: &str, rows: usize, start: Start<'_>) -> Result<Mesh> {
+        let (n, k) = self.sizes()?;
+        let batch = self.batch.unwrap_or(256);
+        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
+        let task = self.task(fallback)?.build().map_err(|e| e.to_string())?;
+        let weights = self.weights.as_deref().unwrap_or("metropolis");
+        known("weights", weights, &WEIGHTS)?;
+        let weights = match weights {
+            "uniform" => WeightRule::Uniform,
+            _ => WeightRule::Metropolis,
+        };
+        let mut builder = Mesh::builder(task, self.topology(n)?)
+            .weights(weights)
+            .strategy(self.strategy()?)
+            .stopping(self.stopping())
+            .update(self.update(batch)?)
+            .batch(batch)
+            .seed(self.seed.unwrap_or(0));
+        if let Some(informed) = self.informed()? {
+            builder = builder.informed(&informed);
+        }
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads);
+        }
+        builder
+            .build(rows, &sizes, start)
+            .map_err(|e| e.to_string())
+    }
+}
