@@ -10,7 +10,7 @@
 use crate::agent::Block;
 use crate::atoms::AtomSet;
 use crate::error::{Error, Result};
-use crate::matrix::{axpy, Matrix};
+use crate::matrix::{axpy, gemm, Matrix};
 use crate::random::{gaussian, Rng};
 use crate::residual::Residual;
 use crate::samples::Samples;
@@ -108,20 +108,28 @@ impl AtomUse {
     }
 }
 
-/// One agent's update after a batch: its atoms change in place. `s` is the number of the block being
-/// learned, from 1. Returns the movement |W_new - W_old|_F; where that is not finite, nothing changes.
+/// nu y', M x N_k: the sum over the samples of a batch.
+pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(nu.rows(), y.rows());
+    gemm(out.view_mut(), nu.view(), y.view().transpose(), 1.0, false);
+    out
+}
+
+/// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only
+/// where an atom fired; `s` is the number of the block being learned, from 1. Returns the movement
+/// |W_new - W_old|_F; where that is not finite, nothing changes.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
     s: usize,
     residual: &dyn Residual,
     task: &LocalTask,
-    nu: &Matrix,
+    product: &Matrix,
     y: &Matrix,
     block: &mut Block,
     used: &mut AtomUse,
 ) -> f64 {
-    let batch = nu.cols() as f64;
+    let batch = y.cols() as f64;
     let mut atoms = block.atoms().clone();
     let mut movement = 0.0;
     for q in 0..atoms.cols() {
@@ -141,10 +149,8 @@ pub fn update_block(
             }
         };
         let w = atoms.column_mut(q);
-        for (j, y) in codes().enumerate() {
-            if y != 0.0 {
-                axpy(p * y / batch, nu.column(j), w);
-            }
+        if fired > 0 {
+            axpy(p / batch, product.column(q), w);
         }
         task.penalty().prox(p, w);
         task.set().project(w);

@@ -18,7 +18,7 @@ pub use events::{Event, Warning};
 pub use found::Inference;
 pub use restore::Progress;
 pub use run::Run;
-use run::{settled, Duals, State};
+use run::{settled, State};
 pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local};
@@ -151,9 +151,11 @@ impl Mesh {
                 _ if self.warm_start => Run::start(self, &x)?,
                 _ => Run::start_reduced(self, &x)?,
             };
-            let found = self.in_pool(|| {
+            let (found, products) = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
-                run.found_with(stop, Duals::OfAgentsThatFired)
+                let found = run.found_without_duals(stop);
+                let products = run.products(&found.codes);
+                (found, products)
             });
             let mut stop = found.stop;
             if self.warm_start {
@@ -164,7 +166,7 @@ impl Mesh {
                 Stop::Converged | Stop::RoundLimit => {
                     self.samples_learned += x.len() as u64;
                     self.blocks_learned = s;
-                    self.update(&found, s)
+                    self.update(&products, &found.codes, s)
                 }
                 Stop::Diverged | Stop::Infeasible => 0.0,
             };
@@ -190,19 +192,19 @@ impl Mesh {
         Ok(worst)
     }
 
-    /// Every agent updates its atoms from its own nu_k and y_k; returns |W_new - W_old|_F.
-    fn update(&mut self, inference: &Inference, s: usize) -> f64 {
+    /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F.
+    fn update(&mut self, products: &[Matrix], codes: &[Matrix], s: usize) -> f64 {
         let (update, residual) = (&self.update, self.task.residual());
         let moved: Vec<f64> = self
             .agents
             .par_iter_mut()
-            .zip(&inference.duals)
-            .zip(&inference.codes)
-            .map(|((agent, nu), y)| {
+            .zip(products)
+            .zip(codes)
+            .map(|((agent, product), y)| {
                 let Agent {
                     task, block, used, ..
                 } = agent;
-                update_block(update, s, residual, task, nu, y, block, used)
+                update_block(update, s, residual, task, product, y, block, used)
             })
             .collect();
         moved.iter().map(|m| m * m).sum::<f64>().sqrt()

@@ -29,7 +29,7 @@ pub struct Inference {
 }
 
 /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
-pub(super) fn disagreement(duals: &[Matrix]) -> f64 {
+pub(super) fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
     };

@@ -10,7 +10,7 @@
 //! repeated and zero atoms have such.
 
 use crate::agent::Block;
-use crate::matrix::{axpy, dot, gemm, norm, Matrix};
+use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::samples::Samples;
 use faer::Side;
 use rayon::prelude::*;
@@ -122,53 +122,119 @@ impl Reduction {
         out
     }
 
-    /// The duals of the original problem, M x B, of the agents that are `wanted`; the others get a
-    /// matrix without rows.
-    ///
-    /// nu = Q nu_1 + (t/e'x)(x - Q Q'x) = W basis (nu_1 - b Q'x) + b x with b = t / e'x.
-    pub fn lift(
+    /// nu in the basis: nu = W basis c + b x, with b = t / e'x and c = nu_1 - b Q'x.
+    fn coordinates(&self, nu: &[f64], j: usize) -> (Vec<f64>, f64) {
+        let (r, x) = (self.basis.cols(), self.x.column(j));
+        let b = if x[r] > 0.0 { nu[r] / x[r] } else { 0.0 };
+        let c = (0..r).map(|i| nu[i] - b * x[i]);
+        (c.collect(), b)
+    }
+
+    /// The duals of the original problem, M x B, of all agents.
+    pub fn lift(&self, blocks: &[&Block], x: &Samples, reduced: &[Matrix]) -> Vec<Matrix> {
+        let samples = x.len();
+        // All of them side by side, so that every atom is read once.
+        let mut inside = Matrix::zeros(self.basis.cols(), reduced.len() * samples);
+        let mut along = Vec::with_capacity(reduced.len() * samples);
+        for (nu, j) in reduced
+            .iter()
+            .flat_map(|nu| (0..samples).map(move |j| (nu, j)))
+        {
+            let (c, b) = self.coordinates(nu.column(j), j);
+            inside.column_mut(along.len()).copy_from_slice(&c);
+            along.push(b);
+        }
+        let mut all = times(&atoms_of(blocks), &self.basis.times(&inside), x.rows());
+        for (i, b) in along.into_iter().enumerate() {
+            x.add_scaled(i % samples, b, all.column_mut(i));
+        }
+        (0..reduced.len())
+            .map(|k| all.columns_range(k * samples..(k + 1) * samples))
+            .collect()
+    }
+
+    /// nu_k y_k' of each agent, M x N_k, without lifting any nu_k: one column for each atom that fired,
+    /// whatever the batch. Columns of the others stay zero; agents of which none fired get no rows.
+    pub fn products(
         &self,
         blocks: &[&Block],
         x: &Samples,
-        reduced: &[Matrix],
-        wanted: impl Fn(usize) -> bool,
+        reduced: &[&Matrix],
+        codes: &[Matrix],
     ) -> Vec<Matrix> {
-        let (r, samples) = (self.basis.cols(), x.len());
-        let chosen: Vec<usize> = (0..reduced.len()).filter(|k| wanted(*k)).collect();
-        // All of them side by side, so that every atom is read once.
-        let mut coordinates = Matrix::zeros(r, chosen.len() * samples);
-        let mut along_x = vec![0.0; chosen.len() * samples];
-        for (i, (k, j)) in (chosen
-            .iter()
-            .flat_map(|k| (0..samples).map(move |j| (*k, j))))
-        .enumerate()
-        {
-            let (nu, x) = (reduced[k].column(j), self.x.column(j));
-            if x[r] > 0.0 {
-                along_x[i] = nu[r] / x[r];
-            }
-            for (row, out) in coordinates.column_mut(i).iter_mut().enumerate() {
-                *out = nu[row] - along_x[i] * x[row];
+        // The (agent, atom) that fired, its column in the basis and its share of each sample.
+        let (mut fired, mut inside, mut along) = (Vec::new(), Vec::new(), Vec::new());
+        for (k, (nu, y)) in reduced.iter().zip(codes).enumerate() {
+            for q in (0..y.rows()).filter(|q| (0..y.cols()).any(|j| y.get(*q, j) != 0.0)) {
+                let mut c = vec![0.0; self.basis.cols()];
+                let mut shares = Vec::new();
+                for j in (0..y.cols()).filter(|j| y.get(q, *j) != 0.0) {
+                    let (part, b) = self.coordinates(nu.column(j), j);
+                    axpy(y.get(q, j), &part, &mut c);
+                    shares.push((j, b * y.get(q, j)));
+                }
+                fired.push((k, q));
+                inside.push(c);
+                along.push(shares);
             }
         }
-        let a = self.basis.times(&coordinates);
-        let mut all = Matrix::zeros(x.rows(), chosen.len() * samples);
-        let mut from = 0;
-        for block in blocks.iter().filter(|b| !b.is_empty()) {
-            let part = a.view().subrows(from, block.len());
-            gemm(all.view_mut(), block.atoms().view(), part, 1.0, true);
-            from += block.len();
+        let mut inside_all = Matrix::zeros(self.basis.cols(), fired.len());
+        for (i, c) in inside.iter().enumerate() {
+            inside_all.column_mut(i).copy_from_slice(c);
         }
-        let mut out = vec![Matrix::zeros(0, samples); reduced.len()];
-        for (i, k) in chosen.into_iter().enumerate() {
-            let mut nu = all.columns_range(i * samples..(i + 1) * samples);
-            for j in 0..samples {
-                x.add_scaled(j, along_x[i * samples + j], nu.column_mut(j));
+        let all = times(&atoms_of(blocks), &self.basis.times(&inside_all), x.rows());
+        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
+        for (i, (k, q)) in fired.into_iter().enumerate() {
+            if out[k].rows() == 0 {
+                out[k] = Matrix::zeros(x.rows(), codes[k].rows());
             }
-            out[k] = nu;
+            let column = out[k].column_mut(q);
+            column.copy_from_slice(all.column(i));
+            for (j, share) in &along[i] {
+                x.add_scaled(*j, *share, column);
+            }
         }
         out
     }
+}
+
+fn atoms_of<'a>(blocks: &[&'a Block]) -> Vec<&'a [f64]> {
+    blocks.iter().flat_map(|b| b.atoms().columns()).collect()
+}
+
+/// Rows worked on at a time: atoms lie apart, and a piece of each of them fits into the cache.
+const TILE: usize = 512;
+
+/// The rows `from..` of all atoms, gathered.
+fn tile(atoms: &[&[f64]], from: usize, rows: usize) -> Matrix {
+    let mut out = Matrix::zeros(rows, atoms.len());
+    for (q, w) in atoms.iter().enumerate() {
+        out.column_mut(q).copy_from_slice(&w[from..from + rows]);
+    }
+    out
+}
+
+/// The first row and the height of each tile.
+fn tiles(rows: usize) -> Vec<(usize, usize)> {
+    (0..rows)
+        .step_by(TILE)
+        .map(|from| (from, TILE.min(rows - from)))
+        .collect()
+}
+
+/// W a for atoms that lie apart.
+fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
+    let parts: Vec<(usize, Matrix)> = tiles(rows)
+        .into_par_iter()
+        .map(|(from, height)| (from, tile(atoms, from, height).times(a)))
+        .collect();
+    let mut out = Matrix::zeros(rows, a.cols());
+    for (from, part) in &parts {
+        for (j, column) in part.columns().enumerate() {
+            out.column_mut(j)[*from..*from + column.len()].copy_from_slice(column);
+        }
+    }
+    out
 }
 
 /// W'W over all blocks, kept current between batches: only blocks that changed are worked on.
@@ -182,7 +248,7 @@ pub(super) struct Gram {
 impl Gram {
     /// W'W of these blocks.
     pub fn of(&mut self, blocks: &[&Block]) -> &Matrix {
-        let atoms: Vec<&[f64]> = blocks.iter().flat_map(|b| b.atoms().columns()).collect();
+        let atoms = atoms_of(blocks);
         let versions: Vec<u64> = (blocks.iter())
             .flat_map(|b| vec![b.version(); b.len()])
             .collect();
@@ -194,11 +260,19 @@ impl Gram {
         let moved: Vec<usize> = (0..n)
             .filter(|q| self.versions[*q] != versions[*q])
             .collect();
-        let columns: Vec<Vec<f64>> = moved
-            .par_iter()
-            .map(|q| atoms.iter().map(|w| dot(w, atoms[*q])).collect())
+        let renewed: Vec<&[f64]> = moved.iter().map(|q| atoms[*q]).collect();
+        let parts: Vec<Matrix> = tiles(atoms.first().map_or(0, |w| w.len()))
+            .into_par_iter()
+            .map(|(from, rows)| {
+                tile(&atoms, from, rows).transpose_times(&tile(&renewed, from, rows))
+            })
             .collect();
-        for (q, column) in moved.iter().zip(&columns) {
+        // Added up in order, so that the sums do not depend on the threads.
+        let mut columns = Matrix::zeros(n, moved.len());
+        for part in &parts {
+            axpy(1.0, part.as_slice(), columns.as_mut_slice());
+        }
+        for (q, column) in moved.iter().zip(columns.columns()) {
             self.gram.column_mut(*q).copy_from_slice(column);
             for (p, value) in column.iter().enumerate() {
                 self.gram.column_mut(p)[*q] = *value;

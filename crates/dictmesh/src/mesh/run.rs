@@ -7,6 +7,7 @@ use crate::agent::Local;
 use crate::coding::start_code;
 use crate::error::{Error, Result};
 use crate::inference::{Combine, Strategy, StrategySpec};
+use crate::learning::product;
 use crate::matrix::{axpy, norm, Matrix};
 use crate::samples::Samples;
 use crate::Stop;
@@ -231,34 +232,47 @@ impl<'m> Run<'m> {
 
     /// What the agents have found so far; `stop` says how it came to an end.
     pub fn found(&self, stop: Stop) -> Inference {
-        self.found_with(stop, Duals::All)
+        let reduced: Vec<Matrix> = self.duals().cloned().collect();
+        Inference {
+            duals: match &self.reduction {
+                None => reduced,
+                Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced),
+            },
+            ..self.found_without_duals(stop)
+        }
     }
 
-    pub(super) fn found_with(&self, stop: Stop, duals: Duals) -> Inference {
-        let reduced: Vec<Matrix> = self.duals().cloned().collect();
-        let codes = self.codes();
+    /// The same, with no duals in it.
+    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
         let local_costs = self.local_costs();
         let costs = (0..self.x.len())
             .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
             .collect();
-        let disagreement = disagreement(&reduced);
-        let stop = settled(stop, &local_costs);
-        let duals = match &self.reduction {
-            None => reduced,
-            Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced, |k| {
-                duals == Duals::All || has_fired(&codes[k])
-            }),
-        };
+        let duals: Vec<&Matrix> = self.duals().collect();
         Inference {
-            disagreement,
-            duals,
-            codes,
+            disagreement: disagreement(&duals),
+            duals: Vec::new(),
+            codes: self.codes(),
+            stop: settled(stop, &local_costs),
             local_costs,
             costs,
             rounds: self.rounds,
             bytes: self.bytes,
-            stop,
             infeasible: self.infeasible.clone(),
+        }
+    }
+
+    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
+    /// left zero, and a matrix may have no rows where none did.
+    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
+        match &self.reduction {
+            None => (self.strategies.par_iter().zip(codes))
+                .map(|(strategy, y)| product(strategy.dual(), y))
+                .collect(),
+            Some(reduction) => {
+                let duals: Vec<&Matrix> = self.duals().collect();
+                reduction.products(&self.mesh.blocks(), self.x, &duals, codes)
+            }
         }
     }
 }
@@ -292,20 +306,6 @@ impl State {
             strategies: Vec::new(),
         })
     }
-}
-
-/// Which duals are brought back from a rotation.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Duals {
-    /// Every agent's.
-    All,
-    /// Those of agents with a code that is not zero: the others have nothing to learn, and their
-    /// matrices are left without rows.
-    OfAgentsThatFired,
-}
-
-fn has_fired(codes: &Matrix) -> bool {
-    codes.as_slice().iter().any(|y| *y != 0.0)
 }
 
 /// What agent k gets: the combination, in AgentId order, of what it and its neighbours sent.

@@ -3,7 +3,7 @@
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
 use dictmesh::agent::{Block, Local};
 use dictmesh::atoms::{AtomPenalty, AtomSet};
-use dictmesh::learning::{update_block, AtomUse};
+use dictmesh::learning::{product, update_block, AtomUse};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::residual::{Huber, Residual, SquaredL2, L1};
 use dictmesh::task::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, TaskSpec};
@@ -100,7 +100,7 @@ fn the_update_is_the_papers_formula() {
                         s,
                         &**residual,
                         &task,
-                        &nu,
+                        &product(&nu, &y),
                         &y,
                         &mut block,
                         &mut used,
@@ -166,7 +166,14 @@ fn the_block_is_renewed_as_a_whole() {
     let update = Update::Constant { mu_w: 0.5 };
     let mut used = AtomUse::fresh(ATOMS);
     update_block(
-        &update, 1, &SquaredL2, &task, &nu, &y, &mut block, &mut used,
+        &update,
+        1,
+        &SquaredL2,
+        &task,
+        &product(&nu, &y),
+        &y,
+        &mut block,
+        &mut used,
     );
     let fresh = Block::new(block.atoms().clone()).unwrap();
     assert!(distance(&code(&block), &code(&fresh)) < 1e-12);
@@ -183,7 +190,16 @@ fn an_empty_block_stays_empty() {
     let mut block = Block::new(Matrix::zeros(M, 0)).unwrap();
     let (nu, y) = (Matrix::zeros(M, 2), Matrix::zeros(0, 2));
     let (update, mut used) = (Update::default(), AtomUse::fresh(0));
-    let moved = update_block(&update, 1, &L1, &task, &nu, &y, &mut block, &mut used);
+    let moved = update_block(
+        &update,
+        1,
+        &L1,
+        &task,
+        &product(&nu, &y),
+        &y,
+        &mut block,
+        &mut used,
+    );
     assert_eq!((moved, block.len()), (0.0, 0));
 }
 

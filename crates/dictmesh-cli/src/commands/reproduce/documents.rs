@@ -106,8 +106,8 @@ pub fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
         return Err(format!(
             "not found: {}; --data needs a directory with tdt2.npz (a scipy sparse matrix of counts, a \
              document a row, in the order of time) and tdt2_labels.csv (with a column topic, a document \
-             a line); TDT2 comes from the Linguistic Data Consortium (LDC2001T57), and D. Cai gives the \
-             counts of its 30 largest topics as TDT2.mat (\"Popular Text Data Sets in Matlab Format\")",
+             a line); D. Cai offers the counts of the 9,394 documents of TDT2's 30 largest topics (fea and gnd at \
+             www.cs.uiuc.edu/homes/dengcai2/Data/TextData.html), to be put into the order of their dates",
             missing.join(" and ")
         ));
     }
