@@ -2,6 +2,7 @@
 
 pub mod bicluster;
 pub mod denoise;
+pub mod examples;
 pub mod infer;
 pub mod inspect;
 pub mod learn;

@@ -46,6 +46,8 @@ enum Command {
     /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
     /// It needs no data, no network and no settings.
     Demo(DemoArgs),
+    /// Write small made-up data on which every command can be tried
+    Examples(commands::examples::Args),
     /// Learn a dictionary from numbers, counts, raw text or pictures
     ///
     /// Minimises the mean over samples x of  f(x - W y) + h(y)  over atoms W in their set, where y is the
@@ -120,6 +122,7 @@ struct DemoArgs {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Demo(args) => demo(&args),
+        Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => match commands::learn::run(*args) {
             Ok(commands::Ended::Interrupted) => return ExitCode::from(commands::INTERRUPTED),
             done => done.map(|_| ()),
