@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding};
+use crate::coding::{start_code, Coding, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -99,48 +99,61 @@ pub fn solve(
         s: 1.0,
         q: 0.0,
     };
-    // Each sample is solved on its own: the result does not depend on the number of threads.
-    let solved: Vec<_> = (0..x.len())
+    // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
+    // number of threads.
+    let starts: Vec<usize> = (0..x.len()).step_by(TOGETHER).collect();
+    let solved: Vec<_> = starts
         .into_par_iter()
-        .map(|j| solve_one(&problem, x, j, tolerance))
+        .map(|from| solve_part(&problem, x, from..(from + TOGETHER).min(x.len()), tolerance))
         .collect();
     let mut exact = Exact {
-        codes: Matrix::zeros(atoms.cols(), x.len()),
-        duals: Matrix::zeros(x.rows(), x.len()),
+        codes: Matrix::zeros(atoms.cols(), 0),
+        duals: Matrix::zeros(x.rows(), 0),
         certificates: Vec::with_capacity(x.len()),
     };
-    for (j, (y, nu, certificate)) in solved.into_iter().enumerate() {
-        exact.codes.column_mut(j).copy_from_slice(&y);
-        exact.duals.column_mut(j).copy_from_slice(&nu);
-        exact.certificates.push(certificate);
+    for (y, nu, certificates) in solved {
+        exact.codes.append_columns(&y)?;
+        exact.duals.append_columns(&nu)?;
+        exact.certificates.extend(certificates);
     }
     Ok(exact)
 }
 
-fn solve_one(
+/// The codes, dual vectors and certificates of a few samples.
+fn solve_part(
     problem: &Coding,
     x: &Samples,
-    j: usize,
+    range: std::ops::Range<usize>,
     tolerance: f64,
-) -> (Vec<f64>, Vec<f64>, Certificate) {
-    let mut c = vec![0.0; x.rows()];
-    x.add_scaled(j, 1.0, &mut c);
-    let mut y: Vec<f64> = problem
-        .regularizers
-        .iter()
+) -> (Matrix, Matrix, Vec<Certificate>) {
+    let c = x.range(range).to_dense();
+    let mut g = problem.atoms.transpose_times(&c);
+    let start: Vec<f64> = (problem.regularizers.iter())
         .map(|h| start_code(*h))
         .collect();
-    let mut nu = vec![0.0; c.len()];
-    let ended = problem.solve(&c, &mut y, &mut nu);
-    let certificate = certify(problem, &c, &y, &nu, ended, tolerance);
-    (y, nu, certificate)
+    let mut y = Matrix::from_fn(start.len(), c.cols(), |q, _| start[q]);
+    let mut nu = Matrix::zeros(c.rows(), c.cols());
+    let ended: Vec<Stop> = (0..c.cols())
+        .map(|j| {
+            let (g, y, nu) = (g.column_mut(j), y.column_mut(j), nu.column_mut(j));
+            problem.solve_correlated(c.column(j), g, y, nu)
+        })
+        .collect();
+    let s = problem.atoms.transpose_times(&nu);
+    let certificates = (ended.into_iter().enumerate())
+        .map(|(j, ended)| {
+            let found = (y.column(j), nu.column(j), s.column(j));
+            certify(problem, c.column(j), found, ended, tolerance)
+        })
+        .collect();
+    (y, nu, certificates)
 }
 
+/// `s` is W'nu.
 fn certify(
     problem: &Coding,
     x: &[f64],
-    y: &[f64],
-    nu: &[f64],
+    (y, nu, s): (&[f64], &[f64], &[f64]),
     ended: Stop,
     tolerance: f64,
 ) -> Certificate {
@@ -153,14 +166,16 @@ fn certify(
         let keep = 1.0 - violation / norm(&u);
         u.iter_mut().for_each(|u| *u *= keep);
     }
-    let mut s = vec![0.0; y.len()];
-    problem.correlate(nu, &mut s);
     let conjugate = residual.conjugate(nu);
     let data_gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
-    let code_gap: f64 = (problem.regularizers.iter().zip(&s).zip(y))
-        .map(|((h, s), y)| h.value_at(*y) + h.conjugate(std::slice::from_ref(s)) - s * y)
-        .sum();
-    let dual = dot(x, nu) - conjugate - problem.regularizer_conjugate(&s);
+    let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
+    for ((h, s), y) in problem.regularizers.iter().zip(s).zip(y) {
+        let (value, conjugate) = (h.value_at(*y), h.conjugate(std::slice::from_ref(s)));
+        code_gap += value + conjugate - s * y;
+        code_value += value;
+        code_conjugate += conjugate;
+    }
+    let dual = dot(x, nu) - conjugate - code_conjugate;
     let gap = data_gap + code_gap;
     if !(gap.is_finite() && dual.is_finite()) {
         // Overflow: nothing is known.
@@ -174,6 +189,7 @@ fn certify(
     let gap = gap.max(0.0);
     // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
     let terms: f64 = (problem.atoms.columns().zip(y))
+        .filter(|(_, y)| **y != 0.0)
         .map(|(w, y)| norm(w) * y.abs())
         .sum();
     let slip = 16.0 * f64::EPSILON * (norm(x) + terms);
@@ -184,7 +200,7 @@ fn certify(
         } else {
             0.0
         };
-    let cost = dual.abs().max(problem.regularizer_value(y));
+    let cost = dual.abs().max(code_value);
     let met = gap <= tolerance * cost + rounding && violation <= tolerance * (norm(x) + terms);
     let stop = match ended {
         Stop::Infeasible => Stop::Infeasible,

@@ -113,7 +113,7 @@ fn a_mesh_restores_what_one_machine_restores() {
         .stopping(Stopping::tolerance(1e-6))
         .build(36, &[3; 8], Start::Given(&atoms))
         .unwrap();
-    let (image, stop) = mesh.restore(&own, &patches).unwrap();
+    let (image, stop) = mesh.restore(&own, &patches, many.sigma).unwrap();
     assert_eq!(stop, Stop::Converged);
     assert!(psnr(&many.image, &image, 255.0).unwrap() > 60.0);
 }

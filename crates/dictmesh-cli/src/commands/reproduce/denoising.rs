@@ -1,0 +1,292 @@
+//! Denoising by as many agents as the paper names: N = 196, one atom each.
+
+use crate::commands::denoise::{atoms, before_and_after, quality, Quality};
+use crate::commands::{command_line, say, Result, Speech};
+use crate::data::{self, Image};
+use crate::demo::Progress;
+use crate::output::Folder;
+use crate::report::{Report, Section, Table};
+use crate::terminal::Bar;
+use dictmesh::apps::denoising::{Coding, Denoised, Denoising};
+use dictmesh::random::{gaussian, stream};
+use dictmesh::{Matrix, Stop, TopologySpec};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// The paper's N, and the size of patch that N = 196 is about twice the pixels of.
+const AGENTS: usize = 196;
+const PATCH: usize = 10;
+/// The chance of a link between two agents, as in the paper's other experiments.
+const LINKS: f64 = 0.5;
+/// What the paper has to say.
+const PAPER: &str = "no figure (it cites an earlier paper)";
+/// The stream of a seed that noise is drawn from ("nois" in ASCII).
+const NOISE_STREAM: u64 = 0x6e_6f_69_73;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A directory with a clean picture; the first .png, .pgm or .jpg by name is taken [default: one is made]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Standard deviation of the noise that is put on it, where white is 255
+    #[arg(long, value_name = "S", default_value_t = 25.0)]
+    pub sigma: f64,
+    /// The largest square from the middle of the picture is taken, of at most this side: agents are slow
+    #[arg(long, value_name = "PIXELS", default_value_t = 64, value_parser = clap::value_parser!(u64).range(10..))]
+    pub size: u64,
+    /// Fixes everything random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// Write a page with the pictures and the atoms into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What was made of the noisy picture.
+struct Outcome {
+    name: &'static str,
+    image: Image,
+    quality: Quality,
+    stop: Stop,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    if !(args.sigma > 0.0 && args.sigma.is_finite()) {
+        return Err(format!(
+            "--sigma {}: the standard deviation of the noise must be a number above 0",
+            args.sigma
+        ));
+    }
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    let (name, clean) = picture(&args)?;
+    let noisy = with_noise(&clean, args.sigma, args.seed);
+    let before = quality(&clean, &noisy)?;
+    let bar = Bar::new(args.speech.quiet);
+    let mut outcomes = Vec::new();
+    let mut mesh = None;
+    for coding in [Coding::Mesh, Coding::Exact] {
+        let done = denoise(&args, &noisy.planes[0], coding, &bar);
+        let done = done.inspect_err(|_| bar.clear())?;
+        let image = grey(done.image).rounded();
+        outcomes.push(Outcome {
+            name: match coding {
+                Coding::Mesh => "ours, 196 agents",
+                Coding::Exact => "ours, in one place",
+            },
+            quality: quality(&clean, &image)?,
+            image,
+            stop: done.stop,
+        });
+        mesh.get_or_insert(done.mesh);
+    }
+    bar.clear();
+    let page = match (&args.report, &mesh) {
+        (Some(dir), Some(mesh)) => {
+            let shown = [("clean", &clean, String::new()), ("noisy", &noisy, before.words())];
+            let ours = outcomes.iter().map(|o| (o.name, &o.image, o.quality.words()));
+            let sections = vec![
+                beside(&before, &outcomes),
+                before_and_after(shown.into_iter().chain(ours)),
+                atoms(mesh, PATCH, "The atoms, one at each agent."),
+            ];
+            Some(report(&args, &name, sections).write(dir)?)
+        }
+        _ => None,
+    };
+    tell(&args, &name, &clean, &before, &outcomes, page)
+}
+
+/// A clean picture in grey, from the directory or made here, and its name.
+fn picture(args: &Args) -> Result<(String, Image)> {
+    let side = usize::try_from(args.size).unwrap_or(usize::MAX);
+    let Some(dir) = &args.data else {
+        return Ok(("a generated picture".into(), generated(side.min(512))));
+    };
+    let path = first_picture(dir)?;
+    let image = data::read_image(&path).map_err(say)?;
+    let (h, w) = (image.height(), image.width());
+    let side = side.min(h).min(w);
+    if side < PATCH {
+        return Err(format!(
+            "{}: {w} x {h} pixels; expected at least {PATCH} x {PATCH}, the size of a patch",
+            path.display()
+        ));
+    }
+    let (top, left) = ((h - side) / 2, (w - side) / 2);
+    let planes = &image.planes;
+    let middle = Matrix::from_fn(side, side, |i, j| {
+        let sum: f64 = planes.iter().map(|p| p.get(top + i, left + j)).sum();
+        sum / planes.len() as f64
+    });
+    Ok((path.display().to_string(), grey(middle).rounded()))
+}
+
+/// The first picture in a directory, by name.
+fn first_picture(dir: &Path) -> Result<PathBuf> {
+    let shown = dir.display();
+    let entries = std::fs::read_dir(dir);
+    let entries = entries.map_err(|e| format!("{shown}: cannot read this directory: {e}"))?;
+    let mut pictures: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
+            let ending = ending.to_ascii_lowercase();
+            ["png", "pgm", "ppm", "jpg", "jpeg"].contains(&ending.as_str())
+        })
+        .collect();
+    pictures.sort();
+    pictures.into_iter().next().ok_or_else(|| {
+        format!(
+            "{shown}: no picture in it; expected a .png, .pgm, .ppm or .jpg without noise, such as the 512 x 512 \
+             camera.png in the Python package scikit-image (skimage/data). Leave --data out for a generated one"
+        )
+    })
+}
+
+/// A slope with a disc, an edge, a stripe and a field of waves.
+fn generated(n: usize) -> Image {
+    let plane = Matrix::from_fn(n, n, |i, j| {
+        let (u, v) = (i as f64 / n as f64, j as f64 / n as f64);
+        let disc = (u - 0.32).hypot(v - 0.35) < 0.21;
+        let waves = u > 0.55 && v < 0.5;
+        let edge = u + 0.7 * v > 1.15;
+        let stripe = (v - 0.75).abs() < 0.04;
+        90.0 + 60.0 * u + 30.0 * v + f64::from(u8::from(disc)) * 70.0
+            - f64::from(u8::from(edge)) * 60.0
+            + f64::from(u8::from(stripe)) * 50.0
+            + f64::from(u8::from(waves)) * 25.0 * (0.9 * i as f64 + 0.6 * j as f64).sin()
+    });
+    grey(plane).rounded()
+}
+
+fn grey(plane: Matrix) -> Image {
+    Image {
+        planes: vec![plane],
+        bits: 8,
+    }
+}
+
+fn with_noise(clean: &Image, sigma: f64, seed: u64) -> Image {
+    let mut plane = gaussian(
+        clean.height(),
+        clean.width(),
+        &mut stream(seed, NOISE_STREAM),
+    );
+    for (v, clean) in plane.as_mut_slice().iter_mut().zip(clean.planes[0].as_slice()) {
+        *v = clean + sigma * *v;
+    }
+    grey(plane).rounded()
+}
+
+fn denoise(args: &Args, noisy: &Matrix, coding: Coding, bar: &Bar) -> Result<Denoised> {
+    let settings = Denoising {
+        patch: PATCH,
+        sigma: Some(args.sigma),
+        agents: AGENTS,
+        atoms_each: 1,
+        topology: TopologySpec::ErdosRenyi {
+            p: LINKS,
+            seed: args.seed,
+        },
+        coding,
+        seed: args.seed,
+        ..Denoising::default()
+    };
+    let patches = (noisy.rows() - PATCH + 1) * (noisy.cols() - PATCH + 1);
+    let total = settings.passes * patches.min(settings.learned);
+    let done = settings.run(noisy, |event| {
+        bar.show(Progress {
+            phase: "learning",
+            done: event.samples as usize,
+            total,
+            cost: Some(event.cost),
+        });
+        ControlFlow::Continue(())
+    });
+    let done = done.map_err(say)?;
+    match done.stop {
+        Stop::Converged | Stop::RoundLimit => Ok(done),
+        stop => Err(format!("denoising stopped: {stop}")),
+    }
+}
+
+fn tell(
+    args: &Args,
+    name: &str,
+    clean: &Image,
+    before: &Quality,
+    outcomes: &[Outcome],
+    page: Option<PathBuf>,
+) -> Result<()> {
+    let by = |at: usize| outcomes.get(at).map(|o| o.quality.json());
+    let page = page.map(|page| page.display().to_string());
+    args.speech.tell(
+        json!({
+            "picture": name, "side": clean.height(), "sigma": args.sigma, "agents": AGENTS, "patch": PATCH,
+            "noisy": before.json(), "agents_result": by(0), "one_place": by(1), "paper": null,
+            "seed": args.seed, "report": page,
+        }),
+        || {
+            let mut text = format!(
+                "{name}, {0} x {0} pixels, noise of sigma {1}\n{AGENTS} agents of one atom each, patches of {PATCH} x {PATCH}\n",
+                clean.height(),
+                args.sigma
+            );
+            text += &format!("{:<20}{}\n", "noisy", before.words());
+            for outcome in outcomes {
+                text += &format!("{:<20}{}\n", outcome.name, outcome.quality.words());
+                if outcome.stop != Stop::Converged {
+                    text += &format!("  the inference ended early: {}\n", outcome.stop);
+                }
+            }
+            text += &format!("{:<20}{PAPER}\n", "paper");
+            if let Some(page) = &page {
+                text += &format!("report: {page}\n");
+            }
+            text
+        },
+    )
+}
+
+fn beside(before: &Quality, outcomes: &[Outcome]) -> Section {
+    let line = |name: &str, words: String| vec![name.to_string(), words];
+    let ours = outcomes.iter().map(|o| line(o.name, o.quality.words()));
+    let rows = std::iter::once(line("noisy", before.words()))
+        .chain(ours)
+        .chain([line("paper", PAPER.into())]);
+    Section {
+        heading: "Beside the paper".into(),
+        text: "The paper names denoising as an application and its network of 196 agents, and leaves the \
+               experiment to an earlier paper of its authors (ICASSP 2014)."
+            .into(),
+        tables: vec![Table {
+            caption: "PSNR and SSIM against the clean picture".into(),
+            head: ["picture", "quality"].map(String::from).to_vec(),
+            rows: rows.collect(),
+        }],
+        ..Section::default()
+    }
+}
+
+fn report(args: &Args, name: &str, sections: Vec<Section>) -> Report {
+    Report {
+        title: "A picture denoised by 196 agents".into(),
+        subtitle: name.to_string(),
+        facts: vec![
+            ("agents".into(), AGENTS.to_string()),
+            ("patch".into(), format!("{PATCH} x {PATCH}")),
+            ("sigma".into(), args.sigma.to_string()),
+        ],
+        sections,
+        command: command_line(),
+        versions: vec![
+            ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
+            ("seed".into(), args.seed.to_string()),
+        ],
+    }
+}
