@@ -115,7 +115,7 @@ impl Default for Denoising {
             coding: Coding::Exact,
             strategy: StrategySpec::default(),
             stopping: Stopping::tolerance(1e-3),
-            update: Update::Adaptive { forgetting: 0.97 },
+            update: Update::Adaptive { forgetting: 0.985 },
             batch: 256,
             passes: 2,
             learned: 20_000,
