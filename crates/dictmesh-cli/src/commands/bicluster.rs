@@ -63,13 +63,13 @@ pub struct Args {
     /// How many layers [default: 5, or 3 with --paper]
     #[arg(long, value_name = "N")]
     pub layers: Option<usize>,
-    /// Threshold on columns: more leaves fewer columns in a layer [default: 0.5]
+    /// Threshold on columns: more leaves fewer columns in a layer [default: 2, or 0.5 with --paper or ssvd]
     #[arg(long, value_name = "X")]
     pub gamma: Option<f64>,
-    /// Weight of |y|^2/2, above 0 [default: 0.1]
+    /// Weight of |y|^2/2, above 0 [default: 0.1, or 0.01 with --paper]
     #[arg(long, value_name = "X")]
     pub delta: Option<f64>,
-    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.01]
+    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.03, or 0.01 with --paper or ssvd]
     #[arg(long, value_name = "X")]
     pub beta: Option<f64>,
     /// Fixes everything random

@@ -42,8 +42,9 @@ pub const GAMMA_PER_SIGMA: f64 = 2.5;
 /// fires an atom.
 const LEARNING_SHARE: f64 = 0.8;
 
-/// Patches restored at a time.
-const RESTORED_AT_A_TIME: usize = 1024;
+/// Patches restored at a time: by a mesh few, as every agent holds vectors for each of them.
+const MESH_AT_A_TIME: usize = 32;
+const EXACT_AT_A_TIME: usize = 1024;
 
 /// The stream of a seed by which patches are shuffled ("patch" in ASCII).
 const SHUFFLE_STREAM: u64 = 0x70_61_74_63_68;
@@ -249,8 +250,12 @@ impl Denoising {
         let mut restored = Matrix::zeros(x.rows(), 0);
         let mut worst = Stop::Converged;
         let informed = (0..mesh.agents()).find(|k| mesh.is_informed(*k));
-        for from in (0..x.len()).step_by(RESTORED_AT_A_TIME) {
-            let part = x.range(from..(from + RESTORED_AT_A_TIME).min(x.len()));
+        let at_a_time = match self.coding {
+            Coding::Mesh => MESH_AT_A_TIME,
+            Coding::Exact => EXACT_AT_A_TIME,
+        };
+        for from in (0..x.len()).step_by(at_a_time) {
+            let part = x.range(from..(from + at_a_time).min(x.len()));
             let (mut nu, stop) = match self.coding {
                 Coding::Mesh => {
                     let mut inference = mesh.infer(&part)?;

@@ -59,14 +59,13 @@ fn the_picture_gains_several_db() {
 /// The evidence for the rule: gamma = 2.5 sigma is near the best whatever the noise.
 #[test]
 fn the_default_gamma_is_near_the_best() {
-    let clean = picture(48);
+    let clean = picture(64);
     for sigma in [10.0, 40.0] {
         let noisy = with_noise(&clean, sigma, 2);
         let quality = |c: f64| {
             let settings = Denoising {
                 gamma: Some(c * sigma),
-                agents: 96,
-                stride: 2,
+                agents: 64,
                 ..Denoising::default()
             };
             psnr(&clean, &settings.run(&noisy, go).unwrap().image, 255.0).unwrap()
