@@ -27,6 +27,7 @@ use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::Stop;
+use quadratic::Coordinates;
 use rayon::prelude::*;
 
 /// Samples whose products with the atoms are formed together. Problems with fewer atoms than this are
@@ -59,19 +60,13 @@ impl Coding<'_> {
         if let Some(a) = self.residual.envelope_quadratic(self.s, self.q) {
             let mut g = vec![0.0; y.len()];
             self.correlate(c, &mut g);
-            return self.solve_quadratic(a, c, &mut g, y, v);
+            return self.solve_quadratic(a, &self.coordinates(), c, &mut g, y, v);
         }
         newton::solve(self, c, y, v)
     }
 
-    /// As [`solve`](Coding::solve), with W'c known: the products of many vectors come cheaper together.
-    pub fn solve_correlated(&self, c: &[f64], g: &mut [f64], y: &mut [f64], v: &mut [f64]) -> Stop {
-        match self.residual.envelope_quadratic(self.s, self.q) {
-            Some(a) if self.s * self.residual.conjugate_curvature() + self.q > 0.0 => {
-                self.solve_quadratic(a, c, g, y, v)
-            }
-            _ => self.solve(c, y, v),
-        }
+    fn coordinates(&self) -> Coordinates {
+        Coordinates::new(self.gram, self.regularizers)
     }
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (g/a)'y + h(y) for g = W'c, and v = (c - W y)/a. What
@@ -79,13 +74,14 @@ impl Coding<'_> {
     fn solve_quadratic(
         &self,
         a: f64,
+        coordinates: &Coordinates,
         c: &[f64],
         g: &mut [f64],
         y: &mut [f64],
         v: &mut [f64],
     ) -> Stop {
         g.iter_mut().for_each(|g| *g /= a);
-        let stop = quadratic::solve(self.gram, 1.0 / a, g, self.regularizers, y);
+        let stop = quadratic::solve(self.gram, coordinates, 1.0 / a, g, self.regularizers, y);
         v.copy_from_slice(c);
         self.subtract_atoms(y, v);
         v.iter_mut().for_each(|v| *v /= a);
@@ -133,14 +129,33 @@ impl Coding<'_> {
             let share = &share.as_slice()[from * m..(from + columns) * m];
             axpy(1.0, share, total.as_mut_slice());
         }
-        let mut g = self.atoms.transpose_times(&total);
-        let mut stop = Stop::Converged;
-        for j in 0..columns {
-            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
-            let ended = self.solve_correlated(total.column(j), g.column_mut(j), y, v);
-            stop = stop.worse(ended);
-        }
-        stop
+        self.solve_together(&total, y, v)
+            .into_iter()
+            .fold(Stop::Converged, Stop::worse)
+    }
+
+    /// Solves for each column of C with one product W'C; how each ended. `y` and `v` are as in
+    /// [`solve_batch`](Coding::solve_batch), by columns.
+    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
+        let (m, n) = (c.rows(), self.atoms.cols());
+        let mut quadratic = match self.residual.envelope_quadratic(self.s, self.q) {
+            Some(a) if self.s * self.residual.conjugate_curvature() + self.q > 0.0 => {
+                let g = self.atoms.transpose_times(c);
+                Some((a, self.coordinates(), g))
+            }
+            _ => None,
+        };
+        (0..c.cols())
+            .map(|j| {
+                let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+                match &mut quadratic {
+                    Some((a, coordinates, g)) => {
+                        self.solve_quadratic(*a, coordinates, c.column(j), g.column_mut(j), y, v)
+                    }
+                    None => self.solve(c.column(j), y, v),
+                }
+            })
+            .collect()
     }
 
     /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.

@@ -262,11 +262,7 @@ impl Denoising {
                     let nu = inference.duals.swap_remove(informed.unwrap_or(0));
                     (nu, inference.stop)
                 }
-                Coding::Exact => {
-                    let exact = mesh.exact(&part)?;
-                    let stop = exact.stop();
-                    (exact.duals, stop)
-                }
+                Coding::Exact => mesh.exact_duals(&part)?,
             };
             worst = worst.worse(stop);
             for j in 0..part.len() {

@@ -27,9 +27,27 @@ const CALM: f64 = 1e-13;
 /// How many such turns.
 const IDLE: usize = 6;
 
+/// What is known of the coordinates before any g: gathered once for many problems.
+pub(super) struct Coordinates {
+    /// The diagonal of the Gram matrix, where its entries lie far apart.
+    diagonal: Vec<f64>,
+    /// [`Regularizer::zero_zone`] of each.
+    zero: Vec<(f64, f64)>,
+}
+
+impl Coordinates {
+    pub(super) fn new(gram: &Matrix, regularizers: &[&dyn Regularizer]) -> Self {
+        Coordinates {
+            diagonal: (0..gram.cols()).map(|q| gram.get(q, q)).collect(),
+            zero: regularizers.iter().map(|h| h.zero_zone()).collect(),
+        }
+    }
+}
+
 /// Solves with H = `scale` * `gram`; `y` holds the start on entry and the solution on return.
 pub(super) fn solve(
     gram: &Matrix,
+    coordinates: &Coordinates,
     scale: f64,
     g: &[f64],
     regularizers: &[&dyn Regularizer],
@@ -46,7 +64,7 @@ pub(super) fn solve(
     }
     let problem = Quadratic {
         gram,
-        curvature: (0..n).map(|q| scale * gram.get(q, q)).collect(),
+        coordinates,
         scale,
         g,
         regularizers,
@@ -70,9 +88,9 @@ pub(super) fn solve(
             return Stop::Converged; // ill-conditioned: this is as far as rounding lets it go
         }
         if !sparse {
-            // Most coordinates rest at a kink: those inside a piece settle among themselves first.
+            // Most coordinates rest at 0: the others settle among themselves first.
             inside.clear();
-            inside.extend((0..n).filter(|q| problem.regularizers[*q].piece(y[*q]).is_some()));
+            inside.extend((0..n).filter(|q| y[*q] != 0.0));
             for _ in 1..SWEEPS {
                 if problem.sweep(inside.iter().copied(), y, &mut r) <= QUIET * size {
                     break;
@@ -89,14 +107,24 @@ pub(super) fn solve(
 
 struct Quadratic<'a> {
     gram: &'a Matrix,
-    /// The diagonal of H: in the matrix its entries lie far apart.
-    curvature: Vec<f64>,
+    coordinates: &'a Coordinates,
     scale: f64,
     g: &'a [f64],
     regularizers: &'a [&'a dyn Regularizer],
 }
 
 impl Quadratic<'_> {
+    /// The entry of H on its diagonal.
+    fn curvature(&self, q: usize) -> f64 {
+        self.scale * self.coordinates.diagonal[q]
+    }
+
+    /// Whether coordinate q is 0 and stays so.
+    fn rests(&self, q: usize, y: f64, r: f64) -> bool {
+        let (lo, hi) = self.coordinates.zero[q];
+        y == 0.0 && lo <= r && r <= hi
+    }
+
     /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
     fn refresh(&self, y: &[f64], r: &mut [f64]) -> f64 {
         r.copy_from_slice(self.g);
@@ -104,7 +132,7 @@ impl Quadratic<'_> {
         for (q, y) in y.iter().enumerate() {
             if *y != 0.0 {
                 axpy(-self.scale * y, self.gram.column(q), r);
-                size += self.curvature[q] * y.abs();
+                size += self.curvature(q) * y.abs();
             }
         }
         size
@@ -120,7 +148,10 @@ impl Quadratic<'_> {
     ) -> f64 {
         let mut largest = 0.0_f64;
         for q in coordinates {
-            let curvature = self.curvature[q];
+            if self.rests(q, y[q], r[q]) {
+                continue;
+            }
+            let curvature = self.curvature(q);
             let h = self.regularizers[q];
             let new = h.recover_damped(r[q] + curvature * y[q], curvature);
             let change = new - y[q];
@@ -137,7 +168,10 @@ impl Quadratic<'_> {
     fn largest_step(&self, y: &mut [f64], r: &mut [f64]) -> f64 {
         let (mut largest, mut chosen) = (0.0, None);
         for q in 0..y.len() {
-            let curvature = self.curvature[q];
+            if self.rests(q, y[q], r[q]) {
+                continue;
+            }
+            let curvature = self.curvature(q);
             let h = self.regularizers[q];
             let new = h.recover_damped(r[q] + curvature * y[q], curvature);
             if new != y[q] {
@@ -159,6 +193,7 @@ impl Quadratic<'_> {
     /// quadratic, so the step, cut or not, lowers it.
     fn newton_on_free_set(&self, y: &mut [f64], r: &[f64]) -> bool {
         let free: Vec<_> = (0..y.len())
+            .filter(|q| y[*q] != 0.0)
             .filter_map(|q| Some((q, self.regularizers[q].piece(y[q])?)))
             .collect();
         if free.is_empty() {

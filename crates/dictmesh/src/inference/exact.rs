@@ -85,20 +85,9 @@ pub fn solve(
     tolerance: f64,
 ) -> Result<Exact> {
     Error::check_positive("tolerance", tolerance)?;
-    let mut atoms = Matrix::zeros(x.rows(), 0);
-    let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
-    for part in parts {
-        atoms.append_columns(part.block.atoms())?;
-        regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
-    }
-    let problem = Coding {
-        residual,
-        regularizers: &regularizers,
-        gram: &atoms.transpose_times(&atoms),
-        atoms: &atoms,
-        s: 1.0,
-        q: 0.0,
-    };
+    let (atoms, regularizers) = joined(parts, x.rows())?;
+    let gram = atoms.transpose_times(&atoms);
+    let problem = whole(residual, &atoms, &gram, &regularizers);
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let starts: Vec<usize> = (0..x.len()).step_by(TOGETHER).collect();
@@ -119,6 +108,55 @@ pub fn solve(
     Ok(exact)
 }
 
+/// The dual vectors alone, without proof: M x B, and the worst ending.
+pub(crate) fn duals(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+) -> Result<(Matrix, Stop)> {
+    let (atoms, regularizers) = joined(parts, x.rows())?;
+    let gram = atoms.transpose_times(&atoms);
+    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let mut y = start_codes(&problem, x.len());
+    let mut nu = Matrix::zeros(x.rows(), x.len());
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu);
+    Ok((nu, stop))
+}
+
+/// All atoms side by side, and the regularizer of each.
+fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<(Matrix, Vec<&'a dyn Regularizer>)> {
+    let mut atoms = Matrix::zeros(rows, 0);
+    let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
+    for part in parts {
+        atoms.append_columns(part.block.atoms())?;
+        regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
+    }
+    Ok((atoms, regularizers))
+}
+
+fn whole<'a>(
+    residual: &'a dyn Residual,
+    atoms: &'a Matrix,
+    gram: &'a Matrix,
+    regularizers: &'a [&'a dyn Regularizer],
+) -> Coding<'a> {
+    Coding {
+        residual,
+        regularizers,
+        gram,
+        atoms,
+        s: 1.0,
+        q: 0.0,
+    }
+}
+
+fn start_codes(problem: &Coding, samples: usize) -> Matrix {
+    let start: Vec<f64> = (problem.regularizers.iter())
+        .map(|h| start_code(*h))
+        .collect();
+    Matrix::from_fn(start.len(), samples, |q, _| start[q])
+}
+
 /// The codes, dual vectors and certificates of a few samples.
 fn solve_part(
     problem: &Coding,
@@ -127,18 +165,9 @@ fn solve_part(
     tolerance: f64,
 ) -> (Matrix, Matrix, Vec<Certificate>) {
     let c = x.range(range).to_dense();
-    let mut g = problem.atoms.transpose_times(&c);
-    let start: Vec<f64> = (problem.regularizers.iter())
-        .map(|h| start_code(*h))
-        .collect();
-    let mut y = Matrix::from_fn(start.len(), c.cols(), |q, _| start[q]);
+    let mut y = start_codes(problem, c.cols());
     let mut nu = Matrix::zeros(c.rows(), c.cols());
-    let ended: Vec<Stop> = (0..c.cols())
-        .map(|j| {
-            let (g, y, nu) = (g.column_mut(j), y.column_mut(j), nu.column_mut(j));
-            problem.solve_correlated(c.column(j), g, y, nu)
-        })
-        .collect();
+    let ended = problem.solve_together(&c, y.as_mut_slice(), nu.as_mut_slice());
     let s = problem.atoms.transpose_times(&nu);
     let certificates = (ended.into_iter().enumerate())
         .map(|(j, ended)| {
