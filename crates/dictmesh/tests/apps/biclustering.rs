@@ -101,7 +101,7 @@ fn the_restart_with_the_lowest_objective_is_kept() {
         for layer in &found.layers {
             let y = layer.y[j];
             (0..40).for_each(|i| u[i] -= layer.w[i] * y);
-            cost += 0.5 * y.abs() + 0.1 / 2.0 * y * y;
+            cost += settings.gamma * y.abs() + settings.delta / 2.0 * y * y;
         }
         cost += u.iter().map(|u| u * u).sum::<f64>() / 2.0;
     }
@@ -111,7 +111,7 @@ fn the_restart_with_the_lowest_objective_is_kept() {
         .flat_map(|l| &l.w)
         .map(|w| w.abs())
         .sum();
-    let objective = cost / 200.0 + 0.01 * l1;
+    let objective = cost / 200.0 + settings.beta * l1;
     assert!((found.objective / objective - 1.0).abs() < 1e-3);
 
     // Breaking off returns what is there.
