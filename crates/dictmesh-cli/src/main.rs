@@ -68,8 +68,9 @@ enum Command {
     /// Take noise out of a picture, by a dictionary learned from the picture itself
     ///
     /// Overlapping patches without their means are coded by  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2
-    /// with gamma = 2 sigma; each pixel becomes the mean of the restored patches over it. A colour picture is
-    /// taken apart into light and two opponent colours, and each of these planes gets a dictionary of its own.
+    /// with gamma = 2.5 sigma (2 sigma while learning); the code's picture W y of a patch is scaled to fit it
+    /// best, and each pixel becomes the mean of the restored patches over it. A colour picture is taken apart
+    /// into light and two opponent colours, and each of these planes gets a dictionary of its own.
     Denoise(commands::denoise::Args),
     /// Find what is new in a stream of documents, block by block
     ///

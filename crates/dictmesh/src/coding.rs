@@ -18,6 +18,7 @@
 //! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
 //!   the above ([`proximal_point`]).
 
+mod cholesky;
 mod newton;
 mod proximal_point;
 mod quadratic;
@@ -26,6 +27,12 @@ use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::Stop;
+use quadratic::Coordinates;
+use rayon::prelude::*;
+
+/// Samples whose products with the atoms are formed together. Problems with fewer atoms than this are
+/// small enough to be solved one after the other.
+pub(crate) const TOGETHER: usize = 16;
 
 /// One coding problem without its vector c.
 pub(crate) struct Coding<'a> {
@@ -51,17 +58,30 @@ impl Coding<'_> {
             return proximal_point::solve(self, c, y, v);
         }
         if let Some(a) = self.residual.envelope_quadratic(self.s, self.q) {
-            return self.solve_quadratic(a, c, y, v);
+            let mut g = vec![0.0; y.len()];
+            self.correlate(c, &mut g);
+            return self.solve_quadratic(a, &self.coordinates(), c, &mut g, y, v);
         }
         newton::solve(self, c, y, v)
     }
 
-    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (W'c/a)'y + h(y), and v = (c - W y)/a.
-    fn solve_quadratic(&self, a: f64, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
-        let mut g = vec![0.0; y.len()];
-        self.correlate(c, &mut g);
+    fn coordinates(&self) -> Coordinates {
+        Coordinates::new(self.gram, self.regularizers)
+    }
+
+    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (g/a)'y + h(y) for g = W'c, and v = (c - W y)/a. What
+    /// `g` holds afterwards is of no use.
+    fn solve_quadratic(
+        &self,
+        a: f64,
+        coordinates: &Coordinates,
+        c: &[f64],
+        g: &mut [f64],
+        y: &mut [f64],
+        v: &mut [f64],
+    ) -> Stop {
         g.iter_mut().for_each(|g| *g /= a);
-        let stop = quadratic::solve(self.gram, 1.0 / a, &g, self.regularizers, y);
+        let stop = quadratic::solve(self.gram, coordinates, 1.0 / a, g, self.regularizers, y);
         v.copy_from_slice(c);
         self.subtract_atoms(y, v);
         v.iter_mut().for_each(|v| *v /= a);
@@ -70,6 +90,9 @@ impl Coding<'_> {
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
     /// the codes on return, `v` gets the dual vectors. Returns the worst way any column ended.
+    ///
+    /// Each column is solved on its own, and the product W'C is formed by parts of a fixed width: no
+    /// result depends on the number of threads.
     pub fn solve_batch(
         &self,
         c: &Matrix,
@@ -77,17 +100,62 @@ impl Coding<'_> {
         y: &mut Matrix,
         v: &mut Matrix,
     ) -> Stop {
-        let mut stop = Stop::Converged;
-        let mut total = vec![0.0; c.rows()];
-        for j in 0..c.cols() {
-            total.copy_from_slice(c.column(j));
-            if let Some(share) = share {
-                axpy(1.0, share.column(j), &mut total);
-            }
-            let ended = self.solve(&total, y.column_mut(j), v.column_mut(j));
-            stop = stop.worse(ended);
+        let (m, n) = (c.rows(), self.atoms.cols());
+        if n < TOGETHER || c.cols() < 2 {
+            // Little to do for each: it is over before another thread wakes up.
+            return self.solve_part(c, share, 0, y.as_mut_slice(), v.as_mut_slice());
         }
-        stop
+        let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);
+        let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
+        parts
+            .enumerate()
+            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v))
+            .reduce(|| Stop::Converged, Stop::worse)
+    }
+
+    /// Solves for the columns from `from` on, as many as `v` has room for.
+    fn solve_part(
+        &self,
+        c: &Matrix,
+        share: Option<&Matrix>,
+        from: usize,
+        y: &mut [f64],
+        v: &mut [f64],
+    ) -> Stop {
+        let (m, n) = (c.rows(), self.atoms.cols());
+        let columns = (c.cols() - from).min(if n < TOGETHER { c.cols() } else { TOGETHER });
+        let mut total = c.columns_range(from..from + columns);
+        if let Some(share) = share {
+            let share = &share.as_slice()[from * m..(from + columns) * m];
+            axpy(1.0, share, total.as_mut_slice());
+        }
+        self.solve_together(&total, y, v)
+            .into_iter()
+            .fold(Stop::Converged, Stop::worse)
+    }
+
+    /// Solves for each column of C with one product W'C; how each ended. `y` and `v` are as in
+    /// [`solve_batch`](Coding::solve_batch), by columns.
+    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
+        let (m, n) = (c.rows(), self.atoms.cols());
+        let mut quadratic = match self.residual.envelope_quadratic(self.s, self.q) {
+            Some(a) if self.s * self.residual.conjugate_curvature() + self.q > 0.0 => {
+                let g = self.atoms.transpose_times(c);
+                Some((a, self.coordinates(), g))
+            }
+            _ => None,
+        };
+        (0..c.cols())
+            .map(|j| {
+                let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+                match &mut quadratic {
+                    Some((a, coordinates, g)) => {
+                        self.solve_quadratic(*a, coordinates, c.column(j), g.column_mut(j), y, v)
+                    }
+                    None => self.solve(c.column(j), y, v),
+                }
+            })
+            .collect()
     }
 
     /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.
@@ -137,15 +205,6 @@ impl Coding<'_> {
             .iter()
             .zip(y)
             .map(|(h, y)| h.value_at(*y))
-            .sum()
-    }
-
-    /// h*(s).
-    pub fn regularizer_conjugate(&self, s: &[f64]) -> f64 {
-        self.regularizers
-            .iter()
-            .zip(s)
-            .map(|(h, s)| h.conjugate(std::slice::from_ref(s)))
             .sum()
     }
 

@@ -213,15 +213,24 @@ impl Mesh {
     /// The whole problem solved in one place over all blocks, with a certificate.
     pub fn exact(&self, x: &Samples) -> Result<Exact> {
         self.check_samples(x)?;
-        let parts: Vec<Part> = self
-            .agents
-            .iter()
+        let parts = self.parts();
+        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+    }
+
+    /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst ending.
+    pub(crate) fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        self.check_samples(x)?;
+        let parts = self.parts();
+        self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
+    }
+
+    fn parts(&self) -> Vec<Part<'_>> {
+        (self.agents.iter())
             .map(|agent| Part {
                 block: &agent.block,
                 task: &agent.task,
             })
-            .collect();
-        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+            .collect()
     }
 
     /// What all agents know, from which default steps follow.

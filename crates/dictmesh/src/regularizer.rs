@@ -32,9 +32,15 @@ pub trait Regularizer: Debug + Send + Sync {
     /// more the step of coordinate descent.
     fn recover_damped(&self, s: f64, kappa: f64) -> f64;
 
-    /// The quadratic piece of h that y lies inside of, and `None` at its kinks and at the ends of
-    /// its domain.
+    /// The quadratic piece of h that y lies inside of, and `None` at its kinks, for one of which 0 is
+    /// always taken, and at the ends of its domain.
     fn piece(&self, y: f64) -> Option<Piece>;
+
+    /// An interval of s for which `recover_damped` is 0 whatever kappa is: coordinates there need not be
+    /// looked at. Empty if nothing is known.
+    fn zero_zone(&self) -> (f64, f64) {
+        (f64::INFINITY, f64::NEG_INFINITY)
+    }
 
     /// The support function of the domain of h at s, sup over feasible y of s y (may be infinite).
     fn domain_support(&self, s: f64) -> f64;

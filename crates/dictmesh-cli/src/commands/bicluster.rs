@@ -1,19 +1,21 @@
 //! `dictmesh bicluster`: layers of rows and columns of a table.
 
 mod files;
+mod find;
 mod pictures;
+
+pub use find::{diffusion, judge, ssvd, Found, Judged};
+pub use pictures::{heat_map, scatters};
 
 use super::{say, ReadArgs, Result, Speech};
 use crate::data::{self, ReadOptions};
 use crate::output::Folder;
 use crate::terminal::Bar;
-use dictmesh::apps::biclustering::{row_coordinates, Bicluster, Biclustering, Prepare};
-use dictmesh::apps::clustering::{misclassified, KMeans};
+use dictmesh::apps::biclustering::{Biclustering, Prepare};
 use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
 use serde_json::json;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -58,16 +60,16 @@ pub struct Args {
     /// How layers are found
     #[arg(long, value_name = "METHOD", default_value = "diffusion")]
     pub method: Method,
-    /// How many layers
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    pub layers: usize,
-    /// Threshold on columns: more leaves fewer columns in a layer [default: 0.5]
+    /// How many layers [default: 5, or 3 with --paper]
+    #[arg(long, value_name = "N")]
+    pub layers: Option<usize>,
+    /// Threshold on columns: more leaves fewer columns in a layer [default: 2, or 0.5 with --paper or ssvd]
     #[arg(long, value_name = "X")]
     pub gamma: Option<f64>,
-    /// Weight of |y|^2/2, above 0 [default: 0.1]
+    /// Weight of |y|^2/2, above 0 [default: 0.1, or 0.01 with --paper]
     #[arg(long, value_name = "X")]
     pub delta: Option<f64>,
-    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.01]
+    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.03, or 0.01 with --paper or ssvd]
     #[arg(long, value_name = "X")]
     pub beta: Option<f64>,
     /// Fixes everything random
@@ -79,7 +81,7 @@ pub struct Args {
     /// How often the columns are gone through at most [default: 10]
     #[arg(long, value_name = "N")]
     pub passes: Option<usize>,
-    /// What is done to each column first [default: centre]
+    /// What is done to each column first [default: standardise]
     #[arg(long, value_name = "WHAT")]
     pub prepare: Option<Preparing>,
     /// The paper's own constants and single pass where no flag says otherwise
@@ -98,27 +100,11 @@ pub struct Args {
 }
 
 /// The table, one sample a column.
-struct Input {
-    x: Matrix,
+pub struct Input {
+    pub x: Matrix,
     row_names: Option<Vec<String>>,
     column_names: Option<Vec<String>>,
-    labels: Option<Vec<String>>,
-}
-
-/// What was found.
-struct Found {
-    layers: Vec<Bicluster>,
-    objective: Option<f64>,
-    stop: Stop,
-    /// The table as it was prepared.
-    prepared: Matrix,
-}
-
-/// The rows' clusters against their labels.
-struct Judged {
-    /// The label that each row's cluster stands for.
-    cluster: Vec<String>,
-    wrong: Vec<usize>,
+    pub labels: Option<Vec<String>>,
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -134,11 +120,24 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let input = read(&args)?;
+    let input = read(&args.table, &args.read, args.labels.as_deref())?;
     let found = match args.method {
-        Method::Diffusion => diffusion(&args, &input.x)?,
-        Method::Ssvd => ssvd(&args, &input.x)?,
+        Method::Diffusion => {
+            let bar = Bar::new(args.speech.quiet);
+            let found = diffusion(&diffusion_settings(&args), &input.x, &mut |p| bar.show(p));
+            bar.clear();
+            found?
+        }
+        Method::Ssvd => {
+            let (settings, prepare) = ssvd_settings(&args)?;
+            ssvd(&settings, prepare, &input.x)?
+        }
     };
+    if !args.speech.quiet {
+        for warning in &found.warnings {
+            eprintln!("dictmesh: {warning}");
+        }
+    }
     let judged = match &input.labels {
         Some(labels) => Some(judge(&found.layers, labels, args.seed)?),
         None => None,
@@ -152,21 +151,22 @@ pub fn run(args: Args) -> Result<()> {
     tell(&args, &input, &found, judged.as_ref(), page)
 }
 
-fn read(args: &Args) -> Result<Input> {
+/// The table, and the labels of its rows from a file of their own or from one of its columns.
+pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input> {
     let options = ReadOptions {
-        transpose: !args.read.transpose,
-        ..args.read.options()
+        transpose: !args.transpose,
+        ..args.options()
     };
-    let table = data::read(&args.table, &options).map_err(say)?;
+    let table = data::read(path, &options).map_err(say)?;
     let (rows, columns) = (table.samples.rows(), table.samples.len());
     if rows == 0 || columns == 0 {
         return Err(format!(
             "{}: {rows} rows and {columns} columns of numbers; expected at least one of each. \
              Check --format, --header and --drop.",
-            args.table.display()
+            path.display()
         ));
     }
-    let labels = match &args.labels {
+    let labels = match labels {
         Some(path) => Some(data::read_labels(path, None, rows).map_err(say)?),
         None => table.feature_labels,
     };
@@ -178,13 +178,14 @@ fn read(args: &Args) -> Result<Input> {
     })
 }
 
-fn diffusion(args: &Args, x: &Matrix) -> Result<Found> {
+/// The agents' settings as the flags say.
+fn diffusion_settings(args: &Args) -> Biclustering {
     let base = match args.paper {
         true => Biclustering::paper(),
         false => Biclustering::default(),
     };
-    let settings = Biclustering {
-        layers: args.layers,
+    Biclustering {
+        layers: args.layers.unwrap_or(base.layers),
         gamma: args.gamma.unwrap_or(base.gamma),
         delta: args.delta.unwrap_or(base.delta),
         beta: args.beta.unwrap_or(base.beta),
@@ -193,45 +194,11 @@ fn diffusion(args: &Args, x: &Matrix) -> Result<Found> {
         restarts: args.restarts.unwrap_or(base.restarts),
         seed: args.seed,
         ..base
-    };
-    let bar = Bar::new(args.speech.quiet);
-    let total = settings
-        .restarts
-        .saturating_mul(settings.passes)
-        .saturating_mul(x.cols());
-    let mut done = 0;
-    let found = settings.run(x, |event| {
-        done += event.batch;
-        bar.show(crate::demo::Progress {
-            phase: "learning",
-            done,
-            total,
-            cost: Some(event.cost),
-        });
-        ControlFlow::Continue(())
-    });
-    bar.clear();
-    let found = found.map_err(say)?;
-    if matches!(found.stop, Stop::Diverged | Stop::Infeasible) {
-        return Err(format!(
-            "learning stopped: {}; scale the table or choose another gamma",
-            found.stop
-        ));
     }
-    if !args.speech.quiet {
-        for warning in found.mesh.warnings() {
-            eprintln!("dictmesh: {warning}");
-        }
-    }
-    Ok(Found {
-        layers: found.layers,
-        objective: Some(found.objective),
-        stop: found.stop,
-        prepared: settings.prepare.apply(x),
-    })
 }
 
-fn ssvd(args: &Args, x: &Matrix) -> Result<Found> {
+/// The sparse SVD's settings as the flags say, and what is done to the table first.
+fn ssvd_settings(args: &Args) -> Result<(SparseSvd, Prepare)> {
     for (flag, given) in [
         ("--delta", args.delta.is_some()),
         ("--restarts", args.restarts.is_some()),
@@ -244,55 +211,14 @@ fn ssvd(args: &Args, x: &Matrix) -> Result<Found> {
             ));
         }
     }
-    let base = SparseSvd::default();
+    let (base, usual) = (SparseSvd::default(), Biclustering::default());
     let settings = SparseSvd {
-        layers: args.layers,
+        layers: args.layers.unwrap_or(usual.layers),
         lambda: args.gamma.unwrap_or(base.lambda),
         beta: args.beta.unwrap_or(base.beta),
         ..base
     };
-    let prepare = args.prepare.map_or(Prepare::Centre, Prepare::from);
-    let prepared = prepare.apply(x);
-    let layers = settings.run(&prepared).map_err(say)?;
-    let stop = match layers.iter().all(|layer| layer.converged) {
-        true => Stop::Converged,
-        false => Stop::RoundLimit,
-    };
-    let layers = layers.into_iter().enumerate().map(|(agent, l)| Bicluster {
-        agent,
-        w: l.w,
-        y: l.y,
-        weight: l.s,
-    });
-    Ok(Found {
-        layers: layers.collect(),
-        objective: None,
-        stop,
-        prepared,
-    })
-}
-
-/// k-means of the rows with as many clusters as labels, and the matching that leaves the fewest wrong.
-fn judge(layers: &[Bicluster], labels: &[String], seed: u64) -> Result<Judged> {
-    let mut names: Vec<&String> = labels.iter().collect();
-    names.sort();
-    names.dedup();
-    let classes: Vec<usize> = (labels.iter())
-        .filter_map(|label| names.binary_search(&label).ok())
-        .collect();
-    let kmeans = KMeans {
-        clusters: names.len(),
-        seed,
-        ..KMeans::default()
-    };
-    let points = row_coordinates(layers, true).transpose();
-    let clusters = kmeans.run(&points).map_err(say)?;
-    let agreement = misclassified(&clusters.of, &classes).map_err(say)?;
-    let stands_for = |c: &usize| agreement.class_of[*c].map_or(String::new(), |k| names[k].clone());
-    Ok(Judged {
-        cluster: clusters.of.iter().map(stands_for).collect(),
-        wrong: agreement.wrong,
-    })
+    Ok((settings, args.prepare.map_or(usual.prepare, Prepare::from)))
 }
 
 fn tell(

@@ -1,23 +1,23 @@
 //! `dictmesh denoise`: a picture without its noise.
 
-use super::prepare::{turned, Cut, How, Preparation};
-use super::{check_place, command_line, load_model, say, Result, Speech};
-use crate::canvas::Raster;
+mod pictures;
+mod quality;
+
+pub use pictures::{atoms, before_and_after};
+pub use quality::{quality, Quality};
+
+use super::prepare::{Cut, How, Preparation};
+use super::{check_place, load_model, say, Result, Speech};
 use crate::data::{self, Image};
 use crate::output::Folder;
-use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
 use crate::terminal::Bar;
 use dictmesh::apps::denoising::{
-    from_opponent, noise_level, psnr, to_opponent, Coding, Denoised, Denoising,
+    from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
 };
-use dictmesh::apps::quality::{ssim, SSIM_WINDOW};
 use dictmesh::{Matrix, Mesh, Stop};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-
-/// White in every picture, whatever its depth.
-const PEAK: f64 = 255.0;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -60,12 +60,6 @@ pub struct Args {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
-}
-
-/// How near a picture is to the clean one.
-struct Quality {
-    psnr: f64,
-    ssim: Option<f64>,
 }
 
 /// A picture restored.
@@ -111,7 +105,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(dir) => {
             let pictures = [clean.as_ref(), Some(&noisy), Some(&restored.image)];
             let side = settings.patch;
-            Some(report(&args, pictures, measured.as_ref(), &restored, side).write(dir)?)
+            Some(pictures::report(&args, pictures, measured.as_ref(), &restored, side).write(dir)?)
         }
         None => None,
     };
@@ -173,7 +167,7 @@ fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
     let cut = Cut {
         side: settings.patch,
         stride: settings.stride,
-        white: PEAK,
+        white: quality::PEAK,
     };
     Preparation::new(How::Patches(cut)).store(&mut model)?;
     model.save(path).map_err(say)
@@ -322,41 +316,6 @@ fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
     }
 }
 
-/// PSNR over all planes, and the mean SSIM of the planes if they are large enough for it.
-fn quality(clean: &Image, image: &Image) -> Result<Quality> {
-    let side_by_side = |image: &Image| -> Result<Matrix> {
-        let mut all = Matrix::zeros(image.height(), 0);
-        for plane in &image.planes {
-            all.append_columns(plane).map_err(say)?;
-        }
-        Ok(all)
-    };
-    let large = clean.height().min(clean.width()) >= SSIM_WINDOW;
-    let pairs = clean.planes.iter().zip(&image.planes);
-    let each: Vec<f64> = pairs
-        .filter(|_| large)
-        .map(|(a, b)| ssim(a, b, PEAK).map_err(say))
-        .collect::<Result<_>>()?;
-    Ok(Quality {
-        psnr: psnr(&side_by_side(clean)?, &side_by_side(image)?, PEAK).map_err(say)?,
-        ssim: large.then(|| each.iter().sum::<f64>() / each.len() as f64),
-    })
-}
-
-impl Quality {
-    fn words(&self) -> String {
-        let ssim = self
-            .ssim
-            .map_or(String::new(), |s| format!(", SSIM {s:.4}"));
-        format!("{:.2} dB{ssim}", self.psnr)
-    }
-
-    fn json(&self) -> serde_json::Value {
-        // Equal pictures have an infinite PSNR, which JSON does not know: null.
-        json!({"psnr": self.psnr, "ssim": self.ssim})
-    }
-}
-
 fn sigma_words(sigma: &[f64]) -> String {
     let each: Vec<String> = sigma.iter().map(|s| format!("{s:.2}")).collect();
     match (&each[..], sigma.windows(2).all(|w| w[0] == w[1])) {
@@ -414,87 +373,4 @@ fn tell(
             text
         },
     )
-}
-
-fn report(
-    args: &Args,
-    [clean, noisy, denoised]: [Option<&Image>; 3],
-    measured: Option<&(Quality, Quality)>,
-    restored: &Restored,
-    side: usize,
-) -> Report {
-    let note = |q: Option<&Quality>| q.map_or(String::new(), Quality::words);
-    let pictures = [
-        ("clean", clean, String::new()),
-        ("noisy", noisy, note(measured.map(|m| &m.0))),
-        ("denoised", denoised, note(measured.map(|m| &m.1))),
-    ];
-    let panels = pictures.into_iter().filter_map(|(title, image, note)| {
-        let picture = Picture {
-            title: title.into(),
-            note,
-            raster: raster(image?),
-        };
-        Some(picture.draw())
-    });
-    let mut sections = vec![Section {
-        heading: "Before and after".into(),
-        figures: vec![Figure::panels(
-            "before-after",
-            "The picture before and after.",
-            panels.collect(),
-        )],
-        ..Section::default()
-    }];
-    if let Some(mesh) = &restored.mesh {
-        let gallery = Gallery {
-            title: "The atoms".into(),
-            height: side,
-            width: side,
-            shades: Shades::Grey,
-            atoms: mesh
-                .dictionary()
-                .columns()
-                .map(|w| turned(w, side))
-                .collect(),
-            labels: Vec::new(),
-            owners: (Vec::new(), 0),
-        };
-        let which = if denoised.is_some_and(Image::is_grey) {
-            "The atoms by which patches were restored."
-        } else {
-            "The atoms by which the patches of light were restored."
-        };
-        sections.push(Section {
-            heading: "Atoms".into(),
-            figures: vec![Figure::new("atoms", which, gallery.draw())],
-            ..Section::default()
-        });
-    }
-    let mut facts = vec![("sigma".to_string(), sigma_words(&restored.sigma))];
-    if let Some((before, after)) = measured {
-        facts.push(("noisy".into(), before.words()));
-        facts.push(("denoised".into(), after.words()));
-    }
-    Report {
-        title: "A picture without its noise".into(),
-        subtitle: args.image.display().to_string(),
-        facts,
-        sections,
-        command: command_line(),
-        versions: vec![
-            ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-            ("seed".into(), args.seed.to_string()),
-        ],
-    }
-}
-
-fn raster(image: &Image) -> Raster {
-    let (h, w) = (image.height(), image.width());
-    let pixels = (0..h).flat_map(|i| (0..w).map(move |j| (i, j)));
-    let bytes = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j) as u8));
-    match image.is_grey() {
-        true => Raster::grey(w, h, bytes.collect()),
-        false => Raster::colour(w, h, bytes.collect()),
-    }
 }

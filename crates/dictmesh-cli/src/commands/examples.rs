@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<()> {
     put("past.txt", lines(&news[..late]).as_bytes())?;
     put("today.txt", lines(&news[late..late + 60]).as_bytes())?;
     put("genes.csv", genes(args.seed).as_bytes())?;
-    let clean = scene();
+    let clean = scene(SIDE);
     let noisy = with_noise(&clean, SIGMA, args.seed);
     write_image(&dir.join("clean.png"), &clean).map_err(say)?;
     write_image(&dir.join("noisy.png"), &noisy).map_err(say)?;
@@ -174,9 +174,9 @@ fn genes(seed: u64) -> String {
 }
 
 /// A slope with a disc, an edge, a stripe and a field of waves.
-pub fn scene() -> Image {
-    let n = SIDE as f64;
-    let plane = Matrix::from_fn(SIDE, SIDE, |i, j| {
+pub fn scene(side: usize) -> Image {
+    let n = side as f64;
+    let plane = Matrix::from_fn(side, side, |i, j| {
         let (u, v) = (i as f64 / n, j as f64 / n);
         let part = |inside: bool, height: f64| if inside { height } else { 0.0 };
         let waves = 25.0 * (0.9 * i as f64 + 0.6 * j as f64).sin();

@@ -1,5 +1,7 @@
 //! `dictmesh reproduce`: the paper's experiments on its data, our figures beside its own.
 
+mod biclustering;
+mod denoising;
 mod documents;
 mod learning_curve;
 
@@ -17,11 +19,17 @@ pub enum What {
     Documents(documents::Args),
     /// How near diffusion is to the exact nu and y after each round, on the documents' example
     LearningCurve(learning_curve::Args),
+    /// Patients told apart by their genes: misclassified patients over ten seeds
+    Biclustering(biclustering::Args),
+    /// A picture denoised by the paper's 196 agents, one atom each
+    Denoising(denoising::Args),
 }
 
 pub fn run(args: Args) -> Result<()> {
     match args.what {
         What::Documents(args) => documents::run(args),
         What::LearningCurve(args) => learning_curve::run(args),
+        What::Biclustering(args) => biclustering::run(args),
+        What::Denoising(args) => denoising::run(args),
     }
 }

@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding};
+use crate::coding::{start_code, Coding, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -85,62 +85,104 @@ pub fn solve(
     tolerance: f64,
 ) -> Result<Exact> {
     Error::check_positive("tolerance", tolerance)?;
-    let mut atoms = Matrix::zeros(x.rows(), 0);
+    let (atoms, regularizers) = joined(parts, x.rows())?;
+    let gram = atoms.transpose_times(&atoms);
+    let problem = whole(residual, &atoms, &gram, &regularizers);
+    // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
+    // number of threads.
+    let starts: Vec<usize> = (0..x.len()).step_by(TOGETHER).collect();
+    let solved: Vec<_> = starts
+        .into_par_iter()
+        .map(|from| solve_part(&problem, x, from..(from + TOGETHER).min(x.len()), tolerance))
+        .collect();
+    let mut exact = Exact {
+        codes: Matrix::zeros(atoms.cols(), 0),
+        duals: Matrix::zeros(x.rows(), 0),
+        certificates: Vec::with_capacity(x.len()),
+    };
+    for (y, nu, certificates) in solved {
+        exact.codes.append_columns(&y)?;
+        exact.duals.append_columns(&nu)?;
+        exact.certificates.extend(certificates);
+    }
+    Ok(exact)
+}
+
+/// The dual vectors alone, without proof: M x B, and the worst ending.
+pub(crate) fn duals(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+) -> Result<(Matrix, Stop)> {
+    let (atoms, regularizers) = joined(parts, x.rows())?;
+    let gram = atoms.transpose_times(&atoms);
+    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let mut y = start_codes(&problem, x.len());
+    let mut nu = Matrix::zeros(x.rows(), x.len());
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu);
+    Ok((nu, stop))
+}
+
+/// All atoms side by side, and the regularizer of each.
+fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<(Matrix, Vec<&'a dyn Regularizer>)> {
+    let mut atoms = Matrix::zeros(rows, 0);
     let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
     for part in parts {
         atoms.append_columns(part.block.atoms())?;
         regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
     }
-    let problem = Coding {
+    Ok((atoms, regularizers))
+}
+
+fn whole<'a>(
+    residual: &'a dyn Residual,
+    atoms: &'a Matrix,
+    gram: &'a Matrix,
+    regularizers: &'a [&'a dyn Regularizer],
+) -> Coding<'a> {
+    Coding {
         residual,
-        regularizers: &regularizers,
-        gram: &atoms.transpose_times(&atoms),
-        atoms: &atoms,
+        regularizers,
+        gram,
+        atoms,
         s: 1.0,
         q: 0.0,
-    };
-    // Each sample is solved on its own: the result does not depend on the number of threads.
-    let solved: Vec<_> = (0..x.len())
-        .into_par_iter()
-        .map(|j| solve_one(&problem, x, j, tolerance))
-        .collect();
-    let mut exact = Exact {
-        codes: Matrix::zeros(atoms.cols(), x.len()),
-        duals: Matrix::zeros(x.rows(), x.len()),
-        certificates: Vec::with_capacity(x.len()),
-    };
-    for (j, (y, nu, certificate)) in solved.into_iter().enumerate() {
-        exact.codes.column_mut(j).copy_from_slice(&y);
-        exact.duals.column_mut(j).copy_from_slice(&nu);
-        exact.certificates.push(certificate);
     }
-    Ok(exact)
 }
 
-fn solve_one(
-    problem: &Coding,
-    x: &Samples,
-    j: usize,
-    tolerance: f64,
-) -> (Vec<f64>, Vec<f64>, Certificate) {
-    let mut c = vec![0.0; x.rows()];
-    x.add_scaled(j, 1.0, &mut c);
-    let mut y: Vec<f64> = problem
-        .regularizers
-        .iter()
+fn start_codes(problem: &Coding, samples: usize) -> Matrix {
+    let start: Vec<f64> = (problem.regularizers.iter())
         .map(|h| start_code(*h))
         .collect();
-    let mut nu = vec![0.0; c.len()];
-    let ended = problem.solve(&c, &mut y, &mut nu);
-    let certificate = certify(problem, &c, &y, &nu, ended, tolerance);
-    (y, nu, certificate)
+    Matrix::from_fn(start.len(), samples, |q, _| start[q])
 }
 
+/// The codes, dual vectors and certificates of a few samples.
+fn solve_part(
+    problem: &Coding,
+    x: &Samples,
+    range: std::ops::Range<usize>,
+    tolerance: f64,
+) -> (Matrix, Matrix, Vec<Certificate>) {
+    let c = x.range(range).to_dense();
+    let mut y = start_codes(problem, c.cols());
+    let mut nu = Matrix::zeros(c.rows(), c.cols());
+    let ended = problem.solve_together(&c, y.as_mut_slice(), nu.as_mut_slice());
+    let s = problem.atoms.transpose_times(&nu);
+    let certificates = (ended.into_iter().enumerate())
+        .map(|(j, ended)| {
+            let found = (y.column(j), nu.column(j), s.column(j));
+            certify(problem, c.column(j), found, ended, tolerance)
+        })
+        .collect();
+    (y, nu, certificates)
+}
+
+/// `s` is W'nu.
 fn certify(
     problem: &Coding,
     x: &[f64],
-    y: &[f64],
-    nu: &[f64],
+    (y, nu, s): (&[f64], &[f64], &[f64]),
     ended: Stop,
     tolerance: f64,
 ) -> Certificate {
@@ -153,14 +195,16 @@ fn certify(
         let keep = 1.0 - violation / norm(&u);
         u.iter_mut().for_each(|u| *u *= keep);
     }
-    let mut s = vec![0.0; y.len()];
-    problem.correlate(nu, &mut s);
     let conjugate = residual.conjugate(nu);
     let data_gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
-    let code_gap: f64 = (problem.regularizers.iter().zip(&s).zip(y))
-        .map(|((h, s), y)| h.value_at(*y) + h.conjugate(std::slice::from_ref(s)) - s * y)
-        .sum();
-    let dual = dot(x, nu) - conjugate - problem.regularizer_conjugate(&s);
+    let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
+    for ((h, s), y) in problem.regularizers.iter().zip(s).zip(y) {
+        let (value, conjugate) = (h.value_at(*y), h.conjugate(std::slice::from_ref(s)));
+        code_gap += value + conjugate - s * y;
+        code_value += value;
+        code_conjugate += conjugate;
+    }
+    let dual = dot(x, nu) - conjugate - code_conjugate;
     let gap = data_gap + code_gap;
     if !(gap.is_finite() && dual.is_finite()) {
         // Overflow: nothing is known.
@@ -174,6 +218,7 @@ fn certify(
     let gap = gap.max(0.0);
     // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
     let terms: f64 = (problem.atoms.columns().zip(y))
+        .filter(|(_, y)| **y != 0.0)
         .map(|(w, y)| norm(w) * y.abs())
         .sum();
     let slip = 16.0 * f64::EPSILON * (norm(x) + terms);
@@ -184,7 +229,7 @@ fn certify(
         } else {
             0.0
         };
-    let cost = dual.abs().max(problem.regularizer_value(y));
+    let cost = dual.abs().max(code_value);
     let met = gap <= tolerance * cost + rounding && violation <= tolerance * (norm(x) + terms);
     let stop = match ended {
         Stop::Infeasible => Stop::Infeasible,

@@ -33,6 +33,10 @@ impl Regularizer for ElasticNet {
         elastic_net_piece(self.gamma, self.delta, y, f64::NEG_INFINITY, f64::INFINITY)
     }
 
+    fn zero_zone(&self) -> (f64, f64) {
+        (-self.gamma, self.gamma)
+    }
+
     fn domain_support(&self, s: f64) -> f64 {
         if s == 0.0 {
             0.0

@@ -94,14 +94,14 @@ fn the_restart_with_the_lowest_objective_is_kept() {
     assert_eq!(found.objective, lowest);
 
     // It is the paper's objective, here computed from the layers themselves.
-    let x = Prepare::Centre.apply(&x);
+    let prepared = settings.prepare.apply(&x);
     let mut cost = 0.0;
     for j in 0..200 {
-        let mut u = x.column(j).to_vec();
+        let mut u = prepared.column(j).to_vec();
         for layer in &found.layers {
             let y = layer.y[j];
             (0..40).for_each(|i| u[i] -= layer.w[i] * y);
-            cost += 0.5 * y.abs() + 0.1 / 2.0 * y * y;
+            cost += settings.gamma * y.abs() + settings.delta / 2.0 * y * y;
         }
         cost += u.iter().map(|u| u * u).sum::<f64>() / 2.0;
     }
@@ -111,12 +111,33 @@ fn the_restart_with_the_lowest_objective_is_kept() {
         .flat_map(|l| &l.w)
         .map(|w| w.abs())
         .sum();
-    let objective = cost / 200.0 + 0.01 * l1;
+    let objective = cost / 200.0 + settings.beta * l1;
     assert!((found.objective / objective - 1.0).abs() < 1e-3);
 
     // Breaking off returns what is there.
     let found = settings.run(&x, |_| ControlFlow::Break(())).unwrap();
     assert_eq!(found.objectives.len(), 1);
+}
+
+/// The starts of seed 1 were once those of seed 0 moved on by one, so ten seeds were hardly more than one.
+#[test]
+fn seeds_beside_each_other_share_no_start() {
+    let x = Samples::dense(planted()).unwrap();
+    let start = |seed: u64, restart: usize| {
+        let settings = Biclustering {
+            seed,
+            ..Biclustering::default()
+        };
+        settings.mesh(&x, restart).unwrap().dictionary()
+    };
+    let all: Vec<Matrix> = (0..4)
+        .flat_map(|seed| (0..3).map(move |restart| (seed, restart)))
+        .map(|(seed, restart)| start(seed, restart))
+        .collect();
+    for (a, one) in all.iter().enumerate() {
+        assert!(all[..a].iter().all(|other| other != one), "start {a}");
+    }
+    assert_eq!(start(2, 1), all[7]);
 }
 
 /// The constants of the paper, T_{mu_w beta} and one pass of one column at a time. The soft threshold

@@ -76,7 +76,8 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
     }
 }
 
-fn heat_map(input: &Input, found: &Found) -> HeatMap {
+/// The prepared table in the order of its layers.
+pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
     let falling = |mut members: Vec<usize>, by: &[f64]| {
         members.sort_by(|a, b| by[*b].total_cmp(&by[*a]));
         members
@@ -99,7 +100,7 @@ fn heat_map(input: &Input, found: &Found) -> HeatMap {
 }
 
 /// The rows by every two layers; by their number and the layer, if there is but one.
-fn scatters(input: &Input, found: &Found, judged: Option<&Judged>) -> Vec<Scatter> {
+pub fn scatters(input: &Input, found: &Found, judged: Option<&Judged>) -> Vec<Scatter> {
     let scatter = |x: (String, Vec<f64>), y: (String, &[f64])| Scatter {
         title: format!("Rows by {} and {}", x.0, y.0),
         x: x.0,

@@ -155,27 +155,3 @@ pub fn psnr(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
     let mean = squares / a.as_slice().len() as f64;
     Ok(10.0 * (peak * peak / mean).log10())
 }
-
-/// An estimate of the standard deviation of white noise in an image: the median of
-/// |x_{i,j} - x_{i+1,j} - x_{i,j+1} + x_{i+1,j+1}|, which smooth parts and straight edges along the axes
-/// leave alone, over the 1.349 it has for noise of deviation 1. Fine texture makes it too large.
-pub fn noise_level(image: &Matrix) -> Result<f64> {
-    if image.rows() < 2 || image.cols() < 2 {
-        return Err(Error::Empty {
-            what: "the inside of the image",
-            need: "at least 2 x 2 pixels to tell noise from picture; or give sigma",
-        });
-    }
-    image.check_finite("image")?;
-    let mut differences = Vec::with_capacity((image.rows() - 1) * (image.cols() - 1));
-    for j in 1..image.cols() {
-        let (left, right) = (image.column(j - 1), image.column(j));
-        for i in 1..image.rows() {
-            differences.push((left[i - 1] - left[i] - right[i - 1] + right[i]).abs());
-        }
-    }
-    let middle = differences.len() / 2;
-    let (_, median, _) = differences.select_nth_unstable_by(middle, f64::total_cmp);
-    // The sum of four has deviation 2 sigma, and half of a Gaussian lies within .6745 of its own.
-    Ok(*median / (2.0 * 0.674_489_75))
-}

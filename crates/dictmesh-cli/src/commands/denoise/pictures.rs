@@ -1,0 +1,104 @@
+//! The report: the picture before and after, and the atoms.
+
+use super::super::command_line;
+use super::super::prepare::turned;
+use super::{sigma_words, Args, Quality, Restored};
+use crate::canvas::Raster;
+use crate::data::Image;
+use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
+use dictmesh::Mesh;
+
+pub fn report(
+    args: &Args,
+    [clean, noisy, denoised]: [Option<&Image>; 3],
+    measured: Option<&(Quality, Quality)>,
+    restored: &Restored,
+    side: usize,
+) -> Report {
+    let note = |q: Option<&Quality>| q.map_or(String::new(), Quality::words);
+    let pictures = [
+        ("clean", clean, String::new()),
+        ("noisy", noisy, note(measured.map(|m| &m.0))),
+        ("denoised", denoised, note(measured.map(|m| &m.1))),
+    ];
+    let shown = pictures
+        .into_iter()
+        .filter_map(|(title, image, note)| Some((title, image?, note)));
+    let mut sections = vec![before_and_after(shown)];
+    if let Some(mesh) = &restored.mesh {
+        let which = if denoised.is_some_and(Image::is_grey) {
+            "The atoms by which patches were restored."
+        } else {
+            "The atoms by which the patches of light were restored."
+        };
+        sections.push(atoms(mesh, side, which));
+    }
+    let mut facts = vec![("sigma".to_string(), sigma_words(&restored.sigma))];
+    if let Some((before, after)) = measured {
+        facts.push(("noisy".into(), before.words()));
+        facts.push(("denoised".into(), after.words()));
+    }
+    Report {
+        title: "A picture without its noise".into(),
+        subtitle: args.image.display().to_string(),
+        facts,
+        sections,
+        command: command_line(),
+        versions: vec![
+            ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
+            ("seed".into(), args.seed.to_string()),
+        ],
+    }
+}
+
+/// Pictures beside each other: name, picture, note.
+pub fn before_and_after<'a>(
+    pictures: impl Iterator<Item = (&'a str, &'a Image, String)>,
+) -> Section {
+    let panels = pictures.map(|(title, image, note)| {
+        let picture = Picture {
+            title: title.into(),
+            note,
+            raster: raster(image),
+        };
+        picture.draw()
+    });
+    Section {
+        heading: "Before and after".into(),
+        figures: vec![Figure::panels(
+            "before-after",
+            "The picture before and after.",
+            panels.collect(),
+        )],
+        ..Section::default()
+    }
+}
+
+/// The atoms of a mesh, patches of `side` x `side`, as pictures.
+pub fn atoms(mesh: &Mesh, side: usize, which: &str) -> Section {
+    let w = mesh.dictionary();
+    let gallery = Gallery {
+        title: "The atoms".into(),
+        height: side,
+        width: side,
+        shades: Shades::Grey,
+        atoms: w.columns().map(|w| turned(w, side)).collect(),
+        labels: Vec::new(),
+        owners: (Vec::new(), 0),
+    };
+    Section {
+        heading: "Atoms".into(),
+        figures: vec![Figure::new("atoms", which, gallery.draw())],
+        ..Section::default()
+    }
+}
+
+fn raster(image: &Image) -> Raster {
+    let (h, w) = (image.height(), image.width());
+    let pixels = (0..h).flat_map(|i| (0..w).map(move |j| (i, j)));
+    let bytes = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j) as u8));
+    match image.is_grey() {
+        true => Raster::grey(w, h, bytes.collect()),
+        false => Raster::colour(w, h, bytes.collect()),
+    }
+}
