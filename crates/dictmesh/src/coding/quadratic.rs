@@ -21,7 +21,7 @@ const SMALL: usize = 32;
 /// How often the two take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
 /// Relative change of the gradient below which a sweep has changed nothing but rounding.
-const QUIET: f64 = 16.0 * f64::EPSILON;
+const QUIET: f64 = 4.0 * f64::EPSILON;
 /// Relative change below which turns that bring no progress end it.
 const CALM: f64 = 1e-13;
 /// How many such turns.
@@ -67,16 +67,18 @@ pub(super) fn solve(
         coordinates,
         scale,
         g,
+        largest_g: g.iter().fold(0.0, |m, g| f64::max(m, g.abs())),
         regularizers,
     };
     let mut r = vec![0.0; n];
-    let mut inside = Vec::with_capacity(n);
+    let mut support = Vec::with_capacity(n);
     let (mut smallest, mut idle) = (f64::INFINITY, 0);
     for _ in 0..TURNS {
-        let size = problem.refresh(y, &mut r);
-        let sparse = y.iter().filter(|y| **y != 0.0).count() <= FEW;
+        gather(y, &mut support);
+        let size = problem.refresh(&support, y, &mut r);
+        let sparse = support.len() <= FEW;
         let change = match sparse {
-            true => problem.largest_step(y, &mut r),
+            true => problem.largest_step(&mut support, y, &mut r),
             false => problem.sweep(0..n, y, &mut r),
         };
         if change <= QUIET * size {
@@ -89,20 +91,25 @@ pub(super) fn solve(
         }
         if !sparse {
             // Most coordinates rest at 0: the others settle among themselves first.
-            inside.clear();
-            inside.extend((0..n).filter(|q| y[*q] != 0.0));
+            gather(y, &mut support);
             for _ in 1..SWEEPS {
-                if problem.sweep(inside.iter().copied(), y, &mut r) <= QUIET * size {
+                if problem.sweep(support.iter().copied(), y, &mut r) <= QUIET * size {
                     break;
                 }
             }
         }
         // Each step that is cut leaves one coordinate fewer free, so this ends.
-        while problem.newton_on_free_set(y, &r) {
-            problem.refresh(y, &mut r);
+        while problem.newton_on_free_set(&support, y, &r) {
+            problem.refresh(&support, y, &mut r);
         }
     }
     Stop::RoundLimit
+}
+
+/// The coordinates that are not 0.
+fn gather(y: &[f64], support: &mut Vec<usize>) {
+    support.clear();
+    support.extend((0..y.len()).filter(|q| y[*q] != 0.0));
 }
 
 struct Quadratic<'a> {
@@ -110,6 +117,7 @@ struct Quadratic<'a> {
     coordinates: &'a Coordinates,
     scale: f64,
     g: &'a [f64],
+    largest_g: f64,
     regularizers: &'a [&'a dyn Regularizer],
 }
 
@@ -125,15 +133,14 @@ impl Quadratic<'_> {
         y == 0.0 && lo <= r && r <= hi
     }
 
-    /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
-    fn refresh(&self, y: &[f64], r: &mut [f64]) -> f64 {
+    /// r = g - H y for a y that is 0 outside of `support`. Returns the size of the numbers that were added
+    /// up, the yardstick of rounding.
+    fn refresh(&self, support: &[usize], y: &[f64], r: &mut [f64]) -> f64 {
         r.copy_from_slice(self.g);
-        let mut size = self.g.iter().fold(0.0, |m, g| f64::max(m, g.abs()));
-        for (q, y) in y.iter().enumerate() {
-            if *y != 0.0 {
-                axpy(-self.scale * y, self.gram.column(q), r);
-                size += self.curvature(q) * y.abs();
-            }
+        let mut size = self.largest_g;
+        for &q in support {
+            axpy(-self.scale * y[q], self.gram.column(q), r);
+            size += self.curvature(q) * y[q].abs();
         }
         size
     }
@@ -159,8 +166,9 @@ impl Quadratic<'_> {
         largest
     }
 
-    /// The exact minimisation over the one coordinate that changes the gradient most; returns that change.
-    fn largest_step(&self, y: &mut [f64], r: &mut [f64]) -> f64 {
+    /// The exact minimisation over the one coordinate that changes the gradient most, which joins the
+    /// support; returns that change.
+    fn largest_step(&self, support: &mut Vec<usize>, y: &mut [f64], r: &mut [f64]) -> f64 {
         let (mut largest, mut chosen) = (0.0, None);
         for q in 0..y.len() {
             if self.rests(q, y[q], r[q]) {
@@ -179,17 +187,19 @@ impl Quadratic<'_> {
         if let Some((q, new)) = chosen {
             axpy(-self.scale * (new - y[q]), self.gram.column(q), r);
             y[q] = new;
+            if !support.contains(&q) {
+                support.push(q);
+            }
         }
         largest
     }
 
-    /// The Newton step on the coordinates that lie inside a quadratic piece of h, cut where the first
+    /// The Newton step on the coordinates of `support` that lie inside a quadratic piece of h, cut where the first
     /// of them would leave its piece; returns whether it was cut. Within the pieces the cost is one
     /// quadratic, so the step, cut or not, lowers it.
-    fn newton_on_free_set(&self, y: &mut [f64], r: &[f64]) -> bool {
-        let free: Vec<_> = (0..y.len())
-            .filter(|q| y[*q] != 0.0)
-            .filter_map(|q| Some((q, self.regularizers[q].piece(y[q])?)))
+    fn newton_on_free_set(&self, support: &[usize], y: &mut [f64], r: &[f64]) -> bool {
+        let free: Vec<_> = (support.iter())
+            .filter_map(|&q| Some((q, self.regularizers[q].piece(y[q])?)))
             .collect();
         if free.is_empty() {
             return false;
