@@ -244,7 +244,7 @@ fn bad_streams_and_labels_are_refused_in_a_sentence() {
 fn reproduce_without_its_data_says_where_to_get_it() {
     let dir = tempfile::tempdir().unwrap();
     let args = ["reproduce", "documents", "--data", ".", "--report", "page"];
-    let words = ["tdt2.npz", "tdt2_labels.csv", "Linguistic Data Consortium"];
+    let words = ["tdt2.npz", "tdt2_labels.csv", "TextData.html"];
     refused(dir.path(), &args, &words);
     fs::write(dir.path().join("tdt2.npz"), "no archive").unwrap();
     fs::write(dir.path().join("tdt2_labels.csv"), "topic\n1\n").unwrap();

@@ -73,10 +73,11 @@ pub(super) fn solve(
     let mut r = vec![0.0; n];
     let mut support = Vec::with_capacity(n);
     let (mut smallest, mut idle) = (f64::INFINITY, 0);
-    for _ in 0..TURNS {
+    for turn in 0..TURNS {
         gather(y, &mut support);
         let size = problem.refresh(&support, y, &mut r);
-        let sparse = support.len() <= FEW;
+        // A support that does not settle is ill-conditioned, and needs every coordinate to give way.
+        let sparse = support.len() <= FEW && turn < 2 * FEW;
         let change = match sparse {
             true => problem.largest_step(&mut support, y, &mut r),
             false => problem.sweep(0..n, y, &mut r),
