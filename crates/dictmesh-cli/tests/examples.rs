@@ -1,0 +1,95 @@
+//! The made-up data of `dictmesh examples`: the same for a seed, and what is planted in them is found.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::Command;
+
+fn run(dir: &Path, line: &str) -> String {
+    let out = Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+        .args(line.split_whitespace())
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{line}: {said}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+#[test]
+fn a_seed_gives_the_same_data_and_another_seed_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let files = run(at, "examples a --json");
+    let files: serde_json::Value = serde_json::from_str(&files).unwrap();
+    run(at, "examples b --quiet");
+    run(at, "examples c --seed 2 --quiet");
+    let files = files["files"].as_array().unwrap();
+    assert_eq!(
+        std::fs::read_dir(at.join("a")).unwrap().count(),
+        files.len()
+    );
+    for file in files {
+        let name = file.as_str().unwrap();
+        let read = |dir: &str| std::fs::read(at.join(dir).join(name)).unwrap();
+        assert!(!read("a").is_empty());
+        assert_eq!(read("a"), read("b"), "{name}");
+        assert_eq!(read("a") == read("c"), name == "clean.png", "{name}");
+    }
+}
+
+/// Real words from end to end: the topic that appears late is on top of the list, by the stream and by a
+/// model of the past.
+#[test]
+fn the_late_topic_is_on_top() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    run(at, "examples data --quiet");
+    run(
+        at,
+        "novelty data/news.csv --text-column text --label-column topic --block 200 --agents-start 6 \
+         --atoms-per-block 2 -o scores.csv",
+    );
+    let news = std::fs::read_to_string(at.join("data/news.csv")).unwrap();
+    let topics: Vec<&str> = news
+        .lines()
+        .skip(1)
+        .map(|l| l.split(',').next().unwrap())
+        .collect();
+    let scores = std::fs::read_to_string(at.join("scores.csv")).unwrap();
+    let mut last: Vec<(f64, &str)> = scores
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .filter(|fields| fields[0] == "3")
+        .map(|f| {
+            (
+                f[3].parse().unwrap(),
+                topics[f[1].parse::<usize>().unwrap()],
+            )
+        })
+        .collect();
+    last.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let late = last.iter().filter(|s| s.1 == "space").count();
+    assert!(late > 10);
+    assert!(last[..late].iter().all(|s| s.1 == "space"), "{last:?}");
+
+    run(
+        at,
+        "learn data/past.txt --atoms 8 --agents 4 --passes 5 -o news.model --quiet",
+    );
+    let today = std::fs::read_to_string(at.join("data/today.txt")).unwrap();
+    let scores = run(at, "score news.model data/today.txt --json");
+    let mut scores: Vec<(f64, bool)> = scores
+        .lines()
+        .zip(today.lines())
+        .map(|(line, text)| {
+            let score: serde_json::Value = serde_json::from_str(line).unwrap();
+            let late = text.contains("rocket") || text.contains("orbit");
+            (score["score"].as_f64().unwrap(), late)
+        })
+        .collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let late = scores.iter().filter(|s| s.1).count();
+    assert!(late > 1 && scores[..late].iter().all(|s| s.1), "{scores:?}");
+}
