@@ -21,7 +21,9 @@ pub(super) fn solve(a: &mut [f64], b: &mut [f64]) -> bool {
             return false;
         }
         let scale = 1.0 / pivot.sqrt();
-        a[j * n + j..(j + 1) * n].iter_mut().for_each(|a| *a *= scale);
+        a[j * n + j..(j + 1) * n]
+            .iter_mut()
+            .for_each(|a| *a *= scale);
     }
     for j in 0..n {
         b[j] /= a[j * n + j];

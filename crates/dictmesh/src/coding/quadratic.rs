@@ -147,12 +147,7 @@ impl Quadratic<'_> {
 
     /// One exact minimisation over each of the coordinates in turn; returns the largest change of the
     /// gradient.
-    fn sweep(
-        &self,
-        coordinates: impl Iterator<Item = usize>,
-        y: &mut [f64],
-        r: &mut [f64],
-    ) -> f64 {
+    fn sweep(&self, coordinates: impl Iterator<Item = usize>, y: &mut [f64], r: &mut [f64]) -> f64 {
         let mut largest = 0.0_f64;
         for q in coordinates {
             if self.rests(q, y[q], r[q]) {

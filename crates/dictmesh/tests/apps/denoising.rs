@@ -184,8 +184,17 @@ fn psnr_and_noise_level_as_known() {
 #[test]
 fn stripes_and_chequers_are_no_noise() {
     let stripes = |i: usize, j: usize| 128.0 + 60.0 * (1.5 * i as f64 + 1.2 * j as f64).sin();
-    let chequers = |i: usize, j: usize| if (i + j).is_multiple_of(2) { 70.0 } else { 180.0 };
-    for (texture, n) in [(&stripes as &dyn Fn(usize, usize) -> f64, 128), (&chequers, 48)] {
+    let chequers = |i: usize, j: usize| {
+        if (i + j).is_multiple_of(2) {
+            70.0
+        } else {
+            180.0
+        }
+    };
+    for (texture, n) in [
+        (&stripes as &dyn Fn(usize, usize) -> f64, 128),
+        (&chequers, 48),
+    ] {
         let clean = Matrix::from_fn(n, n, texture);
         for sigma in [5.0, 20.0, 50.0] {
             let level = noise_level(&with_noise(&clean, sigma, 8)).unwrap();

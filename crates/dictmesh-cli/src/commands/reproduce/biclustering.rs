@@ -158,7 +158,11 @@ fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Ju
     let of = input.x.rows();
     let lines = rows.iter().map(|row| {
         let worst = row.wrong.iter().max().copied().unwrap_or(0);
-        vec![row.name.clone(), listed(&row.wrong), format!("{worst} of {of}")]
+        vec![
+            row.name.clone(),
+            listed(&row.wrong),
+            format!("{worst} of {of}"),
+        ]
     });
     let paper = ["paper, Alg. 3 and Alg. 4", PAPER, ""].map(String::from);
     let table = Table {

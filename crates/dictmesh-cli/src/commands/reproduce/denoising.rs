@@ -92,8 +92,13 @@ pub fn run(args: Args) -> Result<()> {
     bar.clear();
     let page = match (&args.report, &mesh) {
         (Some(dir), Some(mesh)) => {
-            let shown = [("clean", &clean, String::new()), ("noisy", &noisy, before.words())];
-            let ours = outcomes.iter().map(|o| (o.name, &o.image, o.quality.words()));
+            let shown = [
+                ("clean", &clean, String::new()),
+                ("noisy", &noisy, before.words()),
+            ];
+            let ours = outcomes
+                .iter()
+                .map(|o| (o.name, &o.image, o.quality.words()));
             let sections = vec![
                 beside(&before, &outcomes),
                 before_and_after(shown.into_iter().chain(ours)),
@@ -182,7 +187,11 @@ fn with_noise(clean: &Image, sigma: f64, seed: u64) -> Image {
         clean.width(),
         &mut stream(seed, NOISE_STREAM),
     );
-    for (v, clean) in plane.as_mut_slice().iter_mut().zip(clean.planes[0].as_slice()) {
+    for (v, clean) in plane
+        .as_mut_slice()
+        .iter_mut()
+        .zip(clean.planes[0].as_slice())
+    {
         *v = clean + sigma * *v;
     }
     grey(plane).rounded()

@@ -67,7 +67,13 @@ fn by_covariance(image: &Matrix) -> Result<Option<f64>> {
             v.iter_mut().for_each(|v| *v += mean - overall);
         }
         let view = part.view();
-        gemm(covariance.view_mut(), view, view.transpose(), 1.0 / count, true);
+        gemm(
+            covariance.view_mut(),
+            view,
+            view.transpose(),
+            1.0 / count,
+            true,
+        );
     }
     Ok(symmetric_eigenvalues(&covariance).map(|rising| {
         let of_noise = (1..=d).rev().find(|n| mean(&rising[..*n]) <= rising[n / 2]);
