@@ -163,7 +163,7 @@ fn default_settings_find_the_classes_and_a_turned_table_is_the_same() {
     dir.write("table.csv", table());
     let json = dir.json("bicluster table.csv -o out --json --report page");
     assert!(json["misclassified"].as_u64().unwrap() <= 1, "{json}");
-    assert_eq!(json["layers"].as_array().unwrap().len(), 3);
+    assert_eq!(json["layers"].as_array().unwrap().len(), 5);
     for name in ["index.html", "heat-map.svg", "rows.png"] {
         assert!(dir.0.join("page").join(name).is_file(), "{name}");
     }

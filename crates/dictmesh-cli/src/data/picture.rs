@@ -4,7 +4,7 @@ use super::error::{DataError, Result};
 use super::source::Source;
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
-use image::codecs::pnm::{PnmEncoder, PnmSubtype, SampleEncoding};
+use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Write};
@@ -122,14 +122,10 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
         ImageFormat::Jpeg => {
             picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
         }
-        // Left alone, the encoder writes PAM, which few programs know by these names. For 16 bits it
-        // knows nothing else.
-        ImageFormat::Pnm if bits == 8 => {
-            let subtype = match image.is_grey() {
-                true => PnmSubtype::Graymap(SampleEncoding::Binary),
-                false => PnmSubtype::Pixmap(SampleEncoding::Binary),
-            };
-            picture.write_with_encoder(PnmEncoder::new(&mut bytes).with_subtype(subtype))
+        // Left alone, the encoder writes PAM, which few programs know by these names.
+        ImageFormat::Pnm => {
+            let header = pnm_header(&picture, image.is_grey(), bits);
+            picture.write_with_encoder(PnmEncoder::new(&mut bytes).with_header(header))
         }
         format => picture.write_to(&mut bytes, format),
     };
@@ -144,6 +140,27 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|e| failed(e.error))?;
     Ok(())
+}
+
+/// The head of a binary .pgm or .ppm.
+fn pnm_header(picture: &DynamicImage, grey: bool, bits: u8) -> PnmHeader {
+    let (width, height) = (picture.width(), picture.height());
+    let (encoding, white) = (SampleEncoding::Binary, if bits == 8 { 255 } else { 65_535 });
+    if grey {
+        PnmHeader::from(GraymapHeader {
+            encoding,
+            height,
+            width,
+            maxwhite: white,
+        })
+    } else {
+        PnmHeader::from(PixmapHeader {
+            encoding,
+            height,
+            width,
+            maxval: white,
+        })
+    }
 }
 
 /// `Ok` if the name says a format that can hold such a picture.

@@ -38,6 +38,20 @@ proptest! {
         }
     }
 
+    /// In the zero zone the code is 0 whatever kappa is, and 0 is never inside a piece.
+    #[test]
+    fn the_zero_zone_is_zero(s in number(), kappa in prop::sample::select(vec![0.0, 0.01, 30.0])) {
+        for h in regularizers() {
+            let (lo, hi) = h.zero_zone();
+            for s in [s, lo, hi] {
+                if lo <= s && s <= hi {
+                    prop_assert_eq!(h.recover_damped(s, kappa), 0.0, "{:?} at {}", h, s);
+                }
+            }
+            prop_assert!(h.piece(0.0).is_none(), "{h:?}");
+        }
+    }
+
     /// y = recover_damped(s, kappa) maximises s y - h(y) - kappa/2 y^2 and beats every other y by what
     /// strong concavity asks.
     #[test]

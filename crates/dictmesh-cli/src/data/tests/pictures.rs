@@ -28,10 +28,18 @@ fn formats_without_loss_give_back_every_pixel() {
         ("a.pgm", 1, 8),
         ("a.pgm", 1, 16),
         ("a.ppm", 3, 8),
+        ("a.ppm", 3, 16),
     ] {
         let path = directory.path().join(name);
         write_image(&path, &image(planes, bits)).unwrap();
         assert_eq!(read_image(&path).unwrap(), image(planes, bits), "{name}");
+        // Sixteen bits once came out as PAM, which other programs do not expect by this name.
+        let file = std::fs::read(&path).unwrap();
+        match name {
+            "a.pgm" => assert!(file.starts_with(b"P5\n"), "{bits} bits"),
+            "a.ppm" => assert!(file.starts_with(b"P6\n"), "{bits} bits"),
+            _ => {}
+        }
     }
     let path = directory.path().join("plain.pgm");
     std::fs::write(&path, "P2\n# a comment\n3 2\n255\n0 1 2\n3 4 255\n").unwrap();
