@@ -136,6 +136,41 @@ pub fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to write over what is read, or over another output.
+pub fn check_apart(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    for (i, output) in outputs.iter().enumerate() {
+        let shown = output.display();
+        if inputs.iter().any(|input| place(input) == place(output)) {
+            return Err(format!(
+                "{shown}: this is read, and would be written over; name another file"
+            ));
+        }
+        if outputs[..i]
+            .iter()
+            .any(|other| place(other) == place(output))
+        {
+            return Err(format!(
+                "{shown}: two results would go there; name another file for one of them"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Costs that are numbers; `first` is the number of the first sample.
+pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
+    match costs.iter().position(|cost| !cost.is_finite()) {
+        None => Ok(()),
+        Some(j) => Err(format!(
+            "sample {}: coding it costs {}, beyond all numbers: its entries, or the model's, are too large; \
+             scale the data (learn has --norm l2)",
+            first + j,
+            costs[j]
+        )),
+    }
+}
+
 /// The model in a file.
 pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
     if !path.exists() {

@@ -4,11 +4,11 @@ mod mesh;
 pub mod names;
 
 use names::OneOf;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Choices about the task, the mesh and the learning; what is left out gets a default.
-#[derive(Clone, Debug, Default, Deserialize, clap::Args)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Options {
     /// What to solve (a row of the paper's table) [default: sparse-svd]
@@ -24,19 +24,44 @@ pub struct Options {
     #[arg(long, value_parser = OneOf::new(names::SETS), value_name = "NAME", help_heading = "The problem")]
     pub atoms_set: Option<String>,
     /// Weight of |y|_1: more makes codes sparser
-    #[arg(long, value_name = "X", help_heading = "The problem")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "The problem"
+    )]
     pub gamma: Option<f64>,
     /// Weight of |y|^2/2, above 0
-    #[arg(long, value_name = "X", help_heading = "The problem")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "The problem"
+    )]
     pub delta: Option<f64>,
     /// Weight of |W|_1 on the atoms
-    #[arg(long, value_name = "X", help_heading = "The problem")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "The problem"
+    )]
     pub beta: Option<f64>,
     /// Where the Huber residual turns from quadratic to linear
-    #[arg(long, value_name = "X", help_heading = "The problem")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "The problem"
+    )]
     pub eta: Option<f64>,
     /// Radius of the ball residual
-    #[arg(long, value_name = "X", help_heading = "The problem")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "The problem"
+    )]
     pub radius: Option<f64>,
     /// Lower end of boxed codes
     #[arg(
@@ -75,13 +100,28 @@ pub struct Options {
     #[arg(long, value_parser = OneOf::new(names::STRATEGIES), value_name = "NAME", help_heading = "Inference")]
     pub strategy: Option<String>,
     /// Step of the strategy, where it has one
-    #[arg(long, value_name = "X", help_heading = "Inference")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
     pub mu: Option<f64>,
     /// Penalty of relaxed-admm
-    #[arg(long, value_name = "X", help_heading = "Inference")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
     pub rho: Option<f64>,
     /// Stop at this relative error of the dual, estimated [default: 1e-4]
-    #[arg(long, value_name = "X", help_heading = "Inference")]
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
     pub tolerance: Option<f64>,
     /// Stop after this many rounds
     #[arg(long, value_name = "N", help_heading = "Inference")]

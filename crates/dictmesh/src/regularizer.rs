@@ -102,7 +102,7 @@ fn check_gamma_delta(gamma: f64, delta: f64) -> Result<()> {
             delta,
             "must be above 0: the regularizer has to be strongly convex, or the code cannot be \
              recovered from the dual (the paper's Assumption 1); a small delta such as 1e-3 comes \
-             close to pure l1, and the centralised l1 baseline (apps::l1_admm) needs none",
+             close to pure l1",
         ));
     }
     Error::check_positive("delta", delta)

@@ -248,8 +248,12 @@ fn tell(
             for (k, (rows, columns, weight)) in sizes.iter().enumerate() {
                 text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
             }
-            if sizes.iter().any(|s| s.0 == 0 || s.1 == 0) {
-                text += "a layer is empty: try fewer layers, or a smaller gamma or beta\n";
+            let empty = sizes.iter().filter(|s| s.0 == 0 || s.1 == 0).count();
+            if empty > 0 {
+                text += &format!(
+                    "{empty} of {} layers are empty: the table has no more to it, or gamma or beta is too large\n",
+                    sizes.len()
+                );
             }
             if found.stop != Stop::Converged {
                 text += &format!("the inference ended early: {}\n", found.stop);

@@ -7,7 +7,7 @@ pub use pictures::{atoms, before_and_after};
 pub use quality::{quality, Quality};
 
 use super::prepare::{Cut, How, Preparation};
-use super::{check_place, load_model, say, Result, Speech};
+use super::{check_apart, check_place, load_model, say, Result, Speech};
 use crate::data::{self, Image};
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -76,7 +76,9 @@ pub fn run(args: Args) -> Result<()> {
     check_place(&args.output)?;
     if let Some(path) = &args.save_model {
         check_place(path)?;
+        check_apart(&[&args.output, path], &[])?;
     }
+    check_apart(&[&args.output], &[&args.image])?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

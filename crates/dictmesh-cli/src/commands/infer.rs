@@ -4,7 +4,7 @@ mod codes;
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_place, say, Result, Speech};
+use super::{check_apart, check_finite, check_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
 use crate::output::Folder;
@@ -12,7 +12,7 @@ use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
 use dictmesh::inference::StrategySpec;
 use dictmesh::{Matrix, Mesh, Samples, Stop};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Samples coded at a time.
 const BATCH: usize = 256;
@@ -40,6 +40,20 @@ pub struct Args {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+/// A name that says what the file is.
+fn check_extension(path: &Path, extension: &str) -> Result<()> {
+    match path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case(extension))
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: numpy's .{extension} is what is written here; give it a name that ends so",
+            path.display()
+        )),
+    }
 }
 
 fn exact_or_strategy() -> OneOf {
@@ -89,8 +103,15 @@ struct Coded {
 
 pub fn run(args: Args) -> Result<()> {
     check_place(&args.output)?;
+    check_extension(&args.output, "npz")?;
+    let outputs: Vec<&Path> = std::iter::once(&args.output)
+        .chain(&args.reconstruct)
+        .map(PathBuf::as_path)
+        .collect();
+    check_apart(&outputs, &[&args.model, &args.data])?;
     if let Some(path) = &args.reconstruct {
         check_place(path)?;
+        check_extension(path, "npy")?;
     }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
@@ -133,6 +154,7 @@ fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
             let coded = code(mesh, &x, exact)?;
+            check_finite(&coded.costs, summary.costs.len())?;
             summary.add(&coded);
             file.add(&coded.codes)?;
             if let Some(rows) = &mut rows {

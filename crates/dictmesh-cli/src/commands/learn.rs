@@ -5,7 +5,7 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_place, say, Ended, Result, Speech};
+use super::{check_apart, check_place, say, Ended, Result, Speech};
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -62,6 +62,8 @@ struct Data {
     preparation: Preparation,
     /// Names of the features.
     names: Option<Vec<String>>,
+    /// What was chosen by flag or in a file.
+    choices: Options,
     /// Samples of a pass.
     total: usize,
 }
@@ -76,10 +78,10 @@ struct State {
 struct Learned {
     /// The mean cost of a sample in each batch.
     costs: Vec<f64>,
+    /// Samples learned at the end of each batch.
+    ends: Vec<usize>,
     /// The mean number of entries of a code that are not zero in each batch.
     entries: Vec<f64>,
-    /// Samples of all these batches.
-    samples: usize,
     last: Option<Event>,
     ended: Ended,
 }
@@ -101,12 +103,14 @@ impl Data {
         model.description.feature_names = self.names.clone();
         self.preparation.store(&mut model)?;
         state.position.store(&mut model)?;
+        begin::store_choices(&self.choices, &mut model)?;
         Ok(model)
     }
 }
 
 pub fn run(args: Args) -> Result<Ended> {
     check_place(&args.output)?;
+    check_apart(&[&args.output], &[&args.data])?;
     check_place(&checkpoint(&args.output))?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;

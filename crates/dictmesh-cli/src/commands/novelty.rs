@@ -9,7 +9,7 @@ pub use input::Input;
 
 use super::pages;
 use super::score::quoted;
-use super::{check_place, say, Result, Speech};
+use super::{check_apart, check_place, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
@@ -19,7 +19,7 @@ use engine::Outcome;
 use input::InputOptions;
 use serde_json::{json, Value};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Documents scored at a time: a matter of speed and memory only.
 pub const SCORE_BATCH: usize = 50;
@@ -111,9 +111,16 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    for path in args.output.iter().chain(&args.model) {
+    let outputs: Vec<&Path> = args
+        .output
+        .iter()
+        .chain(&args.model)
+        .map(PathBuf::as_path)
+        .collect();
+    for path in &outputs {
         check_place(path)?;
     }
+    check_apart(&outputs, &[&args.stream])?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

@@ -3,7 +3,7 @@
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{say, Result};
+use super::{check_finite, say, Result};
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -73,7 +73,11 @@ pub fn run(args: Args) -> Result<()> {
     let mut scored = scored?;
     scored.threshold = threshold.choose(&scored.scores).unwrap_or(f64::INFINITY);
     if let Some(dir) = &args.report {
-        show::report(&args, &opened, &scored)?.write(dir)?;
+        let page = show::report(&args, &opened, &scored)?.write(dir)?;
+        if !args.quiet {
+            // Standard output is for the scores.
+            eprintln!("report: {}", page.display());
+        }
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
@@ -161,16 +165,19 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
 
 /// The cost of each sample, as every agent ends up knowing it; `first` is the number of the first.
 fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
-    if exact {
+    let last = first + x.len() - 1;
+    let scores: Vec<f64> = if exact {
         let solved = mesh.exact(x).map_err(say)?;
-        return Ok(solved.certificates.iter().map(|c| c.dual).collect());
-    }
-    let (agreed, stop) = mesh.score(x).map_err(say)?;
-    if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-        let last = first + x.len() - 1;
-        return Err(format!("samples {first} to {last}: {stop}"));
-    }
-    Ok(agreed.columns().map(|g| g[0]).collect())
+        solved.certificates.iter().map(|c| c.dual).collect()
+    } else {
+        let (agreed, stop) = mesh.score(x).map_err(say)?;
+        if matches!(stop, Stop::Diverged | Stop::Infeasible) {
+            return Err(format!("samples {first} to {last}: {stop}"));
+        }
+        agreed.columns().map(|g| g[0]).collect()
+    };
+    check_finite(&scores, first)?;
+    Ok(scores)
 }
 
 /// A CSV field.

@@ -9,6 +9,10 @@ use dictmesh::inference::StrategySpec;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Mesh, Start, Stopping, Topology, Update, WeightRule};
 
+/// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
+const AGENTS: usize = 5_000;
+const ATOMS: usize = 50_000;
+
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
@@ -79,6 +83,13 @@ impl Options {
         let atoms = self.atoms.unwrap_or(agents.max(64));
         if atoms == 0 {
             return Err("--atoms 0: at least 1 is needed".into());
+        }
+        for (flag, given, most) in [("agents", agents, AGENTS), ("atoms", atoms, ATOMS)] {
+            if given > most {
+                return Err(format!(
+                    "--{flag} {given}: at most {most} are possible in one process"
+                ));
+            }
         }
         Ok((agents, atoms))
     }

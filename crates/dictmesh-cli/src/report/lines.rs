@@ -60,15 +60,11 @@ impl Series {
 }
 
 impl Lines {
-    /// The cost of every mini-batch against the samples seen, faintly, and its running mean.
-    pub fn costs(costs: &[f64], batch: usize) -> Self {
+    /// The cost of every mini-batch against the samples seen at its end, faintly, and its running mean.
+    pub fn costs(costs: &[f64], ends: &[usize]) -> Self {
         let points = |values: &[f64]| {
-            let at = |i: usize| ((i + 1) * batch) as f64;
-            values
-                .iter()
-                .enumerate()
-                .map(|(i, &v)| (at(i), v))
-                .collect()
+            let ends = ends.iter().map(|end| *end as f64);
+            ends.zip(values.iter().copied()).collect()
         };
         let mean = running_mean(costs, costs.len() / 50);
         Lines {

@@ -5,7 +5,7 @@ use super::super::{load_model, say, Result};
 use super::passes::Position;
 use super::{Args, Begun, Data, State};
 use crate::options::Options;
-use dictmesh::{Mesh, Start};
+use dictmesh::{Mesh, Model, Start};
 use std::path::Path;
 
 /// What learning starts from.
@@ -19,7 +19,7 @@ pub fn begin(args: &Args) -> Result<Begun> {
         return Err("--passes 0: at least 1 is needed".into());
     }
     match &args.resume {
-        Some(path) => resume(args, path, passes),
+        Some(path) => resume(args, path, &options, passes),
         None => start(args, &options, passes),
     }
 }
@@ -41,6 +41,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     let position = Position::start(&args.data, total);
     Ok(Begun {
         data: Data {
+            choices: options.clone(),
             names: raw.feature_names().map(<[String]>::to_vec),
             preparation: Preparation { how, reading },
             raw,
@@ -51,12 +52,14 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     })
 }
 
-fn resume(args: &Args, path: &Path, passes: usize) -> Result<Begun> {
+fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<Begun> {
     let model = load_model(path)?;
+    same_choices(path, &model, options)?;
     let preparation = Preparation::of(&model)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
     let raw = Raw::for_model(&args.data, &args.data_args, &preparation, mesh.rows())?;
     let mut data = Data {
+        choices: choices(&model),
         names: model.description.feature_names.clone(),
         preparation,
         raw,
@@ -77,4 +80,45 @@ fn resume(args: &Args, path: &Path, passes: usize) -> Result<Begun> {
         state: State { mesh, position },
         passes,
     })
+}
+
+const CHOICES: &str = "choices";
+/// What may change from run to run.
+const FREE: [&str; 2] = ["passes", "threads"];
+
+/// Puts what was chosen for a model into it.
+pub fn store_choices(options: &Options, model: &mut Model) -> Result<()> {
+    let value = serde_json::to_value(options).map_err(say)?;
+    model.description.extra.insert(CHOICES.into(), value);
+    Ok(())
+}
+
+/// What was chosen for a model.
+fn choices(model: &Model) -> Options {
+    let value = model.description.extra.get(CHOICES).cloned();
+    value
+        .and_then(|value| serde_json::from_value(value).ok())
+        .unwrap_or_default()
+}
+
+/// A choice that is not the model's would be ignored: better to say so.
+fn same_choices(path: &Path, model: &Model, options: &Options) -> Result<()> {
+    let known = model.description.extra.get(CHOICES);
+    let given = serde_json::to_value(options).map_err(say)?;
+    let given = given.as_object().into_iter().flatten();
+    for (name, value) in given.filter(|g| !g.1.is_null() && !FREE.contains(&g.0.as_str())) {
+        let was = known.and_then(|known| known.get(name));
+        if was != Some(value) {
+            let was = match was {
+                Some(was) if !was.is_null() => was.to_string(),
+                _ => "what it had by default".into(),
+            };
+            return Err(format!(
+                "--{name} {value}: {} was begun with {was} and goes on with it; leave --{name} out, or learn \
+                 anew without --resume",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
 }

@@ -115,8 +115,8 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
         pause: Pause::new(args.checkpoint_every),
         learned: Learned {
             costs: Vec::new(),
+            ends: Vec::new(),
             entries: Vec::new(),
-            samples: 0,
             last: None,
             ended: Ended::Complete,
         },
@@ -182,7 +182,8 @@ impl Session<'_> {
         let stop = self.state.mesh.learn(x, |event| {
             learned.costs.push(event.cost);
             learned.entries.push(event.sparsity);
-            learned.samples += event.batch;
+            let end = learned.ends.last().copied().unwrap_or(0);
+            learned.ends.push(end + event.batch);
             learned.last = Some(*event);
             bar.show(Progress {
                 phase: "learning",

@@ -70,11 +70,22 @@ fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
     all
 }
 
-/// The mean cost in the first and in the last tenth of the batches.
-fn ends(costs: &[f64]) -> (f64, f64) {
-    let mean = |costs: &[f64]| costs.iter().sum::<f64>() / costs.len().max(1) as f64;
-    let tenth = (costs.len() / 10).max(1).min(costs.len());
-    (mean(&costs[..tenth]), mean(&costs[costs.len() - tenth..]))
+/// The mean cost of a sample in the first and in the last tenth of the batches.
+fn first_and_last(learned: &Learned) -> (f64, f64) {
+    let starts = std::iter::once(&0).chain(&learned.ends);
+    let batches = learned.ends.iter().zip(starts).zip(&learned.costs);
+    let batches: Vec<(f64, f64)> = batches
+        .map(|((end, start), c)| ((end - start) as f64, *c))
+        .collect();
+    let mean = |batches: &[(f64, f64)]| {
+        let samples: f64 = batches.iter().map(|b| b.0).sum();
+        batches.iter().map(|b| b.0 * b.1).sum::<f64>() / samples.max(1.0)
+    };
+    let tenth = (batches.len() / 10).max(1).min(batches.len());
+    (
+        mean(&batches[..tenth]),
+        mean(&batches[batches.len() - tenth..]),
+    )
 }
 
 /// Prints what was learned, or how to go on.
@@ -94,7 +105,7 @@ pub fn tell(
     };
     let saved = saved.display().to_string();
     let go_on = interrupted.then(|| command_line_with(&LEFT_OUT, &["--resume", &saved]));
-    let (first, last) = ends(&learned.costs);
+    let (first, last) = first_and_last(learned);
     let atoms = top_atoms(begun);
     let terms: Vec<Value> = atoms
         .iter()
@@ -168,9 +179,7 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let mesh = &begun.state.mesh;
     let preparation = &begun.data.preparation;
     let about = begun.data.model(&begun.state)?.description;
-    let (first, last) = ends(&learned.costs);
-    // The last batch of a part may be smaller than the others.
-    let batch = (learned.samples / learned.costs.len().max(1)).max(1);
+    let (first, last) = first_and_last(learned);
     let facts = vec![
         ("cost, last tenth".into(), format!("{last:.5}")),
         ("cost, first tenth".into(), format!("{first:.5}")),
@@ -187,13 +196,13 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
         figures: vec![
             Figure::new(
                 "cost",
-                "What a sample costs in each batch, before the batch is learned, and the running mean.",
-                costs(&learned.costs, batch).draw(),
+                "What a sample costs in each batch, before the batch is learned, and its running mean.",
+                costs(learned).draw(),
             ),
             Figure::new(
                 "entries",
                 "How many atoms a sample takes in each batch.",
-                entries(&learned.entries, batch).draw(),
+                entries(learned).draw(),
             ),
         ],
         ..Section::default()
@@ -214,8 +223,9 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
 }
 
 /// The cost over samples; on a log axis if it falls by more than two powers of ten.
-fn costs(costs: &[f64], batch: usize) -> Lines {
-    let mut lines = Lines::costs(costs, batch);
+fn costs(learned: &Learned) -> Lines {
+    let costs = &learned.costs;
+    let mut lines = Lines::costs(costs, &learned.ends);
     let low = costs.iter().copied().fold(f64::INFINITY, f64::min);
     let high = costs.iter().copied().fold(0.0, f64::max);
     if low > 0.0 && high > 100.0 * low {
@@ -224,9 +234,9 @@ fn costs(costs: &[f64], batch: usize) -> Lines {
     lines
 }
 
-fn entries(entries: &[f64], batch: usize) -> Lines {
-    let point = |(i, n): (usize, &f64)| (((i + 1) * batch) as f64, *n);
-    let points = entries.iter().enumerate().map(point).collect();
+fn entries(learned: &Learned) -> Lines {
+    let ends = learned.ends.iter().map(|end| *end as f64);
+    let points = ends.zip(learned.entries.iter().copied()).collect();
     Lines {
         title: "Mean number of entries of a code that are not zero, in each mini-batch".into(),
         x: AxisSpec::linear("samples"),

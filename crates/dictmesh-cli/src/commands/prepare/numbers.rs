@@ -77,7 +77,7 @@ impl Numbers {
     fn size(&self, values: impl Iterator<Item = f64>) -> f64 {
         let size = match self.norm {
             Norm::None => 1.0,
-            Norm::L2 => values.map(|v| v * v).sum::<f64>().sqrt(),
+            Norm::L2 => values.fold(0.0, f64::hypot), // no square overflows or vanishes
             Norm::L1 => values.map(f64::abs).sum(),
         };
         if size > 0.0 {

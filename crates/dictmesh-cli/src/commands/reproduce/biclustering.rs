@@ -19,7 +19,7 @@ const PAPER: &str = "4 clusters, by eye";
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The directory with lung.csv
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub data: PathBuf,
     /// How many seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]

@@ -32,7 +32,7 @@ const ATOMS: usize = 10;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The directory with tdt2.npz and tdt2_labels.csv
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     pub data: PathBuf,
     /// How many seeds, from 0
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]

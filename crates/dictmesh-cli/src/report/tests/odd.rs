@@ -77,11 +77,14 @@ fn lines() {
             lines.draw()
         });
     }
-    each(|values, _| Lines::costs(values, values.len()).draw());
+    each(|values, _| {
+        let ends: Vec<usize> = (1..=values.len()).collect();
+        Lines::costs(values, &ends).draw()
+    });
     let many = (0..30).map(|i| Series::new(&format!("curve {i}"), vec![(0.0, f64::from(i))]));
     let lines = Lines {
         series: many.collect(),
-        ..Lines::costs(&[], 0)
+        ..Lines::costs(&[], &[])
     };
     check(&lines.draw());
 }

@@ -173,7 +173,11 @@ fn learning() -> Section {
             figure(
                 "cost",
                 "The cost of every mini-batch, and its running mean.",
-                Lines::costs(&result.costs, result.batch).draw(),
+                {
+                    let ends: Vec<usize> =
+                        (1..=result.costs.len()).map(|i| i * result.batch).collect();
+                    Lines::costs(&result.costs, &ends).draw()
+                },
             ),
             figure(
                 "snr",
