@@ -5,7 +5,7 @@ noise of sigma 25 and 50, rounded to 8 bits as in a file. All sides learn 128 at
 own 8 x 8 patches without their means, 20,000 patches twice, code every patch (stride 1) and average. The
 peers' lambda is tuned: the best PSNR over a grid, against the clean picture, which a user could not do;
 only the run at the best lambda is timed. The bar is their PSNR, in less time. SPAMS also codes by OMP to an
-error bound, tuned likewise: K-SVD's way, greedy and not by lambda, shown for its PSNR; its time is no bar. Times are from the noisy picture to the clean one, without starting Python.
+error bound, tuned likewise: K-SVD's way, greedy and without a lambda, held to the same bar. Times are from the noisy picture to the clean one, without starting Python.
 """
 
 import pathlib
@@ -168,7 +168,7 @@ def compare(program, threads, case, clean, noisy, peers):
             "ours_s": ours_s,
             "peer_s": peer_s,
             "ratio": peer_s / ours_s,
-            "ok": bool(ours_psnr >= peer_psnr and (ours_s < peer_s or peer_name == "SPAMS OMP")),
+            "ok": bool(ours_psnr >= peer_psnr and ours_s < peer_s),
         }
 
 
