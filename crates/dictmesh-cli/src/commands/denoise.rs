@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let noisy = data::read_image(&args.image).map_err(say)?;
-    data::check_image_name(&args.output, noisy.is_grey()).map_err(say)?;
+    data::check_image_name(&args.output, &noisy).map_err(say)?;
     let clean = match &args.clean {
         Some(path) => Some(read_clean(path, &noisy, &args.image)?),
         None => None,

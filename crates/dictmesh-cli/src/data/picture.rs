@@ -103,10 +103,10 @@ fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
 }
 
 /// Writes a picture, complete or not at all: the extension says the format. Values are rounded and
-/// kept from 0 to 255; 16 bits go to .png and .pgm/.ppm only, a .jpg gets 8.
+/// kept from 0 to 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused.
 pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     let wrong = |found: String, remedy: &str| wrong_name(path, found, remedy);
-    let format = format_for(path, image.is_grey())?;
+    let format = format_for(path, image)?;
     let bits = if format == ImageFormat::Jpeg {
         8
     } else {
@@ -164,15 +164,19 @@ fn pnm_header(picture: &DynamicImage, grey: bool, bits: u8) -> PnmHeader {
 }
 
 /// `Ok` if the name says a format that can hold such a picture.
-pub fn check_image_name(path: &Path, grey: bool) -> Result<()> {
-    format_for(path, grey).map(|_| ())
+pub fn check_image_name(path: &Path, image: &Image) -> Result<()> {
+    format_for(path, image).map(|_| ())
 }
 
-fn format_for(path: &Path, grey: bool) -> Result<ImageFormat> {
+fn format_for(path: &Path, image: &Image) -> Result<ImageFormat> {
     let wrong = |found: String, remedy: &str| Err(wrong_name(path, found, remedy));
     let extension = path.extension().and_then(|e| e.to_str());
     let extension = extension.unwrap_or("").to_ascii_lowercase();
-    match (extension.as_str(), grey) {
+    match (extension.as_str(), image.is_grey()) {
+        // The encoder has nothing but PAM for these.
+        ("ppm" | "pnm", false) if image.bits == 16 => {
+            wrong("a colour picture of 16 bits".into(), "Name it .png.")
+        }
         ("png", _) => Ok(ImageFormat::Png),
         ("jpg" | "jpeg", _) => Ok(ImageFormat::Jpeg),
         ("pgm", true) | ("ppm", false) | ("pnm", _) => Ok(ImageFormat::Pnm),
