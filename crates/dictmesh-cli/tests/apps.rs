@@ -2,75 +2,16 @@
 
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod common;
+
+use common::Scratch;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-/// An empty directory that goes away with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let dir = format!("dictmesh-apps-{name}-{}", std::process::id());
-        let dir = std::env::temp_dir().join(dir);
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).unwrap();
-        Scratch(dir)
-    }
-
-    fn run(&self, args: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-            .args(args.split_whitespace())
-            .current_dir(&self.0)
-            .output()
-            .unwrap()
-    }
-
-    /// The JSON of a run that works.
-    fn json(&self, args: &str) -> serde_json::Value {
-        let output = self.run(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args}: {said}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    /// A run that fails with this in its sentence, and changes no file.
-    fn refused(&self, args: &str, words: &str) {
-        let before = files(&self.0);
-        let output = self.run(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{args}: {said}");
-        assert!(said.starts_with("dictmesh: "), "{args}: {said}");
-        assert!(said.contains(words), "{args}: {said}");
-        assert!(output.stdout.is_empty(), "{args}");
-        assert_eq!(files(&self.0), before, "{args}");
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.0.join(name), content).unwrap();
-    }
-
-    /// The records of a CSV file, the head first.
-    fn csv(&self, name: &str) -> Vec<Vec<String>> {
-        let text = fs::read_to_string(self.0.join(name)).unwrap();
-        let fields = |line: &str| line.split(',').map(String::from).collect();
-        text.lines().map(fields).collect()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn files(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(dir)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+/// The records of a CSV file, the head first.
+fn csv(scratch: &Scratch, name: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(scratch.0.join(name)).unwrap();
+    let fields = |line: &str| line.split(',').map(String::from).collect();
+    text.lines().map(fields).collect()
 }
 
 /// Nearly normal numbers of deviation 1, always the same.
@@ -137,7 +78,7 @@ fn planted_biclusters_come_back_with_their_members_and_classes() {
         assert_eq!(json["rows"], ROWS, "{json}");
         assert_eq!(json["columns"], COLUMNS);
         assert_eq!(json["misclassified"], 0, "{method}: {json}");
-        let (rows, columns) = (dir.csv("out/rows.csv"), dir.csv("out/columns.csv"));
+        let (rows, columns) = (csv(&dir, "out/rows.csv"), csv(&dir, "out/columns.csv"));
         assert_eq!((rows.len(), columns.len()), (ROWS + 1, COLUMNS + 1));
         assert_eq!(rows[0][..4], ["row", "name", "label", "cluster"]);
         assert_eq!(rows[11][2], "second");
@@ -168,7 +109,7 @@ fn default_settings_find_the_classes_and_a_turned_table_is_the_same() {
         assert!(dir.0.join("page").join(name).is_file(), "{name}");
     }
     // The same numbers with genes in rows, the labels in a file of their own.
-    let records: Vec<Vec<String>> = dir.csv("table.csv");
+    let records: Vec<Vec<String>> = csv(&dir, "table.csv");
     let turned = (1..=COLUMNS).map(|j| {
         let row: Vec<&str> = records[1..].iter().map(|r| r[j].as_str()).collect();
         row.join(",") + "\n"

@@ -1,25 +1,12 @@
 //! learn, inspect, infer and score, end to end, on files made here.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
+use common::{ok_words as ok, run_words as run};
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn run(dir: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-        .current_dir(dir)
-        .args(args)
-        .output()
-        .unwrap()
-}
-
-fn ok(dir: &Path, args: &[&str]) -> String {
-    let out = run(dir, args);
-    let told = String::from_utf8_lossy(&out.stderr).to_string();
-    assert!(out.status.success(), "{args:?}: {told}");
-    String::from_utf8(out.stdout).unwrap()
-}
 
 fn refused(dir: &Path, args: &[&str]) -> String {
     let out = run(dir, args);

@@ -2,54 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
-use serde_json::Value;
+mod common;
+
+use common::{json, ok, refused, run};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn run(dir: &Path, args: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-        .args(args.split_whitespace())
-        .current_dir(dir)
-        .output()
-        .unwrap()
-}
-
-fn ok(dir: &Path, args: &str) -> String {
-    let out = run(dir, args);
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "{args}: {said}");
-    String::from_utf8(out.stdout).unwrap()
-}
-
-fn json(dir: &Path, args: &str) -> Value {
-    serde_json::from_str(&ok(dir, args)).unwrap()
-}
-
-/// Exit code 1, these words, and no file that was not there.
-fn refused(dir: &Path, args: &str, words: &[&str]) {
-    let names = || -> Vec<_> {
-        let mut names: Vec<_> = fs::read_dir(dir)
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
-        names.sort();
-        names
-    };
-    let before = names();
-    let out = run(dir, args);
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert_eq!(out.status.code(), Some(1), "{args}: {said}");
-    for word in words {
-        assert!(said.contains(word), "{args}: {word:?} is not in: {said}");
-    }
-    assert!(
-        out.stdout.is_empty() && !said.contains("panicked"),
-        "{args}: {said}"
-    );
-    assert_eq!(names(), before, "{args} left something behind");
-}
+use std::process::{Command, Stdio};
 
 /// (name, score) of each sample, as printed.
 fn scores(dir: &Path, args: &str) -> Vec<(String, f64)> {
@@ -466,71 +425,4 @@ fn data_of_another_kind_are_refused_with_what_the_model_expects() {
     assert!(run(dir, "score numbers turned.csv --quiet")
         .stderr
         .is_empty());
-}
-
-#[test]
-fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    fs::write(dir.join("x.csv"), "a,b,c\n1,2,3\n2,1,1\n0,1,2\n3,1,0\n").unwrap();
-    let learned = run(dir, "learn x.csv -o m --atoms 2 --passes 3 --report page");
-    assert!(learned.stderr.is_empty() && !learned.stdout.contains(&0x1b));
-    assert!(dir.join("page/atoms.svg").is_file() && dir.join("page/cost.svg").is_file());
-    assert!(run(dir, "learn x.csv -o m --atoms 2 --quiet")
-        .stdout
-        .is_empty());
-    let coded = json(
-        dir,
-        "infer m x.csv -o c.npz --reconstruct r.npy --json --report codes",
-    );
-    assert!(coded["gap"].as_f64().unwrap() < 1e-9 && dir.join("r.npy").is_file());
-    for name in ["costs.svg", "entries.png", "use.svg", "index.html"] {
-        assert!(dir.join("codes").join(name).is_file(), "{name}");
-    }
-    assert!(run(dir, "infer m x.csv -o c.npz --quiet").stdout.is_empty());
-    let scored = ok(dir, "score m x.csv --json --quiet");
-    let lines: Vec<Value> = scored
-        .lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect();
-    assert_eq!((lines.len(), &lines[3]["sample"]), (4, &3.into()));
-    assert_eq!(json(dir, "inspect m --json")["feature_names"][2], "c");
-    assert!(ok(dir, "inspect m --quiet").is_empty());
-}
-
-/// In a terminal there is a bar with a rate and the time left; `script` makes one.
-#[test]
-fn progress_is_shown_in_a_terminal_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    let rows: String = (0..3000)
-        .map(|i| format!("{},{},{}\n", i % 7, i % 5, i % 3))
-        .collect();
-    fs::write(dir.join("x.csv"), rows).unwrap();
-    let binary = env!("CARGO_BIN_EXE_dictmesh");
-    let in_terminal = |args: &str| {
-        let command = format!("stty cols 100; '{binary}' {args}");
-        let out = Command::new("script")
-            .args(["-qec", &command, "/dev/null"])
-            .current_dir(dir)
-            .stdin(Stdio::null())
-            .output();
-        out.ok()
-            .map(|out| String::from_utf8_lossy(&out.stdout).into_owned())
-    };
-    let learn = "learn x.csv -o m --atoms 2 --batch 8 --passes 4";
-    let Some(shown) = in_terminal(learn) else {
-        println!("skipped: no program script to make a terminal");
-        return;
-    };
-    for word in ["learning [", "/12,000", "/s", "left", "cost"] {
-        assert!(shown.contains(word), "{word:?}: {shown}");
-    }
-    let shown = in_terminal("score m x.csv").unwrap();
-    assert!(shown.contains("scoring ["), "{shown}");
-    let shown = in_terminal("infer m x.csv -o c.npz").unwrap();
-    assert!(shown.contains("coding ["), "{shown}");
-    let shown = in_terminal(&format!("{learn} --quiet")).unwrap();
-    assert!(shown.trim().is_empty(), "{shown}");
-    assert!(run(dir, learn).stderr.is_empty());
 }

@@ -2,51 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod common;
+
+use common::Scratch;
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Output};
-
-/// An empty directory that goes away with the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let dir = format!("dictmesh-reproduce-{name}-{}", std::process::id());
-        let dir = std::env::temp_dir().join(dir);
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).unwrap();
-        Scratch(dir)
-    }
-
-    fn run(&self, args: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-            .args(args.split_whitespace())
-            .current_dir(&self.0)
-            .output()
-            .unwrap()
-    }
-
-    fn json(&self, args: &str) -> serde_json::Value {
-        let output = self.run(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args}: {said}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    fn refused(&self, args: &str, words: &str) {
-        let output = self.run(args);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{args}: {said}");
-        assert!(said.contains(words), "{args}: {said}");
-        assert!(output.stdout.is_empty(), "{args}");
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Nearly normal numbers of deviation 1, always the same.
 fn noise(seed: u64) -> impl FnMut() -> f64 {

@@ -8,13 +8,13 @@ pub use engine::{blocks, curve, explain, truth, Engine};
 pub use input::Input;
 
 use super::pages;
-use super::score::quoted;
+use super::score::{quoted, threshold};
 use super::{check_apart, check_place, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
 use crate::text::{Counting, Weighting};
-use dictmesh::apps::novelty::{Growth, Novelty, Threshold};
+use dictmesh::apps::novelty::{Growth, Novelty};
 use engine::Outcome;
 use input::InputOptions;
 use serde_json::{json, Value};
@@ -167,16 +167,6 @@ fn settings(args: &Args) -> Result<Novelty> {
         true => Novelty::paper(),
         false => Novelty::default(),
     };
-    let threshold = match (args.threshold, args.quantile) {
-        (Some(chi), _) if chi.is_nan() => {
-            return Err("--threshold NaN: give a number to compare scores with".into())
-        }
-        (_, Some(q)) if !(0.0..=1.0).contains(&q) => {
-            return Err(format!("--quantile {q}: give a share, from 0 to 1"))
-        }
-        (Some(chi), _) => Threshold::Given(chi),
-        (None, q) => Threshold::Quantile(q.unwrap_or(0.95)),
-    };
     Ok(Novelty {
         agents: args.agents_start,
         growth: match args.atoms_per_block {
@@ -186,7 +176,7 @@ fn settings(args: &Args) -> Result<Novelty> {
                 atoms_each: 1,
             },
         },
-        threshold,
+        threshold: threshold(args.threshold, args.quantile)?,
         score_batch: SCORE_BATCH,
         seed: args.seed,
         ..base

@@ -62,7 +62,7 @@ struct Scored {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let threshold = threshold(&args)?;
+    let threshold = threshold(args.threshold, args.quantile)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -86,8 +86,9 @@ pub fn run(args: Args) -> Result<()> {
     }
 }
 
-fn threshold(args: &Args) -> Result<Threshold> {
-    match (args.threshold, args.quantile) {
+/// What to call novel, by the flags that say so.
+pub fn threshold(given: Option<f64>, quantile: Option<f64>) -> Result<Threshold> {
+    match (given, quantile) {
         (Some(chi), _) if chi.is_nan() => {
             Err("--threshold NaN: give a number to compare scores with".into())
         }

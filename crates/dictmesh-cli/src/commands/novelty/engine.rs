@@ -1,7 +1,7 @@
 //! One block after the other: score, explain, grow, learn.
 
 use super::super::pages::{heaviest, top_terms, Terms};
-use super::super::{say, Result};
+use super::super::{check_finite, say, Result};
 use crate::demo::Progress;
 use dictmesh::apps::novelty::{Novelty, NoveltyDetector, Threshold};
 use dictmesh::apps::roc::{roc, Roc};
@@ -185,13 +185,7 @@ fn scores(
         let part = x.range(from..(from + batch).min(x.len()));
         let scoring = detector.scoring(&part).map_err(say)?;
         check(scoring.stop, "scoring", detector.mesh().blocks_learned())?;
-        if scoring.scores.iter().any(|s| !s.is_finite()) {
-            return Err(format!(
-                "a document among numbers {from} to {} of the block got a score that is no number: \
-                 the weights may be too large",
-                from + part.len() - 1
-            ));
-        }
+        check_finite(&scoring.scores, from)?;
         scores.extend(scoring.scores);
         show(Progress {
             phase: "scoring the block",

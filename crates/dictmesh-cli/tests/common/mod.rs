@@ -1,0 +1,101 @@
+//! The program as a person runs it, for all end-to-end tests.
+
+#![allow(dead_code)] // Each test program takes what it needs.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs the program in a directory.
+pub fn run_words(dir: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+/// What a run that works prints.
+pub fn ok_words(dir: &Path, args: &[&str]) -> String {
+    let out = run_words(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{args:?}: {said}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// As [`run_words`], for arguments without spaces in them.
+pub fn run(dir: &Path, args: &str) -> Output {
+    run_words(dir, &args.split_whitespace().collect::<Vec<_>>())
+}
+
+/// As [`ok_words`], likewise.
+pub fn ok(dir: &Path, args: &str) -> String {
+    ok_words(dir, &args.split_whitespace().collect::<Vec<_>>())
+}
+
+/// The JSON of a run that works.
+pub fn json(dir: &Path, args: &str) -> Value {
+    serde_json::from_str(&ok(dir, args)).unwrap()
+}
+
+/// Exit code 1, these words, nothing on standard output, and no file that was not there.
+pub fn refused(dir: &Path, args: &str, words: &[&str]) {
+    let before = files(dir);
+    let out = run(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{args}: {said}");
+    for word in words {
+        assert!(said.contains(word), "{args}: {word:?} is not in: {said}");
+    }
+    assert!(
+        out.stdout.is_empty() && !said.contains("panicked"),
+        "{args}: {said}"
+    );
+    assert_eq!(files(dir), before, "{args} left something behind");
+}
+
+/// The names in a directory, sorted.
+pub fn files(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// An empty directory that goes away with the test.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        let dir = format!("dictmesh-{name}-{}", std::process::id());
+        let dir = std::env::temp_dir().join(dir);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Scratch(dir)
+    }
+
+    pub fn run(&self, args: &str) -> Output {
+        run(&self.0, args)
+    }
+
+    pub fn json(&self, args: &str) -> Value {
+        json(&self.0, args)
+    }
+
+    pub fn refused(&self, args: &str, words: &str) {
+        refused(&self.0, args, &["dictmesh: ", words]);
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.0.join(name), content).unwrap();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
