@@ -27,12 +27,13 @@ use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::Stop;
-use quadratic::Coordinates;
+use quadratic::Quadratic;
 use rayon::prelude::*;
 
-/// Samples whose products with the atoms are formed together. Problems with fewer atoms than this are
-/// small enough to be solved one after the other.
-pub(crate) const TOGETHER: usize = 16;
+/// Samples whose products with the atoms are formed together.
+pub(crate) const TOGETHER: usize = 32;
+/// Problems with fewer atoms than this are small enough to be solved one after the other.
+const FEW: usize = 16;
 
 /// One coding problem without its vector c.
 pub(crate) struct Coding<'a> {
@@ -60,13 +61,13 @@ impl Coding<'_> {
         if let Some(a) = self.residual.envelope_quadratic(self.s, self.q) {
             let mut g = vec![0.0; y.len()];
             self.correlate(c, &mut g);
-            return self.solve_quadratic(a, &self.coordinates(), c, &mut g, y, v);
+            return self.solve_quadratic(a, &mut self.quadratic(a), c, &mut g, y, v);
         }
         newton::solve(self, c, y, v)
     }
 
-    fn coordinates(&self) -> Coordinates {
-        Coordinates::new(self.gram, self.regularizers)
+    fn quadratic(&self, a: f64) -> Quadratic<'_> {
+        Quadratic::new(self.gram, 1.0 / a, self.regularizers)
     }
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (g/a)'y + h(y) for g = W'c, and v = (c - W y)/a. What
@@ -74,14 +75,14 @@ impl Coding<'_> {
     fn solve_quadratic(
         &self,
         a: f64,
-        coordinates: &Coordinates,
+        quadratic: &mut Quadratic<'_>,
         c: &[f64],
         g: &mut [f64],
         y: &mut [f64],
         v: &mut [f64],
     ) -> Stop {
         g.iter_mut().for_each(|g| *g /= a);
-        let stop = quadratic::solve(self.gram, coordinates, 1.0 / a, g, self.regularizers, y);
+        let stop = quadratic.solve(g, y);
         v.copy_from_slice(c);
         self.subtract_atoms(y, v);
         v.iter_mut().for_each(|v| *v /= a);
@@ -101,7 +102,7 @@ impl Coding<'_> {
         v: &mut Matrix,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
-        if n < TOGETHER || c.cols() < 2 {
+        if n < FEW || c.cols() < 2 {
             // Little to do for each: it is over before another thread wakes up.
             return self.solve_part(c, share, 0, y.as_mut_slice(), v.as_mut_slice());
         }
@@ -123,7 +124,7 @@ impl Coding<'_> {
         v: &mut [f64],
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
-        let columns = (c.cols() - from).min(if n < TOGETHER { c.cols() } else { TOGETHER });
+        let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
         let mut total = c.columns_range(from..from + columns);
         if let Some(share) = share {
             let share = &share.as_slice()[from * m..(from + columns) * m];
@@ -141,7 +142,7 @@ impl Coding<'_> {
         let mut quadratic = match self.residual.envelope_quadratic(self.s, self.q) {
             Some(a) if self.s * self.residual.conjugate_curvature() + self.q > 0.0 => {
                 let g = self.atoms.transpose_times(c);
-                Some((a, self.coordinates(), g))
+                Some((a, self.quadratic(a), g))
             }
             _ => None,
         };
@@ -149,8 +150,8 @@ impl Coding<'_> {
             .map(|j| {
                 let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
                 match &mut quadratic {
-                    Some((a, coordinates, g)) => {
-                        self.solve_quadratic(*a, coordinates, c.column(j), g.column_mut(j), y, v)
+                    Some((a, quadratic, g)) => {
+                        self.solve_quadratic(*a, quadratic, c.column(j), g.column_mut(j), y, v)
                     }
                     None => self.solve(c.column(j), y, v),
                 }

@@ -55,6 +55,7 @@ pub mod random;
 pub mod regularizer;
 pub mod residual;
 mod samples;
+mod simd;
 mod stop;
 pub mod task;
 pub mod topology;

@@ -38,8 +38,8 @@ impl Regularizer for NonNegativeElasticNet {
         elastic_net_piece(self.gamma, self.delta, y, 0.0, f64::INFINITY)
     }
 
-    fn zero_zone(&self) -> (f64, f64) {
-        (f64::NEG_INFINITY, self.gamma)
+    fn zone(&self) -> Option<(f64, f64)> {
+        Some((f64::NEG_INFINITY, self.gamma))
     }
 
     fn domain_support(&self, s: f64) -> f64 {

@@ -1,0 +1,32 @@
+//! Times of the library's parts on arrays that `bench/` has written, one JSON object on stdout.
+#![allow(clippy::print_stdout)]
+
+mod arrays;
+mod coding;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    part: Part,
+    /// Threads to compute with.
+    #[arg(long, global = true, default_value_t = 1)]
+    threads: usize,
+}
+
+#[derive(Subcommand)]
+enum Part {
+    /// Codes of all samples by `Mesh::exact`.
+    Coding(coding::Coding),
+}
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
+    let measured = pool.build()?.install(|| match &arguments.part {
+        Part::Coding(part) => part.measure(arguments.threads),
+    })?;
+    println!("{measured}");
+    Ok(())
+}
