@@ -189,6 +189,7 @@ pub fn scene(side: usize) -> Image {
     });
     Image {
         planes: vec![plane],
+        alpha: None,
         bits: 8,
     }
     .rounded()
