@@ -5,7 +5,7 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, say, Ended, Result, Speech};
+use super::{check_apart, check_place, note, say, Ended, Result, Speech};
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -122,6 +122,7 @@ pub fn run(args: Args) -> Result<Ended> {
         ));
     }
     let mut begun = begin::begin(&args)?;
+    note(begun.data.raw.note(), args.speech.quiet);
     if args.dry_run {
         show::dry_run(&args, &begun)?;
         return Ok(Ended::Complete);

@@ -9,7 +9,7 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, say, Result, Speech};
+use super::{check_apart, check_place, note, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
@@ -140,6 +140,7 @@ pub fn run(args: Args) -> Result<()> {
             },
         },
     )?;
+    note(input.note.as_deref(), args.speech.quiet);
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
     let mut engine = Engine::new(settings);
