@@ -9,24 +9,22 @@ pub mod learn;
 pub mod novelty;
 mod pages;
 mod prepare;
+mod reading;
 pub mod reproduce;
 pub mod score;
+mod told;
 pub mod tune;
 
 use crate::data::{Format, Nan, ReadOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+pub use told::{given_up, refusal, say};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
 
 /// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
-
-/// Any error as its sentence.
-pub fn say(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
 
 /// How a file of numbers is read.
 #[derive(Clone, Debug, clap::Args)]
@@ -71,6 +69,13 @@ impl ReadArgs {
             array: self.array.clone(),
             if_there: false,
         }
+    }
+}
+
+/// Says on standard error what a person should know about a file that was read.
+pub fn note(note: Option<&str>, quiet: bool) {
+    if let (Some(note), false) = (note, quiet) {
+        eprintln!("dictmesh: {note}");
     }
 }
 
@@ -180,7 +185,13 @@ pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
             path.display()
         ));
     }
-    dictmesh::Model::load(path).map_err(say)
+    dictmesh::Model::load(path).map_err(|e| match e {
+        dictmesh::Error::Model { why, .. } => format!(
+            "{}: {why}. Expected a model as dictmesh learn writes it; it is named before the data.",
+            path.display()
+        ),
+        e => say(e),
+    })
 }
 
 /// How a command ended that can be broken off.

@@ -3,6 +3,10 @@
 mod mesh;
 pub mod names;
 
+pub use mesh::check_sizes;
+
+use crate::commands::refusal;
+use clap::Args;
 use names::OneOf;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -146,12 +150,36 @@ pub struct Options {
 
 type Result<T> = std::result::Result<T, String>;
 
+/// Where a settings file is wrong, what is there, and what can be.
+fn toml_words(e: &toml::de::Error, text: &str) -> String {
+    let at = e.span().map_or(0, |span| span.start.min(text.len()));
+    let number = text.as_bytes()[..at]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
+    let line = text.lines().nth(number).unwrap_or_default().trim();
+    let key = line.split('=').next().unwrap_or_default().trim();
+    let place = format!("line {}: {line}", number + 1);
+    if e.message().starts_with("unknown field") {
+        let keys = Options::augment_args(clap::Command::new("keys"));
+        let keys: Vec<&str> = keys.get_arguments().filter_map(|a| a.get_long()).collect();
+        return format!("{place}: {}", names::unknown("the key", key, &keys));
+    }
+    let message = e
+        .message()
+        .replace("expected f64", "expected a number")
+        .replace("expected usize", "expected a whole number, 0 or above")
+        .replace("expected u64", "expected a whole number, 0 or above");
+    format!("{place}: {message}. Write a key and its value on a line, as in gamma = 0.1 or task = \"nmf\"")
+}
+
 impl Options {
     /// Reads a TOML file with these names as keys.
     pub fn from_toml(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: {e}"))?;
-        toml::from_str(&text).map_err(|e| format!("{shown}: {}", e.to_string().trim_end()))
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|e| format!("{shown}: {}", refusal(&e)))?;
+        toml::from_str(&text).map_err(|e| format!("{shown}, {}", toml_words(&e, &text)))
     }
 
     /// These, and `other`'s where these leave something out.

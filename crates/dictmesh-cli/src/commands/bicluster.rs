@@ -7,8 +7,9 @@ mod pictures;
 pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
-use super::{say, ReadArgs, Result, Speech};
-use crate::data::{self, ReadOptions};
+use super::reading::{check_flags, Shape};
+use super::{note, say, ReadArgs, Result, Speech};
+use crate::data::{self, Format, ReadOptions, Source};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use dictmesh::apps::biclustering::{Biclustering, Prepare};
@@ -16,6 +17,7 @@ use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -105,6 +107,8 @@ pub struct Input {
     row_names: Option<Vec<String>>,
     column_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
+    /// What a person should know about how it was read.
+    note: Option<String>,
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -121,6 +125,16 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let input = read(&args.table, &args.read, args.labels.as_deref())?;
+    note(input.note.as_deref(), args.speech.quiet);
+    let most = input.x.rows().min(input.x.cols());
+    if let Some(layers) = args.layers.filter(|layers| *layers > most) {
+        return Err(format!(
+            "--layers {layers}: the table has {} rows and {} columns of numbers, and so at most {most} layers; \
+             choose fewer",
+            input.x.rows(),
+            input.x.cols()
+        ));
+    }
     let found = match args.method {
         Method::Diffusion => {
             let bar = Bar::new(args.speech.quiet);
@@ -157,7 +171,10 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
         transpose: !args.transpose,
         ..args.options()
     };
-    let table = data::read(path, &options).map_err(say)?;
+    let source = Arc::new(Source::open(path).map_err(say)?);
+    let format = Format::of(&source, options.format).map_err(say)?;
+    check_flags(path, Shape::of_numbers(format), args, None)?;
+    let table = data::read_source(&source, &options).map_err(say)?;
     let (rows, columns) = (table.samples.rows(), table.samples.len());
     if rows == 0 || columns == 0 {
         return Err(format!(
@@ -175,6 +192,7 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
         row_names: table.feature_names,
         column_names: table.sample_names,
         labels,
+        note: table.note,
     })
 }
 

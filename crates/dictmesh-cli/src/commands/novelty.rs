@@ -12,6 +12,7 @@ use super::score::{quoted, threshold};
 use super::{check_apart, check_place, note, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::output::{write_file, Folder};
+use crate::picture::counted;
 use crate::terminal::Bar;
 use crate::text::{Counting, Weighting};
 use dictmesh::apps::novelty::{Growth, Novelty};
@@ -240,11 +241,16 @@ fn known_truth(
 /// What is said of a block.
 fn lines(outcome: &Outcome, input: &Input) -> String {
     let (number, count) = (outcome.number, outcome.range.len());
-    let mesh = format!("{} atoms at {} agents", outcome.atoms, outcome.agents);
+    let (atoms, agents) = (
+        counted(outcome.atoms, "atom"),
+        counted(outcome.agents, "agent"),
+    );
+    let mesh = format!("{atoms} at {agents}");
+    let documents = counted(count, "document");
     if number == 0 {
-        return format!("block 0: {count} documents learned; {mesh}\n");
+        return format!("block 0: {documents} learned; {mesh}\n");
     }
-    let mut text = format!("block {number}: {count} documents");
+    let mut text = format!("block {number}: {documents}");
     if let Some(chi) = outcome.threshold {
         let novel = outcome.novel.len();
         text += &format!(", {novel} called novel (score above {chi:.4})");
@@ -298,7 +304,7 @@ fn finish(
     args.speech.tell(result, || {
         let mut text = String::new();
         if let Some(mean) = mean {
-            text += &format!("mean AUC {mean:.3} over {} blocks\n", aucs.len());
+            text += &format!("mean AUC {mean:.3} over {}\n", counted(aucs.len(), "block"));
         }
         for (what, path) in [
             ("scores", &args.output),

@@ -3,7 +3,7 @@
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_finite, say, Result};
+use super::{check_finite, given_up, say, Result};
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -173,7 +173,7 @@ fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64
     } else {
         let (agreed, stop) = mesh.score(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!("samples {first} to {last}: {stop}"));
+            return Err(format!("samples {first} to {last}: {}", given_up(stop, x)));
         }
         agreed.columns().map(|g| g[0]).collect()
     };

@@ -7,7 +7,7 @@ mod page;
 mod words;
 
 use super::prepare::{DataArgs, Feed, Making, Opened};
-use super::{say, shell_word, Result, Speech};
+use super::{note, say, shell_word, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{self, OneOf};
 use crate::options::Options;
@@ -47,7 +47,10 @@ pub struct Args {
     /// The samples: numbers, text or pictures, as `learn` takes them
     pub data: PathBuf,
     /// Take the dictionary, the task and the mesh from this model: no choice of gamma and atoms then
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
+        "vocabulary", "hash", "keep_stop_words", "task", "residual", "regularizer", "atoms_set", "gamma",
+        "delta", "beta", "eta", "radius", "lo", "hi", "atoms", "agents", "topology", "weights", "informed",
+        "batch", "passes", "update"])]
     pub model: Option<PathBuf>,
     /// Choices from a TOML file; flags win
     #[arg(long, value_name = "TOML")]
@@ -109,6 +112,13 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
+    if args.model.is_some() && args.only == Some(Only::Choice) {
+        return Err(
+            "--only choice with --model: a model has its gamma and atoms already; leave --model out to choose \
+             them, or --only for the strategy and its step"
+                .into(),
+        );
+    }
     let mut options = args.options.clone();
     if let Some(path) = &args.config {
         options = options.or(Options::from_toml(path)?);
@@ -165,6 +175,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         Some(opened) => divide(args, &opened.feed(1), seed)?,
         None => {
             let (raw, how) = args.making.open(&args.data, &args.data_args)?;
+            note(raw.note(), args.speech.quiet);
             options.task.get_or_insert(how.usual_task().into());
             let feed = Feed {
                 raw: &raw,

@@ -1,6 +1,6 @@
 //! gamma and the number of atoms, by what they predict of samples that were not learned from.
 
-use super::super::{say, Result};
+use super::super::{given_up, say, Result};
 use super::Args;
 use crate::demo::Progress;
 use crate::options::Options;
@@ -200,7 +200,7 @@ pub fn learn(
             })
             .map_err(say)?;
         if matches!(stop, dictmesh::Stop::Diverged | dictmesh::Stop::Infeasible) {
-            return Err(format!("learning stopped: {stop}"));
+            return Err(format!("learning stopped: {}", given_up(stop, x)));
         }
         // An atom that nobody needed is started anew from what was seen.
         if pass == 0 && passes > 1 {
