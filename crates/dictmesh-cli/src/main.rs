@@ -52,8 +52,9 @@ enum Command {
     /// Learn a dictionary from numbers, counts, raw text or pictures
     ///
     /// Minimises the mean over samples x of  f(x - W y) + h(y)  over atoms W in their set, where y is the
-    /// best code of x. With the default task (sparse-svd) that is
-    /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1.
+    /// best code of x. For numbers and pictures (the task sparse-svd) that is
+    /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1;
+    /// for text and counts (the task nmf) the same with  y >= 0  and  w_q >= 0.
     Learn(Box<commands::learn::Args>),
     /// Code samples with a model: sparse codes, their cost and a certified gap
     Infer(Box<commands::infer::Args>),
@@ -64,7 +65,8 @@ enum Command {
     /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
     /// is one COLUMN of the table, one gene over all patients. Minimises, over |w_k|_2 <= 1,
     /// mean over columns x of  [min over y of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2]  + beta |W|_1.
-    /// Row m is in layer k where entry m of w_k is not 0, column t where entry t of y_k is not 0.
+    /// Row m is in layer k if it has at least an even share of it, w_mk^2 >= |w_k|^2 / rows, column t if entry t
+    /// of y_k is not 0; rows.csv and columns.csv have every entry.
     Bicluster(Box<commands::bicluster::Args>),
     /// Take noise out of a picture, by a dictionary learned from the picture itself
     ///

@@ -15,19 +15,21 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Options {
-    /// What to solve (a row of the paper's table) [default: sparse-svd]
+    /// What to solve (a row of the paper's table) [default: sparse-svd; nmf for text and counts]
     #[arg(long, value_parser = OneOf::new(names::TASKS), value_name = "NAME", help_heading = "The problem")]
     pub task: Option<String>,
-    /// The residual f
+    /// The residual f [default: the task's: squared-l2, or huber in nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::RESIDUALS), value_name = "NAME", help_heading = "The problem")]
     pub residual: Option<String>,
-    /// The regularizer of the codes
+    /// The regularizer of the codes [default: the task's: elastic-net; non-negative-elastic-net in nmf and
+    /// nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::REGULARIZERS), value_name = "NAME", help_heading = "The problem")]
     pub regularizer: Option<String>,
-    /// Where atoms may lie
+    /// Where atoms may lie [default: the task's: unit-ball; non-negative-unit-ball in nmf and nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::SETS), value_name = "NAME", help_heading = "The problem")]
     pub atoms_set: Option<String>,
-    /// Weight of |y|_1: more makes codes sparser
+    /// Weight of |y|_1: more makes codes sparser [default: 0.1 in sparse-svd, 0.05 in nmf and nmf-huber, 0.5 in
+    /// biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -35,7 +37,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub gamma: Option<f64>,
-    /// Weight of |y|^2/2, above 0
+    /// Weight of |y|^2/2, above 0 [default: 0.1; 0.01 in biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -43,7 +45,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub delta: Option<f64>,
-    /// Weight of |W|_1 on the atoms
+    /// Weight of |W|_1 on the atoms [default: 0; 0.01 in biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -51,7 +53,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub beta: Option<f64>,
-    /// Where the Huber residual turns from quadratic to linear
+    /// Where the Huber residual turns from quadratic to linear [default: 0.2]
     #[arg(
         long,
         value_name = "X",
@@ -59,7 +61,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub eta: Option<f64>,
-    /// Radius of the ball residual
+    /// Radius of the ball residual [default: 0.1]
     #[arg(
         long,
         value_name = "X",
@@ -67,7 +69,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub radius: Option<f64>,
-    /// Lower end of boxed codes
+    /// Lower end of boxed codes [default: none]
     #[arg(
         long,
         value_name = "X",
@@ -75,7 +77,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub lo: Option<f64>,
-    /// Upper end of boxed codes
+    /// Upper end of boxed codes [default: none]
     #[arg(
         long,
         value_name = "X",
@@ -87,16 +89,16 @@ pub struct Options {
     /// How many atoms in all [default: as many as agents, or 64]
     #[arg(long, value_name = "K", help_heading = "The mesh")]
     pub atoms: Option<usize>,
-    /// How many agents share them [default: 1 without a topology, else 16]
+    /// How many agents share them [default: 1 without a topology, a grid's number, else 16]
     #[arg(long, value_name = "N", help_heading = "The mesh")]
     pub agents: Option<usize>,
-    /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4
+    /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4 [default: random:0.3]
     #[arg(long, value_parser = names::check_topology, value_name = "GRAPH", help_heading = "The mesh")]
     pub topology: Option<String>,
     /// Combination weights [default: metropolis]
     #[arg(long, value_parser = OneOf::new(names::WEIGHTS), value_name = "RULE", help_heading = "The mesh")]
     pub weights: Option<String>,
-    /// Agents that see the samples: "all" or numbers such as 0,3
+    /// Agents that see the samples: "all" or numbers such as 0,3 [default: all]
     #[arg(long, value_name = "LIST", help_heading = "The mesh")]
     pub informed: Option<String>,
 
@@ -137,7 +139,7 @@ pub struct Options {
     /// How often to go through the data [default: 1]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub passes: Option<usize>,
-    /// adaptive, adaptive:0.97, constant:0.01 or schedule:1
+    /// adaptive, adaptive:0.97, constant:0.01 or schedule:1 [default: adaptive, forgetting 3% in 256 samples]
     #[arg(long, value_parser = names::check_update, value_name = "RULE", help_heading = "Learning")]
     pub update: Option<String>,
     /// Fixes everything random [default: 0]

@@ -11,6 +11,7 @@ use super::reading::{check_flags, Shape};
 use super::{note, say, ReadArgs, Result, Speech};
 use crate::data::{self, Format, ReadOptions, Source};
 use crate::output::Folder;
+use crate::picture::counted;
 use crate::terminal::Bar;
 use dictmesh::apps::biclustering::{Biclustering, Prepare};
 use dictmesh::apps::ssvd::SparseSvd;
@@ -248,10 +249,13 @@ fn tell(
 ) -> Result<()> {
     let (m, t) = (input.x.rows(), input.x.cols());
     let sizes: Vec<(usize, usize, f64)> = (found.layers.iter())
-        .map(|l| (l.rows().len(), l.columns().len(), l.weight))
+        .map(|l| (l.main_rows().len(), l.columns().len(), l.weight))
         .collect();
-    let layers: Vec<_> = (sizes.iter())
-        .map(|(rows, columns, weight)| json!({"rows": rows, "columns": columns, "weight": weight}))
+    let layers: Vec<_> = (found.layers.iter().zip(&sizes))
+        .map(|(l, (rows, columns, weight))| {
+            let main: Vec<usize> = l.main_rows().iter().map(|row| row + 1).collect();
+            json!({"rows": rows, "columns": columns, "weight": weight, "heaviest": main})
+        })
         .collect();
     let output = args.output.display().to_string();
     let page = page.map(|page| page.display().to_string());
@@ -262,15 +266,22 @@ fn tell(
             "misclassified": judged.map(|j| j.wrong.len()), "report": page,
         }),
         || {
-            let mut text = format!("{m} rows, {t} columns\n\nlayer  rows  columns      weight\n");
-            for (k, (rows, columns, weight)) in sizes.iter().enumerate() {
+            let mut text = format!(
+                "{}, {}\n\nlayer  rows  columns      weight\n",
+                counted(m, "row"),
+                counted(t, "column")
+            );
+            let filled = |(k, _): &(usize, _)| pictures::fills(&found.layers[*k]);
+            for (k, (rows, columns, weight)) in sizes.iter().enumerate().filter(filled) {
                 text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
             }
-            let empty = sizes.iter().filter(|s| s.0 == 0 || s.1 == 0).count();
+            text += "rows: those with at least an even share of the layer; columns: not 0\n";
+            let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();
             if empty > 0 {
+                let (layers, are) = (counted(sizes.len(), "layer"), if empty == 1 { "is" } else { "are" });
                 text += &format!(
-                    "{empty} of {} layers are empty: the table has no more to it, or gamma or beta is too large\n",
-                    sizes.len()
+                    "{empty} of {layers} {are} empty: the table has no more to it, or --gamma or --beta is too \
+                     large\n"
                 );
             }
             if found.stop != Stop::Converged {

@@ -22,7 +22,8 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Choices from a TOML file; flags win
+    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
+    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
     /// Go on from a model or checkpoint that was saved before, with its choices and its preparation of

@@ -7,7 +7,7 @@ mod page;
 mod words;
 
 use super::prepare::{DataArgs, Feed, Making, Opened};
-use super::{note, say, shell_word, Result, Speech};
+use super::{command_line_with, note, say, shell_word, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{self, OneOf};
 use crate::options::Options;
@@ -52,7 +52,8 @@ pub struct Args {
         "delta", "beta", "eta", "radius", "lo", "hi", "atoms", "agents", "topology", "weights", "informed",
         "batch", "passes", "update"])]
     pub model: Option<PathBuf>,
-    /// Choices from a TOML file; flags win
+    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
+    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
     /// Do one half of the work only
@@ -140,6 +141,7 @@ pub fn run(args: Args) -> Result<()> {
         let mut text = String::new();
         if let Some(choice) = &found.choice {
             text += &words::choice(choice);
+            text += &edge_words(choice);
         }
         if let Some(curves) = &found.curves {
             text += &words::curves(curves);
@@ -150,6 +152,22 @@ pub fn run(args: Args) -> Result<()> {
         }
         text
     })
+}
+
+/// Says so if the choice lies at the edge of what was tried, with the command that looks beyond.
+fn edge_words(choice: &Choice) -> String {
+    let edges = choice.edges();
+    if edges.is_empty() {
+        return String::new();
+    }
+    let (places, flags): (Vec<String>, Vec<String>) = edges.into_iter().unzip();
+    let given = [("--gammas", true), ("--atoms-grid", true)];
+    format!(
+        "This is {}: the best may lie beyond it. Try wider:\n  {} {}\n",
+        places.join(" and "),
+        command_line_with(&given, &[]),
+        flags.join(" ")
+    )
 }
 
 /// The command to go on with; with a model only its new part.

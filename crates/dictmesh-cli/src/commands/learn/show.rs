@@ -157,11 +157,7 @@ const LEFT_OUT: [(&str, bool); 9] = [
     ("--keep-stop-words", false),
 ];
 
-fn learned_words(
-    begun: &Begun,
-    learned: &Learned,
-    samples: u64,
-) -> String {
+fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
     let mesh = &begun.state.mesh;
     let total = begun.data.total as u64;
     let passes = match samples.is_multiple_of(total) {
@@ -173,7 +169,9 @@ fn learned_words(
     let cost = match (learned.costs.len(), few) {
         (1, _) => format!("{first:.6}, all in one batch"),
         (all, 1) => format!("{first:.6} in the first of {all} batches, {last:.6} in the last"),
-        (all, n) => format!("{first:.6} in the first {n} of {all} batches, {last:.6} in the last {n}"),
+        (all, n) => {
+            format!("{first:.6} in the first {n} of {all} batches, {last:.6} in the last {n}")
+        }
     };
     let mut text = format!(
         "samples: {}\nlearned {} from {}{passes}\ncost of a sample: {cost}\n",

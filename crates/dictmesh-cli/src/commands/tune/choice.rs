@@ -53,6 +53,58 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// Where the choice lies at an end of its grid, and the flag with values beyond it: the best may lie there.
+    pub fn edges(&self) -> Vec<(String, String)> {
+        let chosen = &self.cells[self.chosen];
+        let mut gammas: Vec<f64> = self.cells.iter().map(|c| c.gamma).collect();
+        gammas.sort_by(f64::total_cmp);
+        gammas.dedup();
+        let mut atoms: Vec<usize> = self.cells.iter().map(|c| c.atoms).collect();
+        atoms.dedup();
+        let mut edges = Vec::new();
+        let mut add = |what: &str, end: &str, flag: &str, values: [String; 4]| {
+            edges.push((
+                format!("the {end} {what} of the grid"),
+                format!("{flag} {}", values.join(",")),
+            ));
+        };
+        if let (Some(&low), Some(&high), true) = (gammas.first(), gammas.last(), gammas.len() > 1) {
+            let wider = |from: f64| [0.25, 0.5, 1.0, 2.0].map(|f| two_digits(f * from).to_string());
+            match chosen.gamma {
+                g if g == low => add("gamma", "smallest", "--gammas", wider(low / 2.0)),
+                g if g == high => add("gamma", "largest", "--gammas", wider(high * 2.0)),
+                _ => {}
+            }
+        }
+        if let (Some(&low), Some(&high), true) = (atoms.first(), atoms.last(), atoms.len() > 1) {
+            let wider = |factors: [f64; 4], from: usize| {
+                factors.map(|f| ((f * from as f64) as usize).max(1).to_string())
+            };
+            match chosen.atoms {
+                k if k == low && low > 1 => {
+                    add(
+                        "number of atoms",
+                        "smallest",
+                        "--atoms-grid",
+                        wider([0.25, 0.5, 0.75, 1.0], low),
+                    );
+                }
+                k if k == high => {
+                    add(
+                        "number of atoms",
+                        "largest",
+                        "--atoms-grid",
+                        wider([1.0, 1.5, 2.0, 4.0], high),
+                    );
+                }
+                _ => {}
+            }
+        }
+        edges
+    }
+}
+
 impl Grid {
     pub fn new(args: &Args, options: &Options, x: &Samples) -> Result<Self> {
         let mut gammas = match (&args.gammas[..], options.gamma) {

@@ -87,6 +87,7 @@ pub fn choice_json(choice: &Choice) -> Value {
         "gamma": choice.cells[choice.chosen].gamma, "atoms": choice.cells[choice.chosen].atoms,
         "lowest": cell(&choice.cells[choice.best()]),
         "training": choice.training, "held_out": choice.held_out,
+        "at_the_edge": choice.edges().into_iter().map(|edge| edge.0).collect::<Vec<_>>(),
         "cells": choice.cells.iter().map(cell).collect::<Vec<_>>(),
     })
 }
