@@ -107,7 +107,9 @@ impl Speech {
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {}", refusal(&e)))
+        }
         _ => Ok(()),
     }
 }
@@ -138,7 +140,11 @@ pub fn check_place(path: &Path) -> Result<()> {
             path.display()
         ));
     }
-    Ok(())
+    // Files are written beside their place and moved there; this one is gone at once.
+    match tempfile::tempfile_in(&parent) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e))),
+    }
 }
 
 /// Refuses to write over what is read, or over another output.
@@ -187,7 +193,8 @@ pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
     }
     dictmesh::Model::load(path).map_err(|e| match e {
         dictmesh::Error::Model { why, .. } => format!(
-            "{}: {why}. Expected a model as dictmesh learn writes it; it is named before the data.",
+            "{}: {why}. Expected a model as dictmesh learn writes it (score and infer take the model first, \
+             then the data).",
             path.display()
         ),
         e => say(e),

@@ -139,6 +139,10 @@ fn command() -> clap::Command {
 fn plainer(error: clap::Error) -> clap::Error {
     let reason = std::error::Error::source(&error).map(ToString::to_string);
     let advice = match reason.unwrap_or_default() {
+        // It names the flag and the value already.
+        r if r.starts_with("--") => {
+            return clap::Error::raw(error.kind(), r + "\n").with_cmd(&command())
+        }
         r if r.contains("not in 1..") => "give a whole number, at least 1",
         r if r.contains("invalid digit") => "give a whole number, not negative, such as 16",
         r if r.contains("float") => "give a number, such as 0.1 or 1e-4",

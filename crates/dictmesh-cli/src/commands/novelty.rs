@@ -11,6 +11,7 @@ use super::pages;
 use super::score::{quoted, threshold};
 use super::{check_apart, check_place, note, say, Result, Speech};
 use crate::data::{self, Format};
+use crate::options::check_sizes;
 use crate::output::{write_file, Folder};
 use crate::picture::counted;
 use crate::terminal::Bar;
@@ -148,7 +149,8 @@ pub fn run(args: Args) -> Result<()> {
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
     for range in ranges {
-        let x = input.block(range.clone())?;
+        let named = |e| format!("{}: {e}", args.stream.display());
+        let x = input.block(range.clone()).map_err(named)?;
         let term = |row| input.term(row);
         let show = &mut |progress| bar.show(progress);
         let mut outcome = engine.step(&x, range, args.top, &term, show)?;
@@ -169,6 +171,8 @@ fn settings(args: &Args) -> Result<Novelty> {
         true => Novelty::paper(),
         false => Novelty::default(),
     };
+    check_sizes(args.agents_start, 1)
+        .map_err(|said| said.replacen("--agents", "--agents-start", 1))?;
     Ok(Novelty {
         agents: args.agents_start,
         growth: match args.atoms_per_block {

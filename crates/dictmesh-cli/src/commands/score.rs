@@ -3,7 +3,7 @@
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_finite, given_up, say, Result};
+use super::{check_finite, given_up, refusal, say, Result};
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -81,7 +81,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {}", refusal(&e)))
+        }
         _ => Ok(()),
     }
 }

@@ -230,7 +230,8 @@ fn tag_places(corners: &[Option<(f32, f32)>], plot: Frame) -> Vec<Option<(f32, f
     placed
 }
 
-/// Frames around every part of a block, with a light edge to stand out from any colour; where the first begins.
+/// Frames around every part of a block, with a light edge to stand out from any colour; where the
+/// largest begins.
 fn frames(
     canvas: &mut Canvas,
     plot: Frame,
@@ -251,7 +252,9 @@ fn frames(
     }
     canvas.lines(&outlines, Pen::new(4.0, WHITE.alpha(0.8)));
     canvas.lines(&outlines, Pen::new(2.0, FRAME));
-    outlines.first().map(|outline| outline[0])
+    let area = |o: &[(f32, f32); 5]| (o[2].0 - o[0].0) * (o[2].1 - o[0].1);
+    let largest = outlines.iter().max_by(|a, b| area(a).total_cmp(&area(b)));
+    largest.map(|outline| outline[0])
 }
 
 /// What the colours mean, at the right.

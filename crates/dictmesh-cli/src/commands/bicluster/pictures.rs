@@ -8,7 +8,7 @@ use dictmesh::apps::biclustering::Bicluster;
 /// Pairs of layers that are shown at most.
 const PAIRS: usize = 6;
 /// Rows of a layer that are named.
-const HEAVIEST: usize = 8;
+const HEAVIEST: usize = 6;
 
 /// Whether there is anything in a layer.
 pub fn fills(layer: &Bicluster) -> bool {
@@ -20,7 +20,10 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
     let mut facts = vec![
         ("rows".to_string(), m.to_string()),
         ("columns".into(), t.to_string()),
-        ("layers".into(), found.layers.len().to_string()),
+        (
+            "layers".into(),
+            found.layers.iter().filter(|l| fills(l)).count().to_string(),
+        ),
     ];
     if let Some(judged) = judged {
         let wrong = judged.wrong.len();

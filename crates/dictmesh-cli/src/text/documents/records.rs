@@ -1,7 +1,7 @@
 //! Documents in a column of a table, or under a key of JSON lines.
 
 use super::{each_line, foreign_note, DocumentOptions, Documents};
-use crate::data::{decoded, separator, Records, Result, Source};
+use crate::data::{decoded, foreign_words, separator, Records, Result, Source};
 use serde_json::{Map, Value};
 
 /// What the text and the label may be called.
@@ -49,8 +49,37 @@ pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Resu
             labels.push(field(at).trim().to_string());
         }
     }
-    documents.note = foreign_note(source, records.foreign());
+    let found = [
+        ("text is", options.text_column.is_none().then_some(text)),
+        (
+            "labels are",
+            label.filter(|_| options.label_column.is_none()),
+        ),
+    ];
+    documents.note = match header.len() {
+        1 => foreign_note(source, records.foreign()),
+        _ => found_note(source, found, &header, records.foreign()),
+    };
     Ok(documents)
+}
+
+/// What to say of columns that nobody named.
+fn found_note(
+    source: &Source,
+    found: [(&str, Option<usize>); 2],
+    header: &[String],
+    foreign: Option<u64>,
+) -> Option<String> {
+    let found = found.into_iter().filter_map(|(what, column)| {
+        let column = column?;
+        Some(format!(
+            "{what} column {} ({:?})",
+            column + 1,
+            header[column]
+        ))
+    });
+    let parts: Vec<String> = found.chain(foreign.map(foreign_words)).collect();
+    (!parts.is_empty()).then(|| format!("{}: {}", source.name(), parts.join("; ")))
 }
 
 fn no_column(source: &Source, name: &str, header: &[String]) -> crate::data::DataError {
