@@ -133,7 +133,7 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub rounds: Option<usize>,
 
-    /// Samples per update [default: 256, or 1 if the strategy is not exact in one round]
+    /// Samples per update [default: 256]
     #[arg(long, value_name = "B", help_heading = "Learning")]
     pub batch: Option<usize>,
     /// How often to go through the data [default: 1]

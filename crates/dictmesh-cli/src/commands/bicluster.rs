@@ -13,7 +13,7 @@ use crate::data::{self, Format, ReadOptions, Source};
 use crate::output::Folder;
 use crate::picture::counted;
 use crate::terminal::Bar;
-use dictmesh::apps::biclustering::{Biclustering, Prepare};
+use dictmesh::apps::biclustering::{Bicluster, Biclustering, Prepare};
 use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
 use serde_json::json;
@@ -248,13 +248,11 @@ fn tell(
     page: Option<PathBuf>,
 ) -> Result<()> {
     let (m, t) = (input.x.rows(), input.x.cols());
-    let sizes: Vec<(usize, usize, f64)> = (found.layers.iter())
-        .map(|l| (l.main_rows().len(), l.columns().len(), l.weight))
-        .collect();
-    let layers: Vec<_> = (found.layers.iter().zip(&sizes))
-        .map(|(l, (rows, columns, weight))| {
+    let layers: Vec<_> = (found.layers.iter())
+        .map(|l| {
             let main: Vec<usize> = l.main_rows().iter().map(|row| row + 1).collect();
-            json!({"rows": rows, "columns": columns, "weight": weight, "heaviest": main})
+            let (rows, columns) = (main.len(), l.columns().len());
+            json!({"rows": rows, "columns": columns, "weight": l.weight, "heaviest": main})
         })
         .collect();
     let output = args.output.display().to_string();
@@ -266,24 +264,7 @@ fn tell(
             "misclassified": judged.map(|j| j.wrong.len()), "report": page,
         }),
         || {
-            let mut text = format!(
-                "{}, {}\n\nlayer  rows  columns      weight\n",
-                counted(m, "row"),
-                counted(t, "column")
-            );
-            let filled = |(k, _): &(usize, _)| pictures::fills(&found.layers[*k]);
-            for (k, (rows, columns, weight)) in sizes.iter().enumerate().filter(filled) {
-                text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
-            }
-            text += "rows: those with at least an even share of the layer; columns: not 0\n";
-            let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();
-            if empty > 0 {
-                let (layers, are) = (counted(sizes.len(), "layer"), if empty == 1 { "is" } else { "are" });
-                text += &format!(
-                    "{empty} of {layers} {are} empty: the table has no more to it, or --gamma or --beta is too \
-                     large\n"
-                );
-            }
+            let mut text = layer_lines(found, (m, t));
             if found.stop != Stop::Converged {
                 text += &format!("the inference ended early: {}\n", found.stop);
             }
@@ -305,4 +286,31 @@ fn tell(
             text
         },
     )
+}
+
+/// The layers as lines of a table, for a table of m x t.
+fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
+    let mut text = format!(
+        "{}, {}\n\nlayer  rows  columns      weight\n",
+        counted(m, "row"),
+        counted(t, "column")
+    );
+    let filled = |(_, l): &(usize, &Bicluster)| pictures::fills(l);
+    for (k, l) in found.layers.iter().enumerate().filter(filled) {
+        let (rows, columns, weight) = (l.main_rows().len(), l.columns().len(), l.weight);
+        text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
+    }
+    text += "rows: those with at least an even share of the layer; columns: not 0\n";
+    let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();
+    if empty > 0 {
+        let (layers, are) = (
+            counted(found.layers.len(), "layer"),
+            if empty == 1 { "is" } else { "are" },
+        );
+        text += &format!(
+            "{empty} of {layers} {are} empty: the table has no more to it, or --gamma or --beta is too \
+             large\n"
+        );
+    }
+    text
 }

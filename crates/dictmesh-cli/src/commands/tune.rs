@@ -189,27 +189,14 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         .map(|model| Opened::new(model, &args.data, &args.data_args, !args.speech.quiet))
         .transpose()?;
     let seed = options.seed.unwrap_or(0);
-    let x = match &opened {
-        Some(opened) => divide(args, &opened.feed(1), seed)?,
-        None => {
-            let (raw, how) = args.making.open(&args.data, &args.data_args)?;
-            note(raw.note(), args.speech.quiet);
-            options.task.get_or_insert(how.usual_task().into());
-            let feed = Feed {
-                raw: &raw,
-                how: &how,
-                rows: raw.rows(&how),
-                batch: 1,
-                shuffle: None,
-            };
-            divide(args, &feed, seed)?
-        }
-    };
     let Divided {
         total,
         training,
         held_out,
-    } = x;
+    } = match &opened {
+        Some(opened) => divide(args, &opened.feed(1), seed)?,
+        None => fresh(args, &mut options, seed)?,
+    };
 
     let mut choice = None;
     if opened.is_none() && args.only != Some(Only::Curve) {
@@ -255,6 +242,21 @@ struct Divided {
     total: usize,
     training: Samples,
     held_out: Samples,
+}
+
+/// Samples of data that no model has seen, with the task that suits them if none is named.
+fn fresh(args: &Args, options: &mut Options, seed: u64) -> Result<Divided> {
+    let (raw, how) = args.making.open(&args.data, &args.data_args)?;
+    note(raw.note(), args.speech.quiet);
+    options.task.get_or_insert(how.usual_task().into());
+    let feed = Feed {
+        raw: &raw,
+        how: &how,
+        rows: raw.rows(&how),
+        batch: 1,
+        shuffle: None,
+    };
+    divide(args, &feed, seed)
 }
 
 /// Prepared samples drawn by the seed; those that are not drawn do not stay in memory.

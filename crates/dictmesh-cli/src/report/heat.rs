@@ -92,19 +92,24 @@ impl HeatMap {
         canvas.image(plot, self.raster(&rows, &columns, scale));
         let around = [plot.x - 0.5, plot.y - 0.5, plot.w + 1.0, plot.h + 1.0];
         canvas.card(around, 0.5, None, Some(Pen::new(1.0, LINE)));
+        self.draw_blocks(&mut canvas, plot, &rows, &columns);
+        canvas.set_height(plot.bottom() + 3.0);
+        canvas
+    }
+
+    /// Frames first, then their numbers, which no frame may cross.
+    fn draw_blocks(&self, canvas: &mut Canvas, plot: Frame, rows: &[usize], columns: &[usize]) {
         let framed = self.blocks.iter().map(|block| {
-            let down = spans(&rows, &block.rows);
-            let across = spans(&columns, &block.columns);
-            frames(&mut canvas, plot, &down, &across)
+            let down = spans(rows, &block.rows);
+            let across = spans(columns, &block.columns);
+            frames(canvas, plot, &down, &across)
         });
         let corners: Vec<Option<(f32, f32)>> = framed.collect();
         for (i, at) in tag_places(&corners, plot).into_iter().enumerate() {
             if let Some(at) = at {
-                tag(&mut canvas, at, i + 1, FRAME);
+                tag(canvas, at, i + 1, FRAME);
             }
         }
-        canvas.set_height(plot.bottom() + 3.0);
-        canvas
     }
 
     fn classes(&self) -> Vec<&String> {

@@ -52,9 +52,9 @@ impl Bar {
                 *start = (Instant::now(), done);
             }
         }
-        bar.set_prefix(progress.phase);
         bar.set_length(progress.total as u64);
         bar.set_position(done);
+        bar.set_prefix(progress.phase);
         bar.set_message(
             progress
                 .cost

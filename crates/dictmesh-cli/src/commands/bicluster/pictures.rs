@@ -29,32 +29,6 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
         let wrong = judged.wrong.len();
         facts.insert(0, ("misclassified".into(), format!("{wrong} of {m}")));
     }
-    let line = |(k, l): (usize, &Bicluster)| {
-        let (rows, columns) = (l.main_rows(), l.columns().len());
-        let name = |row: &usize| match &input.row_names {
-            Some(names) => names[*row].clone(),
-            None => (row + 1).to_string(),
-        };
-        let mut heaviest: Vec<String> = rows.iter().take(HEAVIEST).map(name).collect();
-        if rows.len() > HEAVIEST {
-            heaviest.push("...".into());
-        }
-        vec![
-            (k + 1).to_string(),
-            rows.len().to_string(),
-            columns.to_string(),
-            format!("{:.4}", l.weight),
-            heaviest.join(", "),
-        ]
-    };
-    let filled = found.layers.iter().enumerate().filter(|(_, l)| fills(l));
-    let layers = Table {
-        caption: "The layers, the heaviest first".into(),
-        head: ["layer", "rows", "columns", "weight", "its heaviest rows"]
-            .map(String::from)
-            .to_vec(),
-        rows: filled.map(line).collect(),
-    };
     Report {
         title: "Biclusters".into(),
         subtitle: args.table.display().to_string(),
@@ -72,7 +46,7 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
                     "The prepared table; layers are framed.",
                     heat_map(input, found).draw(),
                 )],
-                tables: vec![layers],
+                tables: vec![layers_table(input, found)],
             },
             Section {
                 heading: "The rows".into(),
@@ -94,6 +68,36 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
             ("seed".into(), args.seed.to_string()),
         ],
+    }
+}
+
+/// The layers, and who is in them.
+fn layers_table(input: &Input, found: &Found) -> Table {
+    let line = |(k, l): (usize, &Bicluster)| {
+        let (rows, columns) = (l.main_rows(), l.columns().len());
+        let name = |row: &usize| match &input.row_names {
+            Some(names) => names[*row].clone(),
+            None => (row + 1).to_string(),
+        };
+        let mut heaviest: Vec<String> = rows.iter().take(HEAVIEST).map(name).collect();
+        if rows.len() > HEAVIEST {
+            heaviest.push("...".into());
+        }
+        vec![
+            (k + 1).to_string(),
+            rows.len().to_string(),
+            columns.to_string(),
+            format!("{:.4}", l.weight),
+            heaviest.join(", "),
+        ]
+    };
+    let filled = found.layers.iter().enumerate().filter(|(_, l)| fills(l));
+    Table {
+        caption: "The layers, the heaviest first".into(),
+        head: ["layer", "rows", "columns", "weight", "its heaviest rows"]
+            .map(String::from)
+            .to_vec(),
+        rows: filled.map(line).collect(),
     }
 }
 

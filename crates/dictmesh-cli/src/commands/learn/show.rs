@@ -9,7 +9,6 @@ use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
-use dictmesh::Samples;
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -17,7 +16,10 @@ use std::path::PathBuf;
 /// Atoms shown in a terminal, and terms of each.
 const SHOWN: (usize, usize) = (8, 6);
 
-/// What it would take, by small batches of noise.
+/// Samples that a dry run learns at most.
+const TIMED: usize = 32;
+
+/// What it would take, by a few samples.
 pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (mesh, total) = (&begun.state.mesh, begun.data.total);
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
@@ -26,9 +28,11 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let numbers =
         m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
     let bytes = 8 * numbers as u64;
-    let rng = &mut dictmesh::random::stream(0, 1);
-    let mut time = |count: usize| -> Result<f64> {
-        let x = Samples::dense(dictmesh::random::gaussian(m, count, rng)).map_err(say)?;
+    let first = begun.data.feed(mesh).parts(0)?.next();
+    let first = first.ok_or("the data have no samples")??;
+    let time = |count: usize| -> Result<f64> {
+        // Atoms may have started from the first samples, which would be too easy.
+        let x = first.range(first.len() - count..first.len());
         let mut trial = mesh.clone();
         let clock = std::time::Instant::now();
         let learned = trial.learn(&x, |_| ControlFlow::Continue(()));
@@ -36,9 +40,11 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
         Ok(clock.elapsed().as_secs_f64())
     };
     // A batch costs something, and each of its samples: two small ones tell both. The first warms up.
-    let (few, more) = (batch.min(4), batch.min(16));
+    let batch = batch.min(first.len());
+    let (few, more) = (batch.min(8), batch.min(TIMED));
     let [_, short, long] = [time(1)?, time(few)?, time(more)?];
     let each = (long - short).max(0.0) / (more - few).max(1) as f64;
+    let each = each.min(long / more as f64);
     let one_batch = long + each * (batch - more) as f64;
     let left = (begun.passes * total) as u64 - begun.state.position.learned;
     let seconds = one_batch * left as f64 / batch as f64;
@@ -47,7 +53,7 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
         || {
             format!(
                 "{} of {}; {}\n\
-                 about {} of memory and {seconds:.0} s (small batches of noise were timed)\n",
+                 about {} of memory and {seconds:.0} s (a few samples were timed)\n",
                 counted(total, "sample"),
                 counted(m, "feature"),
                 atoms_at_agents(mesh),

@@ -104,10 +104,8 @@ impl Layout {
         let dropped = options.drop_columns.iter().map(find);
         let dropped = dropped.collect::<Result<Vec<Option<usize>>>>()?;
         layout.label = label.flatten();
-        let unnamed = layout.header.as_ref().and_then(|h| h.first());
-        let unnamed = unnamed.is_some_and(|name| name.is_empty() || name == "Unnamed: 0");
         let spoken_of = layout.label == Some(0) || dropped.contains(&Some(0));
-        layout.index = unnamed && !spoken_of && width > 1 && counts[0].is_index(rows);
+        layout.index = !spoken_of && layout.is_first_unnamed() && counts[0].is_index(rows);
         let first = usize::from(layout.index);
         for column in (first..width).filter(|c| !dropped.contains(&Some(*c))) {
             if layout.label == Some(column) || counts[column].is_text() {
@@ -116,15 +114,16 @@ impl Layout {
                 layout.numbers.push(column);
             }
         }
-        if layout.numbers.is_empty() {
-            return Err(source.error(
-                format!("{width} columns, none of numbers"),
-                "at least one column of numbers",
-                "Check the separator (--format csv or tsv); for raw text name its column \
-                 with --text-column.",
-            ));
+        match layout.numbers.is_empty() {
+            true => Err(no_numbers(source, width)),
+            false => Ok(layout),
         }
-        Ok(layout)
+    }
+
+    /// Whether a header of several names lacks the first one, also as pandas then calls it.
+    fn is_first_unnamed(&self) -> bool {
+        let header = self.header.as_deref().unwrap_or_default();
+        header.len() > 1 && ["", "Unnamed: 0"].contains(&header[0].as_str())
     }
 
     /// The column of that name, or of that number counted from 1.
@@ -190,6 +189,14 @@ impl Layout {
         );
         error.at(format!("line {line}, {}", self.describe(column)))
     }
+}
+
+fn no_numbers(source: &Source, width: usize) -> DataError {
+    source.error(
+        format!("{width} columns, none of numbers"),
+        "at least one column of numbers",
+        "Check the separator (--format csv or tsv); for raw text name its column with --text-column.",
+    )
 }
 
 /// Whether the first line is a header: it has text above numbers, and not just one slip among many
