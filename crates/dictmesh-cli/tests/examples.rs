@@ -94,3 +94,15 @@ fn the_late_topic_is_on_top() {
     let late = scores.iter().filter(|s| s.1).count();
     assert!(late > 1 && scores[..late].iter().all(|s| s.1), "{scores:?}");
 }
+
+/// The README shows the settings as the program writes them.
+#[test]
+fn the_settings_of_the_readme_are_those_of_the_examples() {
+    let dir = tempfile::tempdir().unwrap();
+    run(dir.path(), "examples data --quiet");
+    let written = std::fs::read_to_string(dir.path().join("data/settings.toml")).unwrap();
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let (_, settings) = written.split_once('\n').unwrap();
+    assert!(readme.contains(&format!("```toml\n{settings}```")));
+}

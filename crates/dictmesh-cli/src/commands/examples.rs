@@ -52,11 +52,11 @@ const OWN_GENES: usize = 40;
 const SETTINGS: &str = "\
 # For samples.npy: learn data/samples.npy --config data/settings.toml -o MODEL
 task = \"sparse-svd\"
-gamma = 0.1
+gamma = 0.2
 atoms = 48
-agents = 16
-topology = \"random:0.3\"
-passes = 3
+agents = 4
+topology = \"ring\"
+passes = 1
 ";
 
 #[derive(Debug, clap::Args)]
