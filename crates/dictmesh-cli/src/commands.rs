@@ -9,24 +9,22 @@ pub mod learn;
 pub mod novelty;
 mod pages;
 mod prepare;
+mod reading;
 pub mod reproduce;
 pub mod score;
+mod told;
 pub mod tune;
 
 use crate::data::{Format, Nan, ReadOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+pub use told::{given_up, refusal, say};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
 
 /// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
-
-/// Any error as its sentence.
-pub fn say(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
 
 /// How a file of numbers is read.
 #[derive(Clone, Debug, clap::Args)]
@@ -74,6 +72,13 @@ impl ReadArgs {
     }
 }
 
+/// Says on standard error what a person should know about a file that was read.
+pub fn note(note: Option<&str>, quiet: bool) {
+    if let (Some(note), false) = (note, quiet) {
+        eprintln!("dictmesh: {note}");
+    }
+}
+
 /// How a command speaks.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Speech {
@@ -102,7 +107,9 @@ impl Speech {
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {}", refusal(&e)))
+        }
         _ => Ok(()),
     }
 }
@@ -133,7 +140,11 @@ pub fn check_place(path: &Path) -> Result<()> {
             path.display()
         ));
     }
-    Ok(())
+    // Files are written beside their place and moved there; this one is gone at once.
+    match tempfile::tempfile_in(&parent) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e))),
+    }
 }
 
 /// Refuses to write over what is read, or over another output.
@@ -180,7 +191,14 @@ pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
             path.display()
         ));
     }
-    dictmesh::Model::load(path).map_err(say)
+    dictmesh::Model::load(path).map_err(|e| match e {
+        dictmesh::Error::Model { why, .. } => format!(
+            "{}: {why}. Expected a model as dictmesh learn writes it (score and infer take the model first, \
+             then the data).",
+            path.display()
+        ),
+        e => say(e),
+    })
 }
 
 /// How a command ended that can be broken off.

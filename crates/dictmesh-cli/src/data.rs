@@ -14,6 +14,7 @@
 
 mod delimited;
 mod dense;
+mod encoding;
 mod error;
 mod labels;
 mod missing;
@@ -30,6 +31,7 @@ mod tests;
 pub use delimited::{separator, Records};
 use dense::DenseReader;
 use dictmesh::Samples;
+pub use encoding::{decoded, foreign_words};
 pub use error::{DataError, Result};
 pub use labels::read_labels;
 pub use picture::{check_image_name, image_size, read_image, write_image, Image};
@@ -52,6 +54,8 @@ pub struct Table {
     pub feature_names: Option<Vec<String>>,
     /// One label per feature: the label column of a transposed table.
     pub feature_labels: Option<Vec<String>>,
+    /// What was taken for labels and names or left out, for a person to read.
+    pub note: Option<String>,
 }
 
 /// How to read a file.
@@ -176,6 +180,7 @@ pub fn read_source(source: &Arc<Source>, options: &ReadOptions) -> Result<Table>
         sample_names: None,
         feature_names: None,
         feature_labels: None,
+        note: None,
     })
 }
 

@@ -15,7 +15,8 @@ mod report;
 mod terminal;
 mod text;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::error::ContextKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use output::{Format, Output};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,8 +52,9 @@ enum Command {
     /// Learn a dictionary from numbers, counts, raw text or pictures
     ///
     /// Minimises the mean over samples x of  f(x - W y) + h(y)  over atoms W in their set, where y is the
-    /// best code of x. With the default task (sparse-svd) that is
-    /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1.
+    /// best code of x. For numbers and pictures (the task sparse-svd) that is
+    /// 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2  with  |w_q| <= 1;
+    /// for text and counts (the task nmf) the same with  y >= 0  and  w_q >= 0.
     Learn(Box<commands::learn::Args>),
     /// Code samples with a model: sparse codes, their cost and a certified gap
     Infer(Box<commands::infer::Args>),
@@ -63,7 +65,8 @@ enum Command {
     /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
     /// is one COLUMN of the table, one gene over all patients. Minimises, over |w_k|_2 <= 1,
     /// mean over columns x of  [min over y of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2]  + beta |W|_1.
-    /// Row m is in layer k where entry m of w_k is not 0, column t where entry t of y_k is not 0.
+    /// Row m is in layer k if it has at least an even share of it, w_mk^2 >= |w_k|^2 / rows, column t if entry t
+    /// of y_k is not 0; rows.csv and columns.csv have every entry.
     Bicluster(Box<commands::bicluster::Args>),
     /// Take noise out of a picture, by a dictionary learned from the picture itself
     ///
@@ -120,8 +123,46 @@ struct DemoArgs {
     quiet: bool,
 }
 
+/// The command line as clap has to know it: a negative number is a wrong value, not an unknown flag.
+fn command() -> clap::Command {
+    fn bear(command: clap::Command) -> clap::Command {
+        let bear_numbers = |arg: clap::Arg| match arg.get_action().takes_values() {
+            true if arg.get_long().is_some() => arg.allow_negative_numbers(true),
+            _ => arg,
+        };
+        command.mut_args(bear_numbers).mut_subcommands(bear)
+    }
+    bear(Cli::command())
+}
+
+/// A refused value in plainer words than the standard library has for text that is no number.
+fn plainer(error: clap::Error) -> clap::Error {
+    let reason = std::error::Error::source(&error).map(ToString::to_string);
+    let advice = match reason.unwrap_or_default() {
+        // It names the flag and the value already.
+        r if r.starts_with("--") => {
+            return clap::Error::raw(error.kind(), r + "\n").with_cmd(&command())
+        }
+        r if r.contains("not in 1..") => "give a whole number, at least 1",
+        r if r.contains("invalid digit") => "give a whole number, not negative, such as 16",
+        r if r.contains("float") => "give a number, such as 0.1 or 1e-4",
+        r if r.contains("number too large") => "give a smaller number",
+        r if r.contains("empty string") => "give a number",
+        _ => return error,
+    };
+    let (arg, value) = (ContextKind::InvalidArg, ContextKind::InvalidValue);
+    let (Some(arg), Some(value)) = (error.get(arg), error.get(value)) else {
+        return error;
+    };
+    let flag = arg.to_string();
+    let flag = flag.split(' ').next().unwrap_or_default();
+    clap::Error::raw(error.kind(), format!("{flag} {value}: {advice}\n")).with_cmd(&command())
+}
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let done = match parsed.unwrap_or_else(|e| plainer(e).exit()).command {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => match commands::learn::run(*args) {
@@ -172,7 +213,7 @@ fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Resul
 
 fn completions(shell: clap_complete::Shell) -> Result<(), String> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "dictmesh", &mut script);
+    clap_complete::generate(shell, &mut command(), "dictmesh", &mut script);
     commands::print(&String::from_utf8_lossy(&script))
 }
 
@@ -182,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_flags_are_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

@@ -3,6 +3,10 @@
 mod mesh;
 pub mod names;
 
+pub use mesh::check_sizes;
+
+use crate::commands::refusal;
+use clap::Args;
 use names::OneOf;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -11,19 +15,21 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Options {
-    /// What to solve (a row of the paper's table) [default: sparse-svd]
+    /// What to solve (a row of the paper's table) [default: sparse-svd; nmf for text and counts]
     #[arg(long, value_parser = OneOf::new(names::TASKS), value_name = "NAME", help_heading = "The problem")]
     pub task: Option<String>,
-    /// The residual f
+    /// The residual f [default: the task's: squared-l2, or huber in nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::RESIDUALS), value_name = "NAME", help_heading = "The problem")]
     pub residual: Option<String>,
-    /// The regularizer of the codes
+    /// The regularizer of the codes [default: the task's: elastic-net; non-negative-elastic-net in nmf and
+    /// nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::REGULARIZERS), value_name = "NAME", help_heading = "The problem")]
     pub regularizer: Option<String>,
-    /// Where atoms may lie
+    /// Where atoms may lie [default: the task's: unit-ball; non-negative-unit-ball in nmf and nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::SETS), value_name = "NAME", help_heading = "The problem")]
     pub atoms_set: Option<String>,
-    /// Weight of |y|_1: more makes codes sparser
+    /// Weight of |y|_1: more makes codes sparser [default: 0.1 in sparse-svd, 0.05 in nmf and nmf-huber, 0.5 in
+    /// biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -31,7 +37,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub gamma: Option<f64>,
-    /// Weight of |y|^2/2, above 0
+    /// Weight of |y|^2/2, above 0 [default: 0.1; 0.01 in biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -39,7 +45,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub delta: Option<f64>,
-    /// Weight of |W|_1 on the atoms
+    /// Weight of |W|_1 on the atoms [default: 0; 0.01 in biclustering]
     #[arg(
         long,
         value_name = "X",
@@ -47,7 +53,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub beta: Option<f64>,
-    /// Where the Huber residual turns from quadratic to linear
+    /// Where the Huber residual turns from quadratic to linear [default: 0.2]
     #[arg(
         long,
         value_name = "X",
@@ -55,7 +61,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub eta: Option<f64>,
-    /// Radius of the ball residual
+    /// Radius of the ball residual [default: 0.1]
     #[arg(
         long,
         value_name = "X",
@@ -63,7 +69,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub radius: Option<f64>,
-    /// Lower end of boxed codes
+    /// Lower end of boxed codes [default: none]
     #[arg(
         long,
         value_name = "X",
@@ -71,7 +77,7 @@ pub struct Options {
         help_heading = "The problem"
     )]
     pub lo: Option<f64>,
-    /// Upper end of boxed codes
+    /// Upper end of boxed codes [default: none]
     #[arg(
         long,
         value_name = "X",
@@ -83,16 +89,16 @@ pub struct Options {
     /// How many atoms in all [default: as many as agents, or 64]
     #[arg(long, value_name = "K", help_heading = "The mesh")]
     pub atoms: Option<usize>,
-    /// How many agents share them [default: 1 without a topology, else 16]
+    /// How many agents share them [default: 1 without a topology, a grid's number, else 16]
     #[arg(long, value_name = "N", help_heading = "The mesh")]
     pub agents: Option<usize>,
-    /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4
+    /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4 [default: random:0.3]
     #[arg(long, value_parser = names::check_topology, value_name = "GRAPH", help_heading = "The mesh")]
     pub topology: Option<String>,
     /// Combination weights [default: metropolis]
     #[arg(long, value_parser = OneOf::new(names::WEIGHTS), value_name = "RULE", help_heading = "The mesh")]
     pub weights: Option<String>,
-    /// Agents that see the samples: "all" or numbers such as 0,3
+    /// Agents that see the samples: "all" or numbers such as 0,3 [default: all]
     #[arg(long, value_name = "LIST", help_heading = "The mesh")]
     pub informed: Option<String>,
 
@@ -127,13 +133,13 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub rounds: Option<usize>,
 
-    /// Samples per update [default: 256, or 1 if the strategy is not exact in one round]
+    /// Samples per update [default: 256]
     #[arg(long, value_name = "B", help_heading = "Learning")]
     pub batch: Option<usize>,
     /// How often to go through the data [default: 1]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub passes: Option<usize>,
-    /// adaptive, adaptive:0.97, constant:0.01 or schedule:1
+    /// adaptive, adaptive:0.97, constant:0.01 or schedule:1 [default: adaptive, forgetting 3% in 256 samples]
     #[arg(long, value_parser = names::check_update, value_name = "RULE", help_heading = "Learning")]
     pub update: Option<String>,
     /// Fixes everything random [default: 0]
@@ -146,12 +152,36 @@ pub struct Options {
 
 type Result<T> = std::result::Result<T, String>;
 
+/// Where a settings file is wrong, what is there, and what can be.
+fn toml_words(e: &toml::de::Error, text: &str) -> String {
+    let at = e.span().map_or(0, |span| span.start.min(text.len()));
+    let number = text.as_bytes()[..at]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
+    let line = text.lines().nth(number).unwrap_or_default().trim();
+    let key = line.split('=').next().unwrap_or_default().trim();
+    let place = format!("line {}: {line}", number + 1);
+    if e.message().starts_with("unknown field") {
+        let keys = Options::augment_args(clap::Command::new("keys"));
+        let keys: Vec<&str> = keys.get_arguments().filter_map(|a| a.get_long()).collect();
+        return format!("{place}: {}", names::unknown("the key", key, &keys));
+    }
+    let message = e
+        .message()
+        .replace("expected f64", "expected a number")
+        .replace("expected usize", "expected a whole number, 0 or above")
+        .replace("expected u64", "expected a whole number, 0 or above");
+    format!("{place}: {message}. Write a key and its value on a line, as in gamma = 0.1 or task = \"nmf\"")
+}
+
 impl Options {
     /// Reads a TOML file with these names as keys.
     pub fn from_toml(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|e| format!("{shown}: {e}"))?;
-        toml::from_str(&text).map_err(|e| format!("{shown}: {}", e.to_string().trim_end()))
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|e| format!("{shown}: {}", refusal(&e)))?;
+        toml::from_str(&text).map_err(|e| format!("{shown}, {}", toml_words(&e, &text)))
     }
 
     /// These, and `other`'s where these leave something out.

@@ -88,6 +88,11 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
+/// "1 atom", "2 atoms".
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Bytes in the largest unit that leaves a number of at least 1.
 pub fn bytes(n: u64) -> String {
     let mut value = n as f64;

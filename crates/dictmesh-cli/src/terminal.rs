@@ -1,11 +1,14 @@
 //! The demo in a terminal: atoms in colour, a sparkline, a table, and progress while one waits.
 
+mod bar;
+
+pub use bar::Bar;
+
 use crate::canvas::palette::signed;
-use crate::demo::{DemoResult, Progress};
+use crate::demo::DemoResult;
 use crate::matching::{self, Match, RECOVERED};
 use crate::picture::{bytes, thousands};
 use crate::planted::SIDE;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -230,67 +233,6 @@ fn table(out: &mut String, result: &DemoResult) {
     }
 }
 
-/// A progress bar on standard error with rate, cost and time left; nothing at all if that is not a
-/// terminal.
-pub struct Bar(ProgressBar);
-
-impl Bar {
-    /// A bar, or with `quiet` none.
-    pub fn new(quiet: bool) -> Self {
-        let target = if quiet || !std::io::stderr().is_terminal() {
-            ProgressDrawTarget::hidden()
-        } else {
-            ProgressDrawTarget::stderr()
-        };
-        let bar = ProgressBar::with_draw_target(Some(1), target);
-        let template = "{prefix} [{wide_bar}] {human_pos}/{human_len}  {rate}  {left}{msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            let style = style
-                .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-                    let _ = write!(out, "{}/s", thousands(state.per_sec().round() as u64));
-                })
-                .with_key("left", |state: &ProgressState, out: &mut dyn Write| {
-                    let _ = write!(out, "{} left", time_left(state.eta().as_secs()));
-                });
-            bar.set_style(style.progress_chars("=> "));
-        }
-        Bar(bar)
-    }
-
-    /// Shows how far we are.
-    pub fn show(&self, progress: Progress) {
-        let new = self.0.prefix() != progress.phase || self.0.position() > progress.done as u64;
-        self.0.set_prefix(progress.phase);
-        self.0.set_length(progress.total as u64);
-        self.0.set_position(progress.done as u64);
-        self.0.set_message(
-            progress
-                .cost
-                .map_or(String::new(), |c| format!("  cost {c:.4}")),
-        );
-        if new {
-            // What was done before this began says nothing about its speed.
-            self.0.reset_eta();
-        }
-    }
-
-    /// Takes the bar away.
-    pub fn clear(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// 75 seconds as 1:15.
-fn time_left(seconds: u64) -> String {
-    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    match hours {
-        0 => format!("{minutes}:{:02}", seconds % 60),
-        // Nothing is known yet.
-        1000.. => "?".into(),
-        _ => format!("{hours}:{minutes:02}:{:02}", seconds % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,12 +295,6 @@ mod tests {
         assert_eq!(sparkline(&[], 10, Style::Plain), "");
         assert_eq!(sparkline(&[f64::NAN, 0.0], 10, Style::Plain), "__");
         assert_eq!(sparkline(&[1.0; 100], 10, Style::Plain), "##########");
-    }
-
-    #[test]
-    fn time_is_told_as_a_clock_does() {
-        assert_eq!([0, 75, 3600].map(time_left), ["0:00", "1:15", "1:00:00"]);
-        assert_eq!(time_left(u64::MAX), "?");
     }
 
     #[test]

@@ -75,3 +75,29 @@ fn progress_is_shown_in_a_terminal_only() {
     assert!(shown.trim().is_empty(), "{shown}");
     assert!(run(dir, learn).stderr.is_empty());
 }
+
+/// "1 atoms" and passes counted as samples were once printed.
+#[test]
+fn one_is_singular_and_passes_are_no_samples() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("x.csv"), "1,2,3\n2,1,1\n0,1,2\n3,1,0\n").unwrap();
+    let said = ok(dir, "learn x.csv -o m --atoms 1 --passes 4 --batch 1");
+    for words in [
+        "1 atom at 1 agent from 4 samples in 4 passes",
+        "in the first 3 of 16 batches",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let said = ok(dir, "inspect m");
+    assert!(
+        said.contains("1 atom of 3 features at 1 agent with 0 links"),
+        "{said}"
+    );
+    assert!(said.contains("16 samples seen in all passes"), "{said}");
+    let said = ok(dir, "learn x.csv -o m --atoms 1 --dry-run");
+    assert!(
+        said.starts_with("4 samples of 3 features; 1 atom at 1 agent"),
+        "{said}"
+    );
+}

@@ -246,3 +246,35 @@ fn the_learning_curve_is_the_papers() {
         "{text}"
     );
 }
+
+/// A choice at the end of what was tried is no choice; it was once not told.
+#[test]
+fn a_choice_at_the_edge_is_told_with_the_command_that_looks_beyond() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    std::fs::write(dir.join("x.csv"), planted(120, 12)).unwrap();
+    let words = |gammas: &str, atoms: &str| {
+        let args = [
+            "tune", "x.csv", "--only", "choice", "--passes", "8", "--gammas", gammas,
+        ];
+        ok(dir, &[&args[..], &["--atoms-grid", atoms]].concat())
+    };
+    // Fewer atoms than there are: more are better, and the grid has no more.
+    let said = words("0.1", "1,2");
+    for word in [
+        "the largest number of atoms of the grid",
+        "Try wider",
+        "--atoms-grid 2,3,4,8",
+    ] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    assert!(!said.contains("gamma of the grid"), "{said}");
+    // One number of atoms and one gamma that loses everything beside a good one.
+    let said = words("0.2,50", "8");
+    assert!(said.contains("the smallest gamma of the grid"), "{said}");
+    let command = said.lines().find(|l| l.contains("dictmesh tune")).unwrap();
+    assert!(
+        command.contains("x.csv") && command.matches("--gammas").count() == 1,
+        "{command}"
+    );
+}

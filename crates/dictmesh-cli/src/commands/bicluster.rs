@@ -7,15 +7,18 @@ mod pictures;
 pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
-use super::{say, ReadArgs, Result, Speech};
-use crate::data::{self, ReadOptions};
+use super::reading::{check_flags, Shape};
+use super::{note, say, ReadArgs, Result, Speech};
+use crate::data::{self, Format, ReadOptions, Source};
 use crate::output::Folder;
+use crate::picture::counted;
 use crate::terminal::Bar;
-use dictmesh::apps::biclustering::{Biclustering, Prepare};
+use dictmesh::apps::biclustering::{Bicluster, Biclustering, Prepare};
 use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -105,6 +108,8 @@ pub struct Input {
     row_names: Option<Vec<String>>,
     column_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
+    /// What a person should know about how it was read.
+    note: Option<String>,
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -121,6 +126,16 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let input = read(&args.table, &args.read, args.labels.as_deref())?;
+    note(input.note.as_deref(), args.speech.quiet);
+    let most = input.x.rows().min(input.x.cols());
+    if let Some(layers) = args.layers.filter(|layers| *layers > most) {
+        return Err(format!(
+            "--layers {layers}: the table has {} rows and {} columns of numbers, and so at most {most} layers; \
+             choose fewer",
+            input.x.rows(),
+            input.x.cols()
+        ));
+    }
     let found = match args.method {
         Method::Diffusion => {
             let bar = Bar::new(args.speech.quiet);
@@ -157,7 +172,10 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
         transpose: !args.transpose,
         ..args.options()
     };
-    let table = data::read(path, &options).map_err(say)?;
+    let source = Arc::new(Source::open(path).map_err(say)?);
+    let format = Format::of(&source, options.format).map_err(say)?;
+    check_flags(path, Shape::of_numbers(format), args, None)?;
+    let table = data::read_source(&source, &options).map_err(say)?;
     let (rows, columns) = (table.samples.rows(), table.samples.len());
     if rows == 0 || columns == 0 {
         return Err(format!(
@@ -175,6 +193,7 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
         row_names: table.feature_names,
         column_names: table.sample_names,
         labels,
+        note: table.note,
     })
 }
 
@@ -229,11 +248,12 @@ fn tell(
     page: Option<PathBuf>,
 ) -> Result<()> {
     let (m, t) = (input.x.rows(), input.x.cols());
-    let sizes: Vec<(usize, usize, f64)> = (found.layers.iter())
-        .map(|l| (l.rows().len(), l.columns().len(), l.weight))
-        .collect();
-    let layers: Vec<_> = (sizes.iter())
-        .map(|(rows, columns, weight)| json!({"rows": rows, "columns": columns, "weight": weight}))
+    let layers: Vec<_> = (found.layers.iter())
+        .map(|l| {
+            let main: Vec<usize> = l.main_rows().iter().map(|row| row + 1).collect();
+            let (rows, columns) = (main.len(), l.columns().len());
+            json!({"rows": rows, "columns": columns, "weight": l.weight, "heaviest": main})
+        })
         .collect();
     let output = args.output.display().to_string();
     let page = page.map(|page| page.display().to_string());
@@ -244,17 +264,7 @@ fn tell(
             "misclassified": judged.map(|j| j.wrong.len()), "report": page,
         }),
         || {
-            let mut text = format!("{m} rows, {t} columns\n\nlayer  rows  columns      weight\n");
-            for (k, (rows, columns, weight)) in sizes.iter().enumerate() {
-                text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
-            }
-            let empty = sizes.iter().filter(|s| s.0 == 0 || s.1 == 0).count();
-            if empty > 0 {
-                text += &format!(
-                    "{empty} of {} layers are empty: the table has no more to it, or gamma or beta is too large\n",
-                    sizes.len()
-                );
-            }
+            let mut text = layer_lines(found, (m, t));
             if found.stop != Stop::Converged {
                 text += &format!("the inference ended early: {}\n", found.stop);
             }
@@ -276,4 +286,31 @@ fn tell(
             text
         },
     )
+}
+
+/// The layers as lines of a table, for a table of m x t.
+fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
+    let mut text = format!(
+        "{}, {}\n\nlayer  rows  columns      weight\n",
+        counted(m, "row"),
+        counted(t, "column")
+    );
+    let filled = |(_, l): &(usize, &Bicluster)| pictures::fills(l);
+    for (k, l) in found.layers.iter().enumerate().filter(filled) {
+        let (rows, columns, weight) = (l.main_rows().len(), l.columns().len(), l.weight);
+        text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
+    }
+    text += "rows: those with at least an even share of the layer; columns: not 0\n";
+    let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();
+    if empty > 0 {
+        let (layers, are) = (
+            counted(found.layers.len(), "layer"),
+            if empty == 1 { "is" } else { "are" },
+        );
+        text += &format!(
+            "{empty} of {layers} {are} empty: the table has no more to it, or --gamma or --beta is too \
+             large\n"
+        );
+    }
+    text
 }

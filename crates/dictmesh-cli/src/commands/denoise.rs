@@ -7,9 +7,11 @@ pub use pictures::{atoms, before_and_after};
 pub use quality::{quality, Quality};
 
 use super::prepare::{Cut, How, Preparation};
-use super::{check_apart, check_place, load_model, say, Result, Speech};
+use super::{check_apart, check_place, load_model, note, say, Result, Speech};
 use crate::data::{self, Image};
+use crate::options::check_sizes;
 use crate::output::Folder;
+use crate::picture::counted;
 use crate::terminal::Bar;
 use dictmesh::apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
@@ -83,7 +85,8 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let noisy = data::read_image(&args.image).map_err(say)?;
-    data::check_image_name(&args.output, &noisy).map_err(say)?;
+    let lost = data::check_image_name(&args.output, &noisy).map_err(say)?;
+    note(lost.as_deref(), args.speech.quiet);
     let clean = match &args.clean {
         Some(path) => Some(read_clean(path, &noisy, &args.image)?),
         None => None,
@@ -181,7 +184,8 @@ fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
     let agents = args.agents.unwrap_or(1);
     let usual = args.agents.unwrap_or(base.agents * base.atoms_each);
     let atoms = given.map(Matrix::cols).or(args.atoms).unwrap_or(usual);
-    if agents == 0 || atoms == 0 || !atoms.is_multiple_of(agents) {
+    check_sizes(agents, atoms)?;
+    if !atoms.is_multiple_of(agents) {
         return Err(format!(
             "{atoms} atoms cannot be shared evenly among {agents} agents; choose --atoms as a multiple of --agents"
         ));
@@ -358,8 +362,8 @@ fn tell(
             );
             text += &match agents {
                 0 => "there is no noise to take out: the picture stays as it is\n".to_string(),
-                1 => format!("{atoms} atoms\n"),
-                n => format!("{atoms} atoms at {n} agents\n"),
+                1 => format!("{}\n", counted(atoms, "atom")),
+                n => format!("{} at {n} agents\n", counted(atoms, "atom")),
             };
             if restored.stop != Stop::Converged {
                 text += &format!("the inference ended early: {}\n", restored.stop);

@@ -48,6 +48,17 @@ const CLASSES: [(&str, usize); 3] = [("north", 20), ("south", 16), ("west", 12)]
 const GENES: usize = 240;
 const OWN_GENES: usize = 40;
 
+/// Settings for `learn --config`.
+const SETTINGS: &str = "\
+# For samples.npy: learn data/samples.npy --config data/settings.toml -o MODEL
+task = \"sparse-svd\"
+gamma = 0.2
+atoms = 48
+agents = 4
+topology = \"ring\"
+passes = 1
+";
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The directory for them; made if it is not there
@@ -64,6 +75,7 @@ pub fn run(args: Args) -> Result<()> {
     Folder::check_for("the examples", dir)?.create()?;
     let put = |name: &str, content: &[u8]| write_file("an example", &dir.join(name), content);
     put("samples.npy", &samples(args.seed)?)?;
+    put("settings.toml", SETTINGS.as_bytes())?;
     let news = news(args.seed);
     put("news.csv", csv(&news).as_bytes())?;
     // A past without the late topic, and a day with it.
@@ -80,6 +92,7 @@ pub fn run(args: Args) -> Result<()> {
             "samples.npy",
             "2000 samples of 64 numbers, mixtures of 48 little pictures",
         ),
+        ("settings.toml", "choices for learn --config"),
         (
             "news.csv",
             "800 short documents on five topics, one of which comes late",
@@ -189,6 +202,7 @@ pub fn scene(side: usize) -> Image {
     });
     Image {
         planes: vec![plane],
+        alpha: None,
         bits: 8,
     }
     .rounded()

@@ -3,6 +3,7 @@
 use super::pages::{line, objective};
 use super::prepare::{How, Preparation};
 use super::{load_model, Result, Speech};
+use crate::picture::counted;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -35,13 +36,14 @@ pub fn run(args: Args) -> Result<()> {
     args.speech.tell(json, || {
         let mut text = format!(
             "{}\nwritten by {}\n\n\
-             {atoms} atoms of {} features at {} agents with {} links, {} of whom see the samples\n\
-             learned from {} samples, {} a batch, seed {}\n",
+             {} of {} at {} with {}, {} of whom see the samples\n\
+             {} samples seen in all passes, {} a batch, seed {}\n",
             args.model.display(),
             d.written_by,
-            d.rows,
-            d.agents,
-            d.edges.len(),
+            counted(atoms, "atom"),
+            counted(d.rows, "feature"),
+            counted(d.agents, "agent"),
+            counted(d.edges.len(), "link"),
             d.informed.len(),
             d.progress.samples_learned,
             d.batch,

@@ -5,7 +5,7 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, say, Ended, Result, Speech};
+use super::{check_apart, check_place, note, say, Ended, Result, Speech};
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -22,7 +22,8 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Choices from a TOML file; flags win
+    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
+    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
     /// Go on from a model or checkpoint that was saved before, with its choices and its preparation of
@@ -122,6 +123,7 @@ pub fn run(args: Args) -> Result<Ended> {
         ));
     }
     let mut begun = begin::begin(&args)?;
+    note(begun.data.raw.note(), args.speech.quiet);
     if args.dry_run {
         show::dry_run(&args, &begun)?;
         return Ok(Ended::Complete);

@@ -9,9 +9,11 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, say, Result, Speech};
+use super::{check_apart, check_place, note, say, Result, Speech};
 use crate::data::{self, Format};
+use crate::options::check_sizes;
 use crate::output::{write_file, Folder};
+use crate::picture::counted;
 use crate::terminal::Bar;
 use crate::text::{Counting, Weighting};
 use dictmesh::apps::novelty::{Growth, Novelty};
@@ -140,13 +142,15 @@ pub fn run(args: Args) -> Result<()> {
             },
         },
     )?;
+    note(input.note.as_deref(), args.speech.quiet);
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
     let mut engine = Engine::new(settings);
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
     for range in ranges {
-        let x = input.block(range.clone())?;
+        let named = |e| format!("{}: {e}", args.stream.display());
+        let x = input.block(range.clone()).map_err(named)?;
         let term = |row| input.term(row);
         let show = &mut |progress| bar.show(progress);
         let mut outcome = engine.step(&x, range, args.top, &term, show)?;
@@ -167,6 +171,8 @@ fn settings(args: &Args) -> Result<Novelty> {
         true => Novelty::paper(),
         false => Novelty::default(),
     };
+    check_sizes(args.agents_start, 1)
+        .map_err(|said| said.replacen("--agents", "--agents-start", 1))?;
     Ok(Novelty {
         agents: args.agents_start,
         growth: match args.atoms_per_block {
@@ -239,11 +245,16 @@ fn known_truth(
 /// What is said of a block.
 fn lines(outcome: &Outcome, input: &Input) -> String {
     let (number, count) = (outcome.number, outcome.range.len());
-    let mesh = format!("{} atoms at {} agents", outcome.atoms, outcome.agents);
+    let (atoms, agents) = (
+        counted(outcome.atoms, "atom"),
+        counted(outcome.agents, "agent"),
+    );
+    let mesh = format!("{atoms} at {agents}");
+    let documents = counted(count, "document");
     if number == 0 {
-        return format!("block 0: {count} documents learned; {mesh}\n");
+        return format!("block 0: {documents} learned; {mesh}\n");
     }
-    let mut text = format!("block {number}: {count} documents");
+    let mut text = format!("block {number}: {documents}");
     if let Some(chi) = outcome.threshold {
         let novel = outcome.novel.len();
         text += &format!(", {novel} called novel (score above {chi:.4})");
@@ -297,7 +308,7 @@ fn finish(
     args.speech.tell(result, || {
         let mut text = String::new();
         if let Some(mean) = mean {
-            text += &format!("mean AUC {mean:.3} over {} blocks\n", aucs.len());
+            text += &format!("mean AUC {mean:.3} over {}\n", counted(aucs.len(), "block"));
         }
         for (what, path) in [
             ("scores", &args.output),

@@ -1,6 +1,7 @@
 //! What the pages and words of several commands share: the objective, the atoms, the mesh, the settings.
 
 use super::prepare::{turned, How, Preparation};
+use crate::picture::counted;
 use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
 use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::model::Description;
@@ -92,9 +93,8 @@ pub fn list(terms: &Terms) -> Vec<&str> {
 
 /// "12 atoms at 3 agents".
 pub fn atoms_at_agents(mesh: &Mesh) -> String {
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (atoms, agents) = (mesh.atoms(), mesh.agents());
-    format!("{} at {}", count(atoms, "atom"), count(agents, "agent"))
+    format!("{} at {}", counted(atoms, "atom"), counted(agents, "agent"))
 }
 
 /// How many samples each atom took part in, over all agents.

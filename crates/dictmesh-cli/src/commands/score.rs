@@ -3,7 +3,7 @@
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_finite, say, Result};
+use super::{check_finite, given_up, refusal, say, Result};
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -81,7 +81,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {}", refusal(&e)))
+        }
         _ => Ok(()),
     }
 }
@@ -173,7 +175,7 @@ fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64
     } else {
         let (agreed, stop) = mesh.score(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!("samples {first} to {last}: {stop}"));
+            return Err(format!("samples {first} to {last}: {}", given_up(stop, x)));
         }
         agreed.columns().map(|g| g[0]).collect()
     };

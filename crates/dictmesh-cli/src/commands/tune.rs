@@ -7,7 +7,7 @@ mod page;
 mod words;
 
 use super::prepare::{DataArgs, Feed, Making, Opened};
-use super::{say, shell_word, Result, Speech};
+use super::{command_line_with, note, say, shell_word, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{self, OneOf};
 use crate::options::Options;
@@ -47,9 +47,13 @@ pub struct Args {
     /// The samples: numbers, text or pictures, as `learn` takes them
     pub data: PathBuf,
     /// Take the dictionary, the task and the mesh from this model: no choice of gamma and atoms then
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
+        "vocabulary", "hash", "keep_stop_words", "task", "residual", "regularizer", "atoms_set", "gamma",
+        "delta", "beta", "eta", "radius", "lo", "hi", "atoms", "agents", "topology", "weights", "informed",
+        "batch", "passes", "update"])]
     pub model: Option<PathBuf>,
-    /// Choices from a TOML file; flags win
+    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
+    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
     /// Do one half of the work only
@@ -109,6 +113,13 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
+    if args.model.is_some() && args.only == Some(Only::Choice) {
+        return Err(
+            "--only choice with --model: a model has its gamma and atoms already; leave --model out to choose \
+             them, or --only for the strategy and its step"
+                .into(),
+        );
+    }
     let mut options = args.options.clone();
     if let Some(path) = &args.config {
         options = options.or(Options::from_toml(path)?);
@@ -130,6 +141,7 @@ pub fn run(args: Args) -> Result<()> {
         let mut text = String::new();
         if let Some(choice) = &found.choice {
             text += &words::choice(choice);
+            text += &edge_words(choice);
         }
         if let Some(curves) = &found.curves {
             text += &words::curves(curves);
@@ -140,6 +152,22 @@ pub fn run(args: Args) -> Result<()> {
         }
         text
     })
+}
+
+/// Says so if the choice lies at the edge of what was tried, with the command that looks beyond.
+fn edge_words(choice: &Choice) -> String {
+    let edges = choice.edges();
+    if edges.is_empty() {
+        return String::new();
+    }
+    let (places, flags): (Vec<String>, Vec<String>) = edges.into_iter().unzip();
+    let given = [("--gammas", true), ("--atoms-grid", true)];
+    format!(
+        "This is {}: the best may lie beyond it. Try wider:\n  {} {}\n",
+        places.join(" and "),
+        command_line_with(&given, &[]),
+        flags.join(" ")
+    )
 }
 
 /// The command to go on with; with a model only its new part.
@@ -161,26 +189,14 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         .map(|model| Opened::new(model, &args.data, &args.data_args, !args.speech.quiet))
         .transpose()?;
     let seed = options.seed.unwrap_or(0);
-    let x = match &opened {
-        Some(opened) => divide(args, &opened.feed(1), seed)?,
-        None => {
-            let (raw, how) = args.making.open(&args.data, &args.data_args)?;
-            options.task.get_or_insert(how.usual_task().into());
-            let feed = Feed {
-                raw: &raw,
-                how: &how,
-                rows: raw.rows(&how),
-                batch: 1,
-                shuffle: None,
-            };
-            divide(args, &feed, seed)?
-        }
-    };
     let Divided {
         total,
         training,
         held_out,
-    } = x;
+    } = match &opened {
+        Some(opened) => divide(args, &opened.feed(1), seed)?,
+        None => fresh(args, &mut options, seed)?,
+    };
 
     let mut choice = None;
     if opened.is_none() && args.only != Some(Only::Curve) {
@@ -226,6 +242,21 @@ struct Divided {
     total: usize,
     training: Samples,
     held_out: Samples,
+}
+
+/// Samples of data that no model has seen, with the task that suits them if none is named.
+fn fresh(args: &Args, options: &mut Options, seed: u64) -> Result<Divided> {
+    let (raw, how) = args.making.open(&args.data, &args.data_args)?;
+    note(raw.note(), args.speech.quiet);
+    options.task.get_or_insert(how.usual_task().into());
+    let feed = Feed {
+        raw: &raw,
+        how: &how,
+        rows: raw.rows(&how),
+        batch: 1,
+        shuffle: None,
+    };
+    divide(args, &feed, seed)
 }
 
 /// Prepared samples drawn by the seed; those that are not drawn do not stay in memory.

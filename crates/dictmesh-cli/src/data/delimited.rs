@@ -5,7 +5,9 @@
 //! number is ever kept as text.
 
 mod survey;
+mod taken;
 
+use super::encoding::decoded;
 use super::error::{DataError, Result};
 use super::missing::{settle, Fill};
 use super::source::Source;
@@ -26,6 +28,7 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
         mut numbers,
         lines,
         mut texts,
+        foreign,
     } = rows;
     let (count, width) = (lines.len(), layout.numbers.len());
     let named = |at: usize| layout.describe(layout.numbers[at]);
@@ -42,16 +45,18 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
         Some(column) => Some(column),
         None => found_label(source, &layout, &texts)?,
     };
-    let mut take = |column: Option<usize>| {
-        let at = texts.iter().position(|(c, _)| Some(*c) == column)?;
-        Some(texts.swap_remove(at).1)
-    };
-    let labels = take(label);
-    let distinct = |t: &(usize, Vec<String>)| all_distinct(&t.1);
-    let row_names = texts
-        .iter()
-        .position(distinct)
-        .map(|at| texts.swap_remove(at).1);
+    let at = texts.iter().position(|t| Some(t.0) == label);
+    let labels = at.map(|at| texts.remove(at).1);
+    let at = texts.iter().position(|t| all_distinct(&t.1));
+    let names = at.map(|at| texts.remove(at));
+    let note = taken::Taken {
+        label,
+        names: names.as_ref().map(|n| n.0),
+        left_out: texts.iter().map(|t| t.0).collect(),
+        foreign,
+    }
+    .note(source.name(), &layout);
+    let row_names = names.map(|n| n.1);
     let column_names = layout.names_of_numbers();
     let samples = Samples::dense(x).map_err(refused)?;
     Ok(if options.transpose {
@@ -61,6 +66,7 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
             sample_names: column_names,
             feature_names: row_names,
             feature_labels: labels,
+            note,
         }
     } else {
         Table {
@@ -69,6 +75,7 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
             sample_names: row_names,
             feature_names: column_names,
             feature_labels: None,
+            note,
         }
     })
 }
@@ -89,7 +96,8 @@ fn found_label(
             Err(source.error(
                 format!("{} columns of text ({})", names.len(), names.join("; ")),
                 "one column of labels",
-                "Say which with --label-column NAME; the others are then left out.",
+                "Say which with --label-column NAME (the others are then left out), or leave out all of \
+                 them with --drop NAME.",
             ))
         }
     }
@@ -146,6 +154,8 @@ struct Rows {
     lines: Vec<u64>,
     /// The columns of text, and the label.
     texts: Vec<(usize, Vec<String>)>,
+    /// The first line that is not UTF-8.
+    foreign: Option<u64>,
 }
 
 impl Rows {
@@ -154,6 +164,7 @@ impl Rows {
             numbers: Vec::new(),
             lines: Vec::new(),
             texts: layout.texts.iter().map(|&c| (c, Vec::new())).collect(),
+            foreign: None,
         };
         let mut records = Records::open(source, separator)?;
         let mut skip = layout.header.is_some();
@@ -176,6 +187,7 @@ impl Rows {
                 values.push(text(records.field(*column)));
             }
         }
+        rows.foreign = records.foreign();
         Ok(rows)
     }
 }
@@ -185,6 +197,7 @@ pub struct Records<'a> {
     source: &'a Source,
     reader: csv::Reader<BufReader<File>>,
     record: ByteRecord,
+    foreign: Option<u64>,
 }
 
 impl<'a> Records<'a> {
@@ -197,16 +210,28 @@ impl<'a> Records<'a> {
                 .delimiter(separator)
                 .from_reader(source.reader()?),
             record: ByteRecord::new(),
+            foreign: None,
         })
     }
 
     /// The line of the next record, or `None` at the end.
     pub fn advance(&mut self) -> Result<Option<u64>> {
         match self.reader.read_byte_record(&mut self.record) {
-            Ok(true) => Ok(Some(self.record.position().map_or(0, csv::Position::line))),
+            Ok(true) => {
+                let line = self.record.position().map_or(0, csv::Position::line);
+                if self.foreign.is_none() && std::str::from_utf8(self.record.as_slice()).is_err() {
+                    self.foreign = Some(line);
+                }
+                Ok(Some(line))
+            }
             Ok(false) => Ok(None),
             Err(e) => Err(self.refused(&e)),
         }
+    }
+
+    /// The first line so far that is not UTF-8.
+    pub fn foreign(&self) -> Option<u64> {
+        self.foreign
     }
 
     /// A field of the record; empty if there is none.
@@ -272,5 +297,5 @@ impl Field {
 
 /// A field as text.
 pub fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim().to_string()
+    decoded(bytes).trim().to_string()
 }

@@ -73,9 +73,15 @@ impl DataError {
 
     /// Writing failed.
     pub fn writing(path: &Path, e: &std::io::Error) -> Self {
+        use std::io::ErrorKind::{PermissionDenied, StorageFull};
+        let found = match e.kind() {
+            PermissionDenied => "writing is not permitted".into(),
+            StorageFull => "the disk is full".into(),
+            _ => format!("writing failed ({e})"),
+        };
         DataError::new(
             path.display().to_string(),
-            format!("writing failed ({e})"),
+            found,
             "a file that can be created in an existing directory with space left",
             "Check the directory, its permissions and the free space.",
         )

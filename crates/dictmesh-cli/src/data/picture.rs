@@ -5,7 +5,8 @@ use super::source::Source;
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
-use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
+use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader};
+use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Write};
 use std::path::Path;
@@ -14,8 +15,10 @@ use std::path::Path;
 /// depth of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
-    /// One plane (grey) or three (red, green, blue), all of one size. Transparency is left out.
+    /// One plane (grey) or three (red, green, blue), all of one size.
     pub planes: Vec<Matrix>,
+    /// How opaque each pixel is, from 0 to 255, unless all of them are.
+    pub alpha: Option<Matrix>,
     /// Bits per value in the file: 8 or 16.
     pub bits: u8,
 }
@@ -34,7 +37,8 @@ impl Image {
     /// The picture as a file without loss gives it back: rounded to its bits, from 0 to 255.
     pub fn rounded(mut self) -> Image {
         let steps = if self.bits == 8 { 1.0 } else { 257.0 };
-        for v in self.planes.iter_mut().flat_map(Matrix::as_mut_slice) {
+        let planes = self.planes.iter_mut().chain(&mut self.alpha);
+        for v in planes.flat_map(Matrix::as_mut_slice) {
             *v = ((*v * steps).round() / steps).clamp(0.0, 255.0);
         }
         self
@@ -58,17 +62,25 @@ pub fn read_image(path: &Path) -> Result<Image> {
         return Err(refused(format!("a picture of {width} x {height} pixels")));
     }
     let colour = picture.color();
-    let channels = if colour.has_color() { 3 } else { 1 };
+    let planes = if colour.has_color() { 3 } else { 1 };
     let bytes = colour.bytes_per_pixel() / colour.channel_count();
-    let values: Vec<f64> = match (bytes, channels) {
-        (1, 1) => to_f64(picture.into_luma8().into_raw(), 1.0),
-        (1, _) => to_f64(picture.into_rgb8().into_raw(), 1.0),
-        (_, 1) => to_f64(picture.into_luma16().into_raw(), 257.0),
-        (_, _) => to_f64(picture.into_rgb16().into_raw(), 257.0),
+    let values: Vec<f64> = match (bytes, planes, colour.has_alpha()) {
+        (1, 1, false) => to_f64(picture.into_luma8().into_raw(), 1.0),
+        (1, 1, true) => to_f64(picture.into_luma_alpha8().into_raw(), 1.0),
+        (1, _, false) => to_f64(picture.into_rgb8().into_raw(), 1.0),
+        (1, _, true) => to_f64(picture.into_rgba8().into_raw(), 1.0),
+        (_, 1, false) => to_f64(picture.into_luma16().into_raw(), 257.0),
+        (_, 1, true) => to_f64(picture.into_luma_alpha16().into_raw(), 257.0),
+        (_, _, false) => to_f64(picture.into_rgb16().into_raw(), 257.0),
+        (_, _, true) => to_f64(picture.into_rgba16().into_raw(), 257.0),
     };
+    let channels = planes + usize::from(colour.has_alpha());
     let plane = |p| Matrix::from_fn(height, width, |i, j| values[(i * width + j) * channels + p]);
+    let alpha = colour.has_alpha().then(|| plane(planes));
+    let clear = |alpha: &Matrix| alpha.as_slice().iter().any(|v| *v < 255.0);
     Ok(Image {
-        planes: (0..channels).map(plane).collect(),
+        planes: (0..planes).map(plane).collect(),
+        alpha: alpha.filter(clear),
         bits: if bytes == 1 { 8 } else { 16 },
     })
 }
@@ -103,7 +115,8 @@ fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
 }
 
 /// Writes a picture, complete or not at all: the extension says the format. Values are rounded and
-/// kept from 0 to 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused.
+/// kept from 0 to 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused. Only a .png keeps
+/// transparency.
 pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     let wrong = |found: String, remedy: &str| wrong_name(path, found, remedy);
     let format = format_for(path, image)?;
@@ -112,7 +125,7 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
     } else {
         image.bits
     };
-    let picture = assemble(image, bits);
+    let picture = assemble(image, bits, format == ImageFormat::Png);
     let picture = picture.ok_or_else(|| {
         let found = format!("{} planes of different sizes", image.planes.len());
         wrong(found, "This is a mistake in dictmesh: please report it.")
@@ -163,9 +176,15 @@ fn pnm_header(picture: &DynamicImage, grey: bool, bits: u8) -> PnmHeader {
     }
 }
 
-/// `Ok` if the name says a format that can hold such a picture.
-pub fn check_image_name(path: &Path, image: &Image) -> Result<()> {
-    format_for(path, image).map(|_| ())
+/// `Ok` if the name says a format that can hold such a picture, with what gets lost in it.
+pub fn check_image_name(path: &Path, image: &Image) -> Result<Option<String>> {
+    let opaque = format_for(path, image)? != ImageFormat::Png;
+    Ok((opaque && image.alpha.is_some()).then(|| {
+        format!(
+            "{}: the picture's transparency gets lost in this format; name it .png to keep it",
+            path.display()
+        )
+    }))
 }
 
 fn format_for(path: &Path, image: &Image) -> Result<ImageFormat> {
@@ -203,27 +222,33 @@ fn readable_by_others(_: &std::fs::File) -> std::io::Result<()> {
     Ok(())
 }
 
-fn assemble(image: &Image, bits: u8) -> Option<DynamicImage> {
+fn assemble(image: &Image, bits: u8, transparent: bool) -> Option<DynamicImage> {
     let (height, width) = (image.height(), image.width());
-    let same = |p: &Matrix| p.rows() == height && p.cols() == width;
-    if !matches!(image.planes.len(), 1 | 3) || !image.planes.iter().all(same) {
+    let same = |p: &&Matrix| p.rows() == height && p.cols() == width;
+    let alpha = image.alpha.as_ref().filter(|_| transparent);
+    let planes: Vec<&Matrix> = image.planes.iter().chain(alpha).collect();
+    if !matches!(image.planes.len(), 1 | 3) || !planes.iter().all(same) {
         return None;
     }
     let pixels = (0..height).flat_map(|i| (0..width).map(move |j| (i, j)));
-    let values = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j)));
+    let values = pixels.flat_map(|(i, j)| planes.iter().map(move |p| p.get(i, j)));
     // A cast of a float keeps to the range of the integer, and makes NaN 0.
     let (w, h) = (u32::try_from(width).ok()?, u32::try_from(height).ok()?);
     Some(if bits == 8 {
         let raw: Vec<u8> = values.map(|v| v.round() as u8).collect();
-        match image.is_grey() {
-            true => DynamicImage::ImageLuma8(GrayImage::from_raw(w, h, raw)?),
-            false => DynamicImage::ImageRgb8(RgbImage::from_raw(w, h, raw)?),
+        match planes.len() {
+            1 => GrayImage::from_raw(w, h, raw)?.into(),
+            2 => ImageBuffer::<LumaA<u8>, _>::from_raw(w, h, raw)?.into(),
+            3 => RgbImage::from_raw(w, h, raw)?.into(),
+            _ => RgbaImage::from_raw(w, h, raw)?.into(),
         }
     } else {
         let raw: Vec<u16> = values.map(|v| (v * 257.0).round() as u16).collect();
-        match image.is_grey() {
-            true => ImageBuffer::<Luma<u16>, _>::from_raw(w, h, raw)?.into(),
-            false => ImageBuffer::<Rgb<u16>, _>::from_raw(w, h, raw)?.into(),
+        match planes.len() {
+            1 => ImageBuffer::<Luma<u16>, _>::from_raw(w, h, raw)?.into(),
+            2 => ImageBuffer::<LumaA<u16>, _>::from_raw(w, h, raw)?.into(),
+            3 => ImageBuffer::<Rgb<u16>, _>::from_raw(w, h, raw)?.into(),
+            _ => ImageBuffer::<Rgba<u16>, _>::from_raw(w, h, raw)?.into(),
         }
     })
 }

@@ -4,29 +4,48 @@ use super::names::{
     self, atom_set, known, residual, topology, REGULARIZERS, STRATEGIES, TASKS, WEIGHTS,
 };
 use super::{Options, Result};
+use crate::commands::say;
 use dictmesh::atoms::AtomPenalty;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Mesh, Start, Stopping, Topology, Update, WeightRule};
+use dictmesh::{Mesh, Start, Stopping, Topology, TopologySpec, Update, WeightRule};
 
 /// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
 const AGENTS: usize = 5_000;
 const ATOMS: usize = 50_000;
+
+/// `Ok` if a mesh can have so many agents and atoms.
+pub fn check_sizes(agents: usize, atoms: usize) -> Result<()> {
+    for (flag, given, most) in [("agents", agents, AGENTS), ("atoms", atoms, ATOMS)] {
+        if !(1..=most).contains(&given) {
+            return Err(format!(
+                "--{flag} {given}: give a number from 1 to {most}, which is the most that fits into a process"
+            ));
+        }
+    }
+    Ok(())
+}
 
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
         let name = self.task.as_deref().unwrap_or(fallback);
         known("task", name, &TASKS)?;
-        let mut task = TaskSpec::preset(name).map_err(|e| e.to_string())?;
+        let mut task = TaskSpec::preset(name).map_err(say)?;
         if let Some(name) = &self.residual {
             task.residual = residual(name)?;
         }
         match (&mut task.residual, self.eta, self.radius) {
             (ResidualSpec::Huber { eta }, Some(given), _) => *eta = given,
             (ResidualSpec::Ball { sigma }, _, Some(given)) => *sigma = given,
-            (_, Some(_), _) => return Err("--eta belongs to --residual huber".into()),
-            (_, _, Some(_)) => return Err("--radius belongs to --residual ball".into()),
+            (_, Some(_), _) => {
+                return Err("--eta belongs to --residual huber; name it, or leave --eta out".into())
+            }
+            (_, _, Some(_)) => {
+                return Err(
+                    "--radius belongs to --residual ball; name it, or leave --radius out".into(),
+                )
+            }
             _ => {}
         }
         self.change_regularizer(&mut task.common.regularizer)?;
@@ -36,7 +55,7 @@ impl Options {
         if let Some(beta) = self.beta {
             task.common.penalty = AtomPenalty::L1 { beta };
         }
-        task.build().map_err(|e| e.to_string())?;
+        task.build().map_err(say)?;
         Ok(task)
     }
 
@@ -51,8 +70,8 @@ impl Options {
         let boxed = self.lo.is_some() || self.hi.is_some();
         let name = match (self.regularizer.as_deref(), &*spec) {
             (Some(name), _) => name,
-            (None, _) if boxed => "boxed-elastic-net",
             (None, RegularizerSpec::NonNegativeElasticNet { .. }) => "non-negative-elastic-net",
+            (None, _) if boxed => "boxed-elastic-net",
             (None, _) => "elastic-net",
         };
         known("regularizer", name, &REGULARIZERS)?;
@@ -67,7 +86,10 @@ impl Options {
             _ => RegularizerSpec::ElasticNet { gamma, delta },
         };
         if boxed && name != "boxed-elastic-net" {
-            return Err("--lo and --hi belong to --regularizer boxed-elastic-net".into());
+            return Err(format!(
+                "--lo and --hi belong to --regularizer boxed-elastic-net, but this is {name}; name that \
+                 regularizer (with --lo 0 codes stay non-negative), or leave --lo and --hi out"
+            ));
         }
         Ok(())
     }
@@ -75,22 +97,15 @@ impl Options {
     /// N and K.
     pub fn sizes(&self) -> Result<(usize, usize)> {
         let agents = match (self.agents, &self.topology) {
-            (Some(0), _) => return Err("--agents 0: at least 1 is needed".into()),
             (Some(n), _) => n,
-            (None, Some(_)) => 16,
+            (None, Some(text)) => match topology(text, 0)? {
+                TopologySpec::Grid { rows, cols } => rows.saturating_mul(cols),
+                _ => 16,
+            },
             (None, None) => 1,
         };
         let atoms = self.atoms.unwrap_or(agents.max(64));
-        if atoms == 0 {
-            return Err("--atoms 0: at least 1 is needed".into());
-        }
-        for (flag, given, most) in [("agents", agents, AGENTS), ("atoms", atoms, ATOMS)] {
-            if given > most {
-                return Err(format!(
-                    "--{flag} {given}: at most {most} are possible in one process"
-                ));
-            }
-        }
+        check_sizes(agents, atoms)?;
         Ok((agents, atoms))
     }
 
@@ -103,16 +118,22 @@ impl Options {
             Err(dictmesh::Error::Disconnected { .. }) if self.topology.is_none() => {
                 Topology::complete(n)
             }
+            Err(dictmesh::Error::Dimension { given, .. }) => {
+                return Err(format!(
+                    "--topology {text} has {given} agents, but --agents says {n}; leave --agents out, or choose \
+                     another graph"
+                ))
+            }
             built => built,
         }
-        .map_err(|e| e.to_string())
+        .map_err(say)
     }
 
     /// The strategy with its constants.
     pub fn strategy(&self) -> Result<StrategySpec> {
         let name = self.strategy.as_deref().unwrap_or("relaxed-admm");
         known("strategy", name, &STRATEGIES)?;
-        let mut spec = StrategySpec::from_name(name).map_err(|e| e.to_string())?;
+        let mut spec = StrategySpec::from_name(name).map_err(say)?;
         match &mut spec {
             StrategySpec::RelaxedAdmm { rho, .. } => {
                 *rho = self.rho;
@@ -147,7 +168,8 @@ impl Options {
     pub fn update(&self, batch: usize) -> Result<Update> {
         let Some(text) = &self.update else {
             // Forgetting per batch that forgets as many samples as .97 does with batches of 256.
-            let forgetting = 0.97_f64.powf(batch as f64 / 256.0);
+            // A batch so large that it forgets all before it is no mistake.
+            let forgetting = 0.97_f64.powf(batch as f64 / 256.0).max(1e-9);
             return Ok(Update::Adaptive { forgetting });
         };
         names::update(text)
@@ -174,7 +196,7 @@ impl Options {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(256);
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
-        let task = self.task(fallback)?.build().map_err(|e| e.to_string())?;
+        let task = self.task(fallback)?.build().map_err(say)?;
         let weights = self.weights.as_deref().unwrap_or("metropolis");
         known("weights", weights, &WEIGHTS)?;
         let weights = match weights {
@@ -194,8 +216,6 @@ impl Options {
         if let Some(threads) = self.threads {
             builder = builder.threads(threads);
         }
-        builder
-            .build(rows, &sizes, start)
-            .map_err(|e| e.to_string())
+        builder.build(rows, &sizes, start).map_err(say)
     }
 }

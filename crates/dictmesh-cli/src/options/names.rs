@@ -162,18 +162,18 @@ fn split(text: &str) -> (&str, Option<&str>) {
 
 fn number_in(flag: &str, text: &str) -> Result<f64> {
     text.parse()
-        .map_err(|_| format!("{flag}: \"{text}\" is not a number"))
+        .map_err(|_| format!("{flag}: \"{text}\" is not a number; write one such as 0.3"))
 }
 
 pub fn known(kind: &str, given: &str, names: &[&str]) -> Result<()> {
     if names.contains(&given) {
         return Ok(());
     }
-    Err(unknown(kind, given, names))
+    Err(unknown(&format!("--{kind}"), given, names))
 }
 
 /// An unknown name, with the nearest one that is known.
-fn unknown(kind: &str, given: &str, names: &[&str]) -> String {
+pub fn unknown(kind: &str, given: &str, names: &[&str]) -> String {
     let nearest = names
         .iter()
         .map(|name| (strsim::normalized_damerau_levenshtein(name, given), name))
@@ -183,7 +183,7 @@ fn unknown(kind: &str, given: &str, names: &[&str]) -> String {
         format!(" (did you mean {name}?)")
     });
     format!(
-        "--{kind} {given}: not known{hint}; choose one of {}",
+        "{kind} {given}: not known{hint}; choose one of {}",
         names.join(", ")
     )
 }

@@ -142,9 +142,9 @@ impl Chart {
         let x = self.plot.x + at * self.plot.w;
         let ends = [(x, self.plot.y), (x, self.plot.bottom())];
         self.canvas.line(&ends, Pen::new(1.4, ink).dashed(4.0));
-        // The label stands on the side with more room.
+        // The label stands above the plot, clear of what is drawn in it, on the side with more room.
         let style = plain(12.0, ink);
-        let y = self.plot.y + 10.0;
+        let y = self.plot.y - 4.0;
         let (place, anchor, room) = match at < 0.5 {
             true => ((x + 6.0, y), Anchor::Start, self.plot.right() - x - 6.0),
             false => ((x - 6.0, y), Anchor::End, x - 6.0 - self.plot.x),

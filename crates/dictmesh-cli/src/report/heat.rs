@@ -92,13 +92,24 @@ impl HeatMap {
         canvas.image(plot, self.raster(&rows, &columns, scale));
         let around = [plot.x - 0.5, plot.y - 0.5, plot.w + 1.0, plot.h + 1.0];
         canvas.card(around, 0.5, None, Some(Pen::new(1.0, LINE)));
-        for (i, block) in self.blocks.iter().enumerate() {
-            let down = spans(&rows, &block.rows);
-            let across = spans(&columns, &block.columns);
-            frames(&mut canvas, plot, &down, &across, i + 1);
-        }
+        self.draw_blocks(&mut canvas, plot, &rows, &columns);
         canvas.set_height(plot.bottom() + 3.0);
         canvas
+    }
+
+    /// Frames first, then their numbers, which no frame may cross.
+    fn draw_blocks(&self, canvas: &mut Canvas, plot: Frame, rows: &[usize], columns: &[usize]) {
+        let framed = self.blocks.iter().map(|block| {
+            let down = spans(rows, &block.rows);
+            let across = spans(columns, &block.columns);
+            frames(canvas, plot, &down, &across)
+        });
+        let corners: Vec<Option<(f32, f32)>> = framed.collect();
+        for (i, at) in tag_places(&corners, plot).into_iter().enumerate() {
+            if let Some(at) = at {
+                tag(canvas, at, i + 1, FRAME);
+            }
+        }
     }
 
     fn classes(&self) -> Vec<&String> {
@@ -199,8 +210,39 @@ fn spans(order: &[usize], members: &[usize]) -> Vec<(f32, f32)> {
         .collect()
 }
 
-/// Frames around every part of a block, with a light edge to stand out from any colour.
-fn frames(canvas: &mut Canvas, plot: Frame, down: &[(f32, f32)], across: &[(f32, f32)], n: usize) {
+/// Where the numbers of blocks stand, by the corners of their frames: beside each other where corners meet, so
+/// that none hides another.
+fn tag_places(corners: &[Option<(f32, f32)>], plot: Frame) -> Vec<Option<(f32, f32)>> {
+    let mut placed: Vec<Option<(f32, f32)>> = Vec::new();
+    for corner in corners {
+        placed.push(corner.map(|(x, y)| {
+            // A frame narrower than a number must not push it off the sheet.
+            let y = (y + 12.0).min(plot.bottom() - 10.0);
+            let mut x = (x + 13.0).min(plot.right() - 11.0);
+            let taken = |x: f32| {
+                let near = |p: &(f32, f32)| (p.0 - x).abs() < 20.0 && (p.1 - y).abs() < 18.0;
+                placed.iter().flatten().any(near)
+            };
+            while taken(x) && x + 31.0 <= plot.right() {
+                x += 20.0;
+            }
+            while taken(x) && x - 31.0 >= plot.x {
+                x -= 20.0;
+            }
+            (x, y)
+        }));
+    }
+    placed
+}
+
+/// Frames around every part of a block, with a light edge to stand out from any colour; where the
+/// largest begins.
+fn frames(
+    canvas: &mut Canvas,
+    plot: Frame,
+    down: &[(f32, f32)],
+    across: &[(f32, f32)],
+) -> Option<(f32, f32)> {
     let mut outlines = Vec::new();
     for d in down {
         for a in across {
@@ -215,9 +257,9 @@ fn frames(canvas: &mut Canvas, plot: Frame, down: &[(f32, f32)], across: &[(f32,
     }
     canvas.lines(&outlines, Pen::new(4.0, WHITE.alpha(0.8)));
     canvas.lines(&outlines, Pen::new(2.0, FRAME));
-    if let Some(&[(x, y), ..]) = outlines.first() {
-        tag(canvas, (x + 13.0, y + 12.0), n, FRAME);
-    }
+    let area = |o: &[(f32, f32); 5]| (o[2].0 - o[0].0) * (o[2].1 - o[0].1);
+    let largest = outlines.iter().max_by(|a, b| area(a).total_cmp(&area(b)));
+    largest.map(|outline| outline[0])
 }
 
 /// What the colours mean, at the right.
@@ -235,6 +277,21 @@ fn scale_bar(canvas: &mut Canvas, scale: f64, top: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One number once covered another.
+    #[test]
+    fn numbers_of_blocks_stand_beside_each_other() {
+        let plot = Frame::new(0.0, 0.0, 100.0, 100.0);
+        let corners = [Some((0.0, 0.0)), Some((2.0, 1.0)), None, Some((95.0, 95.0))];
+        let places: Vec<_> = tag_places(&corners, plot).into_iter().flatten().collect();
+        assert_eq!(places.len(), 3);
+        for (i, a) in places.iter().enumerate() {
+            assert!(a.0 >= 9.0 && a.0 <= 91.0 && a.1 <= 92.0, "{a:?}");
+            for b in &places[..i] {
+                assert!((a.0 - b.0).abs() >= 18.0 || (a.1 - b.1).abs() >= 16.0);
+            }
+        }
+    }
 
     #[test]
     fn blocks_come_first_and_every_row_comes_once() {

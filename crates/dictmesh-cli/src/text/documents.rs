@@ -4,7 +4,8 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{DataError, Format, Result, Source};
+use crate::data::{decoded, foreign_words, DataError, Format, Result, Source};
+use std::borrow::Cow;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ pub struct Documents {
     pub labels: Option<Vec<String>>,
     /// One name each: the file in a directory, or the line.
     pub names: Vec<String>,
+    /// What a person should know about the reading.
+    pub note: Option<String>,
 }
 
 /// How to read documents.
@@ -34,8 +37,8 @@ pub struct DocumentOptions {
 ///
 /// A directory is read with all directories in it, sorted by path (hidden ones are left out). If all
 /// files are in directories of the first level, those are the labels. A blank line is an empty
-/// document, so that lines stay aligned with labels kept elsewhere. Bytes that are no UTF-8 separate
-/// words; a file with zero bytes is no text and is refused.
+/// document, so that lines stay aligned with labels kept elsewhere. What is not UTF-8 is read as
+/// Western European, with a note; a file with zero bytes is no text and is refused.
 pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Documents> {
     let documents = if path != Path::new("-") && path.is_dir() {
         read_directory(path)?
@@ -70,18 +73,27 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
 
 fn read_lines(source: &Source) -> Result<Documents> {
     let mut documents = Documents::default();
-    each_line(source, &mut |number, line| {
+    let note = each_line(source, &mut |number, line| {
         documents.texts.push(line.to_string());
         documents.names.push(format!("line {number}"));
         Ok(())
     })?;
-    Ok(documents)
+    Ok(Documents { note, ..documents })
 }
 
-/// Calls `take` with the number and the text of each line.
-fn each_line(source: &Source, take: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
+/// What to say of a file that is not UTF-8 from a line on.
+fn foreign_note(source: &Source, line: Option<u64>) -> Option<String> {
+    line.map(|line| format!("{}: {}", source.name(), foreign_words(line)))
+}
+
+/// Calls `take` with the number and the text of each line; gives what to say about the reading.
+fn each_line(
+    source: &Source,
+    take: &mut dyn FnMut(u64, &str) -> Result<()>,
+) -> Result<Option<String>> {
     let mut reader = source.reader()?;
     let mut bytes = Vec::new();
+    let mut foreign = None;
     for number in 1.. {
         bytes.clear();
         let read = reader.read_until(b'\n', &mut bytes);
@@ -89,12 +101,15 @@ fn each_line(source: &Source, take: &mut dyn FnMut(u64, &str) -> Result<()>) -> 
             break;
         }
         check_text(source, &bytes).map_err(|e| e.at(format!("line {number}")))?;
-        let line = String::from_utf8_lossy(&bytes);
+        let line = decoded(&bytes);
+        if foreign.is_none() && matches!(line, Cow::Owned(_)) {
+            foreign = Some(number);
+        }
         // A byte-order mark is no part of the first document.
         let line = line.trim_start_matches('\u{feff}');
         take(number, line.trim_end_matches(['\n', '\r']))?;
     }
-    Ok(())
+    Ok(foreign_note(source, foreign))
 }
 
 fn read_directory(root: &Path) -> Result<Documents> {
@@ -126,7 +141,14 @@ fn read_directory(root: &Path) -> Result<Documents> {
             _ => None,
         };
         documents.names.push(name.display().to_string());
-        documents.texts.push(read_file(&path)?);
+        let bytes = read_file(&path)?;
+        let text = decoded(&bytes);
+        if documents.note.is_none() && matches!(text, Cow::Owned(_)) {
+            let good = bytes.utf8_chunks().next().map_or("", |c| c.valid());
+            let line = good.matches('\n').count() as u64 + 1;
+            documents.note = Some(format!("{}: {}", path.display(), foreign_words(line)));
+        }
+        documents.texts.push(text.into_owned());
     }
     documents.labels = labels;
     Ok(documents)
@@ -154,8 +176,8 @@ fn collect_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Re
     Ok(())
 }
 
-/// A whole file as one document; here it may be empty.
-fn read_file(path: &Path) -> Result<String> {
+/// The bytes of a file that is one document; here it may be empty.
+fn read_file(path: &Path) -> Result<Vec<u8>> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     std::fs::File::open(path)
@@ -164,7 +186,7 @@ fn read_file(path: &Path) -> Result<String> {
     if bytes.contains(&0) {
         return Err(no_text(&name));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }
 
 fn check_text(source: &Source, bytes: &[u8]) -> Result<()> {

@@ -211,9 +211,10 @@ impl TfIdf {
                 return Err(Error::Parameter {
                     name: "count",
                     given: format!("{count} at term {row} of document {j}"),
-                    allowed: "counts are 0 or above: give the counts themselves, or choose no \
-                              TF-IDF for data that is weighed already"
-                        .into(),
+                    allowed:
+                        "counts are 0 or above: give the counts themselves, or leave --counts \
+                              out for numbers that are none (in novelty: --tfidf)"
+                            .into(),
                 });
             }
         }

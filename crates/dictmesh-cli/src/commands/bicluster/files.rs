@@ -36,13 +36,15 @@ fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> Stri
         out += ",label,cluster";
     }
     out += &head("w", layers.len());
+    let main: Vec<Vec<usize>> = layers.iter().map(Bicluster::main_rows).collect();
     for i in 0..input.x.rows() {
         out += &format!("{},{}", i + 1, name(&input.row_names, i));
         if let Some(labels) = &input.labels {
             let cluster = judged.map_or("", |j| &j.cluster[i]);
             out += &format!(",{},{}", quoted(&labels[i]), quoted(cluster));
         }
-        out += &entries(layers.iter().map(|l| l.w[i]));
+        let inside = layers.iter().zip(&main);
+        out += &entries(inside.map(|(l, main)| (l.w[i], main.contains(&i))));
     }
     out
 }
@@ -52,7 +54,7 @@ fn of_columns(input: &Input, layers: &[Bicluster]) -> String {
     out += &head("y", layers.len());
     for j in 0..input.x.cols() {
         out += &format!("{},{}", j + 1, name(&input.column_names, j));
-        out += &entries(layers.iter().map(|l| l.y[j]));
+        out += &entries(layers.iter().map(|l| (l.y[j], l.y[j] != 0.0)));
     }
     out
 }
@@ -62,8 +64,9 @@ fn head(symbol: &str, layers: usize) -> String {
     (1..=layers).map(one).chain(["\n".to_string()]).collect()
 }
 
-fn entries(values: impl Iterator<Item = f64>) -> String {
-    let one = |v: f64| format!(",{v},{}", u8::from(v != 0.0));
+/// Coefficients, and whether they make a member.
+fn entries(values: impl Iterator<Item = (f64, bool)>) -> String {
+    let one = |(v, inside): (f64, bool)| format!(",{v},{}", u8::from(inside));
     values.map(one).chain(["\n".to_string()]).collect()
 }
 

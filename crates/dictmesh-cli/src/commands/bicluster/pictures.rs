@@ -7,34 +7,28 @@ use dictmesh::apps::biclustering::Bicluster;
 
 /// Pairs of layers that are shown at most.
 const PAIRS: usize = 6;
+/// Rows of a layer that are named.
+const HEAVIEST: usize = 6;
+
+/// Whether there is anything in a layer.
+pub fn fills(layer: &Bicluster) -> bool {
+    !layer.rows().is_empty() && !layer.columns().is_empty()
+}
 
 pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>) -> Report {
     let (m, t) = (input.x.rows(), input.x.cols());
     let mut facts = vec![
         ("rows".to_string(), m.to_string()),
         ("columns".into(), t.to_string()),
-        ("layers".into(), found.layers.len().to_string()),
+        (
+            "layers".into(),
+            found.layers.iter().filter(|l| fills(l)).count().to_string(),
+        ),
     ];
     if let Some(judged) = judged {
         let wrong = judged.wrong.len();
         facts.insert(0, ("misclassified".into(), format!("{wrong} of {m}")));
     }
-    let line = |(k, l): (usize, &Bicluster)| {
-        let (rows, columns) = (l.rows().len(), l.columns().len());
-        vec![
-            (k + 1).to_string(),
-            rows.to_string(),
-            columns.to_string(),
-            format!("{:.4}", l.weight),
-        ]
-    };
-    let layers = Table {
-        caption: "The layers, the heaviest first".into(),
-        head: ["layer", "rows", "columns", "weight"]
-            .map(String::from)
-            .to_vec(),
-        rows: found.layers.iter().enumerate().map(line).collect(),
-    };
     Report {
         title: "Biclusters".into(),
         subtitle: args.table.display().to_string(),
@@ -44,14 +38,15 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
                 heading: "The table by its layers".into(),
                 text:
                     "Rows and columns come in the order of the layers they belong to, and within a \
-                       layer by their coefficient."
+                       layer by their coefficient. A row belongs to a layer if it has at least an even share \
+                       of it, w^2 >= |w|^2 / rows; a column if its coefficient is not 0."
                         .into(),
                 figures: vec![Figure::new(
                     "heat-map",
                     "The prepared table; layers are framed.",
                     heat_map(input, found).draw(),
                 )],
-                tables: vec![layers],
+                tables: vec![layers_table(input, found)],
             },
             Section {
                 heading: "The rows".into(),
@@ -76,6 +71,36 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
     }
 }
 
+/// The layers, and who is in them.
+fn layers_table(input: &Input, found: &Found) -> Table {
+    let line = |(k, l): (usize, &Bicluster)| {
+        let (rows, columns) = (l.main_rows(), l.columns().len());
+        let name = |row: &usize| match &input.row_names {
+            Some(names) => names[*row].clone(),
+            None => (row + 1).to_string(),
+        };
+        let mut heaviest: Vec<String> = rows.iter().take(HEAVIEST).map(name).collect();
+        if rows.len() > HEAVIEST {
+            heaviest.push("...".into());
+        }
+        vec![
+            (k + 1).to_string(),
+            rows.len().to_string(),
+            columns.to_string(),
+            format!("{:.4}", l.weight),
+            heaviest.join(", "),
+        ]
+    };
+    let filled = found.layers.iter().enumerate().filter(|(_, l)| fills(l));
+    Table {
+        caption: "The layers, the heaviest first".into(),
+        head: ["layer", "rows", "columns", "weight", "its heaviest rows"]
+            .map(String::from)
+            .to_vec(),
+        rows: filled.map(line).collect(),
+    }
+}
+
 /// The prepared table in the order of its layers.
 pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
     let falling = |mut members: Vec<usize>, by: &[f64]| {
@@ -84,7 +109,7 @@ pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
     };
     let block = |(k, l): (usize, &Bicluster)| Block {
         name: format!("layer {}", k + 1),
-        rows: falling(l.rows(), &l.w),
+        rows: falling(l.main_rows(), &l.w),
         columns: falling(l.columns(), &l.y),
     };
     HeatMap {
@@ -92,7 +117,10 @@ pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
         rows: input.x.rows(),
         columns: input.x.cols(),
         values: found.prepared.transpose().into_vec(),
-        blocks: found.layers.iter().enumerate().map(block).collect(),
+        blocks: (found.layers.iter().enumerate())
+            .filter(|(_, l)| fills(l))
+            .map(block)
+            .collect(),
         names: ("rows".into(), "columns".into()),
         row_labels: input.row_names.clone().unwrap_or_default(),
         row_classes: input.labels.clone().unwrap_or_default(),
@@ -111,8 +139,8 @@ pub fn scatters(input: &Input, found: &Found, judged: Option<&Judged>) -> Vec<Sc
         ring: "misclassified".into(),
     };
     let name = |k: usize| format!("layer {}", k + 1);
-    let layers = &found.layers;
-    if let [only] = &layers[..] {
+    let layers: Vec<&Bicluster> = found.layers.iter().filter(|l| fills(l)).collect();
+    if let [only] = layers[..] {
         let numbers = (1..=only.w.len()).map(|i| i as f64).collect();
         return vec![scatter(("row".into(), numbers), (name(0), &only.w))];
     }

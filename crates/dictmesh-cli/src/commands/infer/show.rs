@@ -5,6 +5,7 @@ use super::super::prepare::Opened;
 use super::super::{command_line, Result};
 use super::{Args, Summary};
 use crate::canvas::ticks::Scale;
+use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
 use serde_json::json;
 use std::path::PathBuf;
@@ -25,8 +26,9 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
         }),
         || {
             let mut text = format!(
-                "{samples} samples coded: {}\nmean cost: {cost:.8}\n\
+                "{} coded: {}\nmean cost: {cost:.8}\n\
                  entries that are not zero: {sparsity:.1} of {}\n",
+                counted(samples, "sample"),
                 found.stop,
                 opened.mesh.atoms()
             );

@@ -1,6 +1,6 @@
 //! Through the data, as often as asked for, with a checkpoint now and then.
 
-use super::super::{say, Ended, Result};
+use super::super::{given_up, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
 use crate::demo::Progress;
 use crate::terminal::Bar;
@@ -197,7 +197,9 @@ impl Session<'_> {
             }
         });
         match stop.map_err(say)? {
-            stop @ (Stop::Diverged | Stop::Infeasible) => Err(format!("learning stopped: {stop}")),
+            stop @ (Stop::Diverged | Stop::Infeasible) => {
+                Err(format!("learning stopped: {}", given_up(stop, x)))
+            }
             _ => Ok(self.state.mesh.progress().samples_learned - before),
         }
     }

@@ -7,8 +7,8 @@ use super::super::pages::{
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
+use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
-use dictmesh::Samples;
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -16,7 +16,10 @@ use std::path::PathBuf;
 /// Atoms shown in a terminal, and terms of each.
 const SHOWN: (usize, usize) = (8, 6);
 
-/// What it would take, by one batch of noise.
+/// Samples that a dry run learns at most.
+const TIMED: usize = 32;
+
+/// What it would take, by a few samples.
 pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (mesh, total) = (&begun.state.mesh, begun.data.total);
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
@@ -25,21 +28,34 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let numbers =
         m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
     let bytes = 8 * numbers as u64;
-    let rng = &mut dictmesh::random::stream(0, 1);
-    let x = Samples::dense(dictmesh::random::gaussian(m, batch, rng)).map_err(say)?;
-    let clock = std::time::Instant::now();
-    let mut trial = mesh.clone();
-    trial
-        .learn(&x, |_| ControlFlow::Continue(()))
-        .map_err(say)?;
+    let first = begun.data.feed(mesh).parts(0)?.next();
+    let first = first.ok_or("the data have no samples")??;
+    let time = |count: usize| -> Result<f64> {
+        // Atoms may have started from the first samples, which would be too easy.
+        let x = first.range(first.len() - count..first.len());
+        let mut trial = mesh.clone();
+        let clock = std::time::Instant::now();
+        let learned = trial.learn(&x, |_| ControlFlow::Continue(()));
+        learned.map_err(say)?;
+        Ok(clock.elapsed().as_secs_f64())
+    };
+    // A batch costs something, and each of its samples: two small ones tell both. The first warms up.
+    let batch = batch.min(first.len());
+    let (few, more) = (batch.min(8), batch.min(TIMED));
+    let [_, short, long] = [time(1)?, time(few)?, time(more)?];
+    let each = (long - short).max(0.0) / (more - few).max(1) as f64;
+    let each = each.min(long / more as f64);
+    let one_batch = long + each * (batch - more) as f64;
     let left = (begun.passes * total) as u64 - begun.state.position.learned;
-    let seconds = clock.elapsed().as_secs_f64() * left as f64 / batch as f64;
+    let seconds = one_batch * left as f64 / batch as f64;
     args.speech.tell(
         json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
         || {
             format!(
-                "{total} samples of {m} features; {}\n\
-                 about {} of memory and {seconds:.0} s (one batch of noise was timed)\n",
+                "{} of {}; {}\n\
+                 about {} of memory and {seconds:.0} s (a few samples were timed)\n",
+                counted(total, "sample"),
+                counted(m, "feature"),
                 atoms_at_agents(mesh),
                 crate::picture::bytes(bytes)
             )
@@ -70,8 +86,9 @@ fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
     all
 }
 
-/// The mean cost of a sample in the first and in the last tenth of the batches.
-fn first_and_last(learned: &Learned) -> (f64, f64) {
+/// The mean cost of a sample in the first and in the last batches, a tenth of all but at least three if there
+/// are six, and how many these are.
+fn first_and_last(learned: &Learned) -> (f64, f64, usize) {
     let starts = std::iter::once(&0).chain(&learned.ends);
     let batches = learned.ends.iter().zip(starts).zip(&learned.costs);
     let batches: Vec<(f64, f64)> = batches
@@ -81,11 +98,9 @@ fn first_and_last(learned: &Learned) -> (f64, f64) {
         let samples: f64 = batches.iter().map(|b| b.0).sum();
         batches.iter().map(|b| b.0 * b.1).sum::<f64>() / samples.max(1.0)
     };
-    let tenth = (batches.len() / 10).max(1).min(batches.len());
-    (
-        mean(&batches[..tenth]),
-        mean(&batches[batches.len() - tenth..]),
-    )
+    let all = batches.len();
+    let few = (all / 10).max(3).min(all / 2).max(1).min(all);
+    (mean(&batches[..few]), mean(&batches[all - few..]), few)
 }
 
 /// Prints what was learned, or how to go on.
@@ -105,7 +120,7 @@ pub fn tell(
     };
     let saved = saved.display().to_string();
     let go_on = interrupted.then(|| command_line_with(&LEFT_OUT, &["--resume", &saved]));
-    let (first, last) = first_and_last(learned);
+    let (first, last, few) = first_and_last(learned);
     let atoms = top_atoms(begun);
     let terms: Vec<Value> = atoms
         .iter()
@@ -113,14 +128,14 @@ pub fn tell(
         .collect();
     let page = page.map(|page| page.display().to_string());
     let result = json!({
-        "model": saved, "samples": samples, "atoms": mesh.atoms(), "agents": mesh.agents(),
-        "cost_first": first, "cost_last": last, "unused_atoms": mesh.unused_atoms().len(),
+        "model": saved, "samples": samples, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
+        "cost_first": first, "cost_last": last, "cost_batches": few, "unused_atoms": mesh.unused_atoms().len(),
         "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
         "resume": go_on, "preparation": begun.data.preparation.how.describe(),
         "top_terms": terms, "report": page,
     });
     args.speech.tell(result, || {
-        let mut text = learned_words(begun, learned, samples, (first, last));
+        let mut text = learned_words(begun, learned, samples);
         for (q, n, terms) in atoms.iter().filter(|a| a.1 > 0).take(SHOWN.0) {
             text += &format!("atom {q:<3} in {n:>6} samples: {}\n", words(terms));
         }
@@ -148,18 +163,27 @@ const LEFT_OUT: [(&str, bool); 9] = [
     ("--keep-stop-words", false),
 ];
 
-fn learned_words(
-    begun: &Begun,
-    learned: &Learned,
-    samples: u64,
-    (first, last): (f64, f64),
-) -> String {
+fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
     let mesh = &begun.state.mesh;
+    let total = begun.data.total as u64;
+    let passes = match samples.is_multiple_of(total) {
+        _ if samples == total => String::new(),
+        true => format!(" in {} passes", samples / total),
+        false => format!(" ({samples} seen in this run)"),
+    };
+    let (first, last, few) = first_and_last(learned);
+    let cost = match (learned.costs.len(), few) {
+        (1, _) => format!("{first:.6}, all in one batch"),
+        (all, 1) => format!("{first:.6} in the first of {all} batches, {last:.6} in the last"),
+        (all, n) => {
+            format!("{first:.6} in the first {n} of {all} batches, {last:.6} in the last {n}")
+        }
+    };
     let mut text = format!(
-        "samples: {}\nlearned {} from {samples} samples\n\
-         cost of a sample: {first:.6} in the first tenth, {last:.6} in the last\n",
+        "samples: {}\nlearned {} from {}{passes}\ncost of a sample: {cost}\n",
         begun.data.preparation.how.describe(),
-        atoms_at_agents(mesh)
+        atoms_at_agents(mesh),
+        counted(begun.data.total, "sample"),
     );
     if let Some(event) = &learned.last {
         text += &format!(
@@ -169,7 +193,13 @@ fn learned_words(
     }
     let unused = mesh.unused_atoms().len();
     if unused > 0 {
-        text += &format!("{unused} atoms were never used: try fewer atoms or a smaller gamma\n");
+        text += &format!(
+            "{} never used: try fewer --atoms or a smaller --gamma\n",
+            match unused {
+                1 => "1 atom was".into(),
+                n => format!("{n} atoms were"),
+            }
+        );
     }
     text
 }
@@ -179,14 +209,18 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let mesh = &begun.state.mesh;
     let preparation = &begun.data.preparation;
     let about = begun.data.model(&begun.state)?.description;
-    let (first, last) = first_and_last(learned);
+    let (first, last, few) = first_and_last(learned);
+    let batches = match few {
+        1 => "batch".into(),
+        n => format!("{n} batches"),
+    };
     let facts = vec![
-        ("cost, last tenth".into(), format!("{last:.5}")),
-        ("cost, first tenth".into(), format!("{first:.5}")),
+        (format!("cost, last {batches}"), format!("{last:.5}")),
+        (format!("cost, first {batches}"), format!("{first:.5}")),
         ("atoms".into(), mesh.atoms().to_string()),
         ("agents".into(), mesh.agents().to_string()),
         (
-            "samples".into(),
+            "samples seen, all passes".into(),
             mesh.progress().samples_learned.to_string(),
         ),
     ];

@@ -1,6 +1,7 @@
 //! A stream as blocks of samples: raw text, counts, or vectors that are weighed already.
 
 use super::super::prepare::{How, Norm, Numbers, Preparation};
+use super::super::reading::Shape;
 use super::super::{say, Result};
 use crate::data::{self, Format, ReadOptions};
 use crate::text::{
@@ -31,6 +32,8 @@ pub struct Input {
     names: Option<Vec<String>>,
     terms: Option<Vec<String>>,
     text_column: Option<String>,
+    /// What a person should know about how it was read.
+    pub note: Option<String>,
     kind: Kind,
 }
 
@@ -43,7 +46,16 @@ enum Kind {
 impl Input {
     /// Reads a stream; errors name the file and say what to do.
     pub fn read(path: &Path, options: &InputOptions) -> Result<Input> {
-        let input = match matrix_format(path, options) {
+        let matrix = matrix_format(path, options);
+        let text = Shape::of_text(path, options.format);
+        if options.text_column.is_some() && (matrix.is_some() || text != Shape::Records) {
+            return Err(format!(
+                "{}: --text-column belongs to tables of text (.csv, .tsv) and .jsonl; leave it out, or say with \
+                 --format what the stream is",
+                path.display()
+            ));
+        }
+        let input = match matrix {
             Some(format) => Self::read_matrix(path, format, options)?,
             None => Self::read_text(path, options)?,
         };
@@ -63,6 +75,7 @@ impl Input {
             texts,
             labels,
             names,
+            note,
         } = read_documents(path, &read).map_err(say)?;
         let how = TextOptions {
             weighting: options.weighting,
@@ -75,6 +88,7 @@ impl Input {
             terms: None,
             kind: Kind::Text(texts, Box::new(vectoriser)),
             text_column: options.text_column.clone(),
+            note,
         })
     }
 
@@ -99,12 +113,14 @@ impl Input {
                 names: None,
                 terms: None,
                 text_column: None,
+                note: None,
                 kind: Kind::Weighed(table.samples.normalised(dictmesh::Norm::L2)),
             },
         };
         input.labels = table.labels;
         input.names = table.sample_names;
         input.terms = table.feature_names;
+        input.note = table.note;
         Ok(input)
     }
 
@@ -116,6 +132,7 @@ impl Input {
             names: None,
             terms: None,
             text_column: None,
+            note: None,
             kind: Kind::Counts(samples, tfidf),
         }
     }

@@ -70,6 +70,7 @@ mod tests {
         let plane = |v: f64| Matrix::from_fn(1, 2, |_, j| v + j as f64);
         let image = Image {
             planes: vec![plane(255.0), plane(0.0), plane(0.0)],
+            alpha: None,
             bits: 8,
         };
         let cut = Cut {

@@ -119,7 +119,11 @@ impl Making {
                 };
                 let mut vectoriser = Box::new(Vectoriser::new(options).map_err(say)?);
                 match vectoriser.fit(documents.texts.iter().map(String::as_str)) {
-                    0 => Err(format!("{}: no words that carry a topic", data.display())),
+                    0 => Err(format!(
+                        "{}: no words but stop words; expected documents with words that carry a topic. Check \
+                         the file, or give --keep-stop-words.",
+                        data.display()
+                    )),
                     _ => Ok(How::Text { vectoriser }),
                 }
             }

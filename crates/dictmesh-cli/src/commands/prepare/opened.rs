@@ -1,6 +1,6 @@
 //! A model with new data for it.
 
-use super::super::{load_model, say, Result};
+use super::super::{load_model, note, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
 use dictmesh::Mesh;
 use std::path::Path;
@@ -21,6 +21,7 @@ impl Opened {
         let preparation = Preparation::of(&model)?;
         let mesh = Mesh::from_model(&model).map_err(say)?;
         let raw = Raw::for_model(data, args, &preparation, mesh.rows())?;
+        note(raw.note(), !warn);
         let names = model.description.feature_names;
         if let (true, Some(known), Some(given)) = (warn, &names, raw.feature_names()) {
             if let Some((known, given)) = known.iter().zip(given).find(|(a, b)| a != b) {

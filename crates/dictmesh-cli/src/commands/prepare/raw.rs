@@ -1,6 +1,7 @@
 //! Data as a person has them: a matrix, a table, texts or pictures.
 
-use super::super::{say, Result};
+use super::super::reading::{check_flags, Shape};
+use super::super::{refusal, say, Result};
 use super::{Cut, DataArgs, How, Preparation, Reading};
 use crate::data::{self, Format, ReadOptions, Source, Table};
 use crate::text::{read_documents, Documents};
@@ -75,7 +76,7 @@ fn is_picture(path: &Path) -> bool {
 
 /// The pictures right in a directory, by name; none if other files are there too.
 fn pictures_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |e: std::io::Error| format!("{}: it cannot be read ({e})", directory.display());
+    let failed = |e: std::io::Error| format!("{}: {}", directory.display(), refusal(&e));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -118,15 +119,21 @@ pub enum Raw {
 impl Raw {
     /// Opens data of a kind, read by the flags, and by `reading` where they are silent.
     pub fn open(path: &Path, kind: Kind, args: &DataArgs, reading: &Reading) -> Result<Raw> {
+        let check = |shape| check_flags(path, shape, &args.read, args.text_column.as_deref());
         let raw = match kind {
             Kind::Text => {
+                check(Shape::of_text(path, args.read.format))?;
                 Raw::Documents(read_documents(path, &reading.documents(args)).map_err(say)?)
             }
-            Kind::Pictures => Raw::pictures(path)?,
+            Kind::Pictures => {
+                check(Shape::Pictures)?;
+                Raw::pictures(path)?
+            }
             Kind::Numbers => {
                 let source = Arc::new(Source::open(path).map_err(say)?);
                 let mut options = reading.options(&args.read);
                 let format = Format::of(&source, options.format).map_err(say)?;
+                check(Shape::of_numbers(format))?;
                 if matches!(format, Format::Csv | Format::Tsv) {
                     let table = data::read_source(&source, &options).map_err(say)?;
                     Raw::Table(Box::new(table))
@@ -143,7 +150,10 @@ impl Raw {
             }
         };
         match raw.is_empty() {
-            true => Err(format!("{}: it has no samples", path.display())),
+            true => Err(format!(
+                "{}: it has no samples; expected at least one. Check the file, --header and --transpose.",
+                path.display()
+            )),
             false => Ok(raw),
         }
     }
@@ -200,6 +210,15 @@ impl Raw {
             Ok(PictureFile { path, size })
         });
         Ok(Raw::Pictures(sized.collect::<Result<_>>()?))
+    }
+
+    /// What a person should know about how it was read.
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            Raw::Table(table) => table.note.as_deref(),
+            Raw::Documents(documents) => documents.note.as_deref(),
+            _ => None,
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -159,6 +159,7 @@ fn first_picture(dir: &Path) -> Result<PathBuf> {
 fn grey(plane: Matrix) -> Image {
     Image {
         planes: vec![plane],
+        alpha: None,
         bits: 8,
     }
 }

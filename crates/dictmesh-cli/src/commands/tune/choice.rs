@@ -1,6 +1,6 @@
 //! gamma and the number of atoms, by what they predict of samples that were not learned from.
 
-use super::super::{say, Result};
+use super::super::{given_up, say, Result};
 use super::Args;
 use crate::demo::Progress;
 use crate::options::Options;
@@ -50,6 +50,58 @@ impl Choice {
         scores
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .map_or(0, |best| best.0)
+    }
+}
+
+impl Choice {
+    /// Where the choice lies at an end of its grid, and the flag with values beyond it: the best may lie there.
+    pub fn edges(&self) -> Vec<(String, String)> {
+        let chosen = &self.cells[self.chosen];
+        let mut gammas: Vec<f64> = self.cells.iter().map(|c| c.gamma).collect();
+        gammas.sort_by(f64::total_cmp);
+        gammas.dedup();
+        let mut atoms: Vec<usize> = self.cells.iter().map(|c| c.atoms).collect();
+        atoms.dedup();
+        let mut edges = Vec::new();
+        let mut add = |what: &str, end: &str, flag: &str, values: [String; 4]| {
+            edges.push((
+                format!("the {end} {what} of the grid"),
+                format!("{flag} {}", values.join(",")),
+            ));
+        };
+        if let (Some(&low), Some(&high), true) = (gammas.first(), gammas.last(), gammas.len() > 1) {
+            let wider = |from: f64| [0.25, 0.5, 1.0, 2.0].map(|f| two_digits(f * from).to_string());
+            match chosen.gamma {
+                g if g == low => add("gamma", "smallest", "--gammas", wider(low / 2.0)),
+                g if g == high => add("gamma", "largest", "--gammas", wider(high * 2.0)),
+                _ => {}
+            }
+        }
+        if let (Some(&low), Some(&high), true) = (atoms.first(), atoms.last(), atoms.len() > 1) {
+            let wider = |factors: [f64; 4], from: usize| {
+                factors.map(|f| ((f * from as f64) as usize).max(1).to_string())
+            };
+            match chosen.atoms {
+                k if k == low && low > 1 => {
+                    add(
+                        "number of atoms",
+                        "smallest",
+                        "--atoms-grid",
+                        wider([0.25, 0.5, 0.75, 1.0], low),
+                    );
+                }
+                k if k == high => {
+                    add(
+                        "number of atoms",
+                        "largest",
+                        "--atoms-grid",
+                        wider([1.0, 1.5, 2.0, 4.0], high),
+                    );
+                }
+                _ => {}
+            }
+        }
+        edges
     }
 }
 
@@ -200,7 +252,7 @@ pub fn learn(
             })
             .map_err(say)?;
         if matches!(stop, dictmesh::Stop::Diverged | dictmesh::Stop::Infeasible) {
-            return Err(format!("learning stopped: {stop}"));
+            return Err(format!("learning stopped: {}", given_up(stop, x)));
         }
         // An atom that nobody needed is started anew from what was seen.
         if pass == 0 && passes > 1 {

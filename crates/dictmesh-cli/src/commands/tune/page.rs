@@ -4,7 +4,7 @@ use super::super::command_line;
 use super::choice::Choice;
 use super::curve::{constant, Curves};
 use super::{learn_line, words, Args, Found};
-use crate::picture::thousands;
+use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh::apps::learning_curve::{LearningCurve, Point, GOALS};
 
@@ -46,7 +46,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
 fn choice_section(choice: &Choice) -> Section {
     let mut series: Vec<Series> = Vec::new();
     for cell in &choice.cells {
-        let name = format!("{} atoms", cell.atoms);
+        let name = counted(cell.atoms, "atom");
         let point = (cell.gamma, cell.prediction.score());
         match series.last_mut() {
             Some(last) if last.name == name => last.points.insert(0, point),
@@ -97,12 +97,10 @@ fn curve_section(curves: &Curves) -> Section {
     Section {
         heading: "Strategies, round by round".into(),
         text: format!(
-            "{} agents with {} links keep {} atoms. {} samples were solved exactly; then each strategy \
-             ran with its default step or penalty, and with multiples of it.\n\n{}.",
-            curves.agents,
-            thousands(curves.links as u64),
-            curves.atoms,
-            curves.samples,
+            "On {}, {}: solved exactly, then by each strategy with its default step or penalty, and with \
+             multiples of it.\n\n{}.",
+            words::mesh(curves),
+            counted(curves.samples, "sample"),
             verdict.unwrap_or_default(),
         ),
         figures: vec![figure("snr", &runs)],

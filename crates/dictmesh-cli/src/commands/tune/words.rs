@@ -2,7 +2,7 @@
 
 use super::choice::{Cell, Choice};
 use super::curve::{constant, Curves};
-use crate::picture::{bytes, thousands};
+use crate::picture::{bytes, counted, thousands};
 use dictmesh::apps::learning_curve::{Ending, LearningCurve, Tuned, GOALS};
 use serde_json::{json, Value};
 
@@ -35,16 +35,16 @@ pub fn choice(choice: &Choice) -> String {
         "A tenth of the entries of {} samples was hidden and predicted by dictionaries learned from\n\
          {} other samples. Squared error over the squares of what was hidden (0 is perfect, 1 no\n\
          better than saying 0), and in brackets how many entries of y are not 0:\n\n{}\n\
-         * chosen: {} atoms, gamma = {}: the fewest atoms, then the largest gamma, within one\n\
-         standard error ({:.4}) of the lowest score ({:.4}, of {} atoms and gamma = {})\n",
+         * chosen: {}, gamma = {}: the fewest atoms, then the largest gamma, within one\n\
+         standard error ({:.4}) of the lowest score ({:.4}, of {} and gamma = {})\n",
         choice.held_out,
         choice.training,
         aligned(&choice_rows(choice)),
-        chosen.atoms,
+        counted(chosen.atoms, "atom"),
         chosen.gamma,
         best.prediction.standard_error(),
         best.prediction.score(),
-        best.atoms,
+        counted(best.atoms, "atom"),
         best.gamma,
     )
 }
@@ -87,6 +87,7 @@ pub fn choice_json(choice: &Choice) -> Value {
         "gamma": choice.cells[choice.chosen].gamma, "atoms": choice.cells[choice.chosen].atoms,
         "lowest": cell(&choice.cells[choice.best()]),
         "training": choice.training, "held_out": choice.held_out,
+        "at_the_edge": choice.edges().into_iter().map(|edge| edge.0).collect::<Vec<_>>(),
         "cells": choice.cells.iter().map(cell).collect::<Vec<_>>(),
     })
 }
@@ -94,14 +95,12 @@ pub fn choice_json(choice: &Choice) -> Value {
 pub fn curves(curves: &Curves) -> String {
     let goal = GOALS[curves.goal];
     let mut text = format!(
-        "\n{} agents with {} links keep {} atoms; {} samples, at most {} rounds.\n\
+        "\n{}; {}, at most {} rounds.\n\
          Rounds until nu (of the worst agent) and y both stay above 20, 40 and 60 dB with the best constant\n\
          found; rounds to {goal} dB with the default one; what all agents together sent until {goal} dB;\n\
          and the lower SNR of both at the end:\n\n{}",
-        curves.agents,
-        thousands(curves.links as u64),
-        curves.atoms,
-        curves.samples,
+        mesh(curves),
+        counted(curves.samples, "sample"),
         thousands(curves.rounds as u64),
         aligned(&curve_rows(curves)),
     );
@@ -116,15 +115,26 @@ pub fn curves(curves: &Curves) -> String {
     text
 }
 
+/// "16 agents with 40 links and 48 atoms".
+pub fn mesh(curves: &Curves) -> String {
+    format!(
+        "{} with {} and {}",
+        counted(curves.agents, "agent"),
+        counted(curves.links, "link"),
+        counted(curves.atoms, "atom")
+    )
+}
+
 /// The suggestion in a sentence.
 pub fn verdict(curves: &Curves, name: &str, tuned: &Tuned) -> String {
     let (constant, value) = constant(&tuned.best.strategy);
     let (goal, best) = (GOALS[curves.goal], &tuned.best);
     match best.both()[curves.goal] {
         Some(rounds) => format!(
-            "Suggested: {name} with {constant} = {}: {goal} dB in {} rounds, {} sent by all agents together",
+            "Suggested: {name} with {constant} = {}: {goal} dB in {} round{}, {} sent by all agents together",
             four_digits(value),
             thousands(rounds as u64),
+            if rounds == 1 { "" } else { "s" },
             bytes(rounds as u64 * best.bytes_per_round),
         ),
         None => format!(

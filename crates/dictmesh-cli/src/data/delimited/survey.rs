@@ -15,6 +15,8 @@ pub struct Layout {
     pub texts: Vec<usize>,
     /// The column the options name as label.
     pub label: Option<usize>,
+    /// Whether the first column is left out because it has no name and only counts the rows.
+    pub index: bool,
 }
 
 /// How many fields of a column are what.
@@ -22,12 +24,23 @@ pub struct Layout {
 struct Counts {
     numbers: u64,
     texts: u64,
+    /// The first number, and how many from it on count up by one.
+    first: f64,
+    counting: u64,
 }
 
 impl Counts {
     fn add(&mut self, field: Field) {
         match field {
-            Field::Number(_) => self.numbers += 1,
+            Field::Number(v) => {
+                if self.numbers == 0 {
+                    self.first = v;
+                }
+                if self.counting == self.numbers && v == self.first + self.numbers as f64 {
+                    self.counting += 1;
+                }
+                self.numbers += 1;
+            }
             Field::Text => self.texts += 1,
             Field::Missing => {}
         }
@@ -36,6 +49,11 @@ impl Counts {
     /// A column is text if at least half of it is; in others, text is a mistake.
     fn is_text(self) -> bool {
         self.texts > 0 && self.texts >= self.numbers
+    }
+
+    /// Whether the column numbers the rows, as the index that pandas and R write.
+    fn is_index(self, rows: u64) -> bool {
+        rows > 1 && self.counting == rows && (self.first == 0.0 || self.first == 1.0)
     }
 }
 
@@ -75,6 +93,7 @@ impl Layout {
             numbers: Vec::new(),
             texts: Vec::new(),
             label: None,
+            index: false,
         };
         let width = counts.len();
         let find = |name: &String| match layout.column(source, name, width) {
@@ -85,22 +104,26 @@ impl Layout {
         let dropped = options.drop_columns.iter().map(find);
         let dropped = dropped.collect::<Result<Vec<Option<usize>>>>()?;
         layout.label = label.flatten();
-        for column in (0..width).filter(|c| !dropped.contains(&Some(*c))) {
+        let spoken_of = layout.label == Some(0) || dropped.contains(&Some(0));
+        layout.index = !spoken_of && layout.is_first_unnamed() && counts[0].is_index(rows);
+        let first = usize::from(layout.index);
+        for column in (first..width).filter(|c| !dropped.contains(&Some(*c))) {
             if layout.label == Some(column) || counts[column].is_text() {
                 layout.texts.push(column);
             } else {
                 layout.numbers.push(column);
             }
         }
-        if layout.numbers.is_empty() {
-            return Err(source.error(
-                format!("{width} columns, none of numbers"),
-                "at least one column of numbers",
-                "Check the separator (--format csv or tsv); for raw text name its column \
-                 with --text-column.",
-            ));
+        match layout.numbers.is_empty() {
+            true => Err(no_numbers(source, width)),
+            false => Ok(layout),
         }
-        Ok(layout)
+    }
+
+    /// Whether a header of several names lacks the first one, also as pandas then calls it.
+    fn is_first_unnamed(&self) -> bool {
+        let header = self.header.as_deref().unwrap_or_default();
+        header.len() > 1 && ["", "Unnamed: 0"].contains(&header[0].as_str())
     }
 
     /// The column of that name, or of that number counted from 1.
@@ -159,10 +182,21 @@ impl Layout {
         let error = source.error(
             format!("\"{}\"", short(&text(field))),
             "a number, since most of this column are numbers (leave a missing one empty)",
-            format!("Correct the entry, or name the column as --label-column.{header}"),
+            format!(
+                "Correct the entry, leave the column out with --drop {}, or name it as --label-column.{header}",
+                column + 1
+            ),
         );
         error.at(format!("line {line}, {}", self.describe(column)))
     }
+}
+
+fn no_numbers(source: &Source, width: usize) -> DataError {
+    source.error(
+        format!("{width} columns, none of numbers"),
+        "at least one column of numbers",
+        "Check the separator (--format csv or tsv); for raw text name its column with --text-column.",
+    )
 }
 
 /// Whether the first line is a header: it has text above numbers, and not just one slip among many
@@ -178,8 +212,12 @@ fn names(first: &[Field], below: &[Counts], rows: u64) -> bool {
     }
     let pairs = first.iter().zip(below);
     let above_numbers = pairs.filter(|(f, c)| **f == Field::Text && !c.is_text() && c.numbers > 0);
-    // An empty corner above row names is how pandas and R begin.
-    let corner = first.first() == Some(&Field::Missing) && below[0].is_text();
+    // An empty corner above row names is how pandas and R begin; pandas numbers columns without a name.
+    let numbered = || {
+        let mut columns = first[1..].iter().enumerate();
+        below[0].is_index(rows) && columns.all(|(i, f)| *f == Field::Number(i as f64))
+    };
+    let corner = first.first() == Some(&Field::Missing) && (below[0].is_text() || numbered());
     above_numbers.count() > 0 && text >= number || corner
 }
 

@@ -170,7 +170,7 @@ proptest! {
         let name = ["a.png", "a.jpg", "a.pgm", "a.ppm"][at];
         let planes = if name == "a.pgm" { 1 } else { 3 };
         let plane = dictmesh::Matrix::from_fn(5, 4, |i, j| (40 * i + 3 * j) as f64);
-        let image = Image { planes: vec![plane; planes], bits: 8 };
+        let image = Image { planes: vec![plane; planes], alpha: None, bits: 8 };
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(name);
         write_image(&path, &image).unwrap();

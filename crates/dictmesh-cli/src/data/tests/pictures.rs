@@ -13,6 +13,7 @@ fn image(planes: usize, bits: u8) -> Image {
     };
     Image {
         planes: (0..planes).map(plane).collect(),
+        alpha: None,
         bits,
     }
 }
@@ -55,6 +56,26 @@ fn formats_without_loss_give_back_every_pixel() {
     assert_eq!(read.planes[0].get(0, 1), 1.0);
 }
 
+/// Transparency was once dropped without a word.
+#[test]
+fn a_png_keeps_what_is_clear() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.png");
+    for (planes, bits) in [(1, 8), (3, 8), (1, 16), (3, 16)] {
+        let mut given = image(planes, bits);
+        given.alpha = Some(Matrix::from_fn(6, 9, |i, j| (5 * i + 20 * j) as f64));
+        assert_eq!(check_image_name(&path, &given).unwrap(), None);
+        write_image(&path, &given).unwrap();
+        assert_eq!(
+            read_image(&path).unwrap(),
+            given,
+            "{planes} planes of {bits}"
+        );
+        let lost = check_image_name(&directory.path().join("a.jpg"), &given).unwrap();
+        assert!(lost.unwrap().contains(".png"));
+    }
+}
+
 #[test]
 fn a_jpeg_is_close() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,7 +99,15 @@ fn values_are_rounded_and_kept_in_range() {
     let path = directory.path().join("a.png");
     let plane = Matrix::from_columns(1, &[[-5.0], [300.0], [1.4], [f64::NAN]]).unwrap();
     let planes = vec![plane];
-    write_image(&path, &Image { planes, bits: 8 }).unwrap();
+    write_image(
+        &path,
+        &Image {
+            planes,
+            alpha: None,
+            bits: 8,
+        },
+    )
+    .unwrap();
     assert_eq!(
         read_image(&path).unwrap().planes[0].as_slice(),
         [0.0, 255.0, 1.0, 0.0]

@@ -179,3 +179,41 @@ fn the_lung_table_has_its_patients() {
     assert_eq!(labels.iter().filter(|l| *l == "Carcinoid").count(), 20);
     assert_eq!(t.feature_names.unwrap()[0], "1000_at");
 }
+
+/// pandas writes an index without a name; it once became a feature.
+#[test]
+fn an_index_without_a_name_is_left_out_and_told() {
+    for text in [
+        ",a,b\n0,5,6\n1,7,8\n2,9,1\n",
+        "Unnamed: 0,a,b\n1,5,6\n2,7,8\n3,9,1\n",
+        // As pandas writes an array: its columns are numbered too.
+        ",0,1\n0,5,6\n1,7,8\n2,9,1\n",
+    ] {
+        let t = table(text);
+        assert_eq!((t.samples.rows(), t.samples.len()), (2, 3), "{text}");
+        assert_eq!(t.samples.to_dense().column(1), [7.0, 8.0], "{text}");
+        assert!(t.note.unwrap().contains("only counts the rows"), "{text}");
+    }
+    for text in [
+        "id,a,b\n0,5,6\n1,7,8\n2,9,1\n",
+        ",a,b\n0,5,6\n2,7,8\n3,9,1\n",
+        "0,5,6\n1,7,8\n2,9,1\n",
+    ] {
+        let t = table(text);
+        assert_eq!((t.samples.rows(), t.note), (3, None), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_learned_from_is_told() {
+    let t = table("class,id,x,remark\nu,a,1,p\nv,b,2,q\nu,c,3,r\n");
+    let note = t.note.unwrap();
+    for words in [
+        "labels are column 1 (\"class\")",
+        "names are column 2 (\"id\")",
+        "left out column 4 (\"remark\")",
+    ] {
+        assert!(note.contains(words), "{note}");
+    }
+    assert_eq!(table("a,b\n1,2\n3,4\n").note, None);
+}

@@ -1,7 +1,7 @@
 //! Documents in a column of a table, or under a key of JSON lines.
 
-use super::{each_line, DocumentOptions, Documents};
-use crate::data::{separator, Records, Result, Source};
+use super::{each_line, foreign_note, DocumentOptions, Documents};
+use crate::data::{decoded, foreign_words, separator, Records, Result, Source};
 use serde_json::{Map, Value};
 
 /// What the text and the label may be called.
@@ -42,14 +42,44 @@ pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Resu
         ..Documents::default()
     };
     while let Some(line) = records.advance()? {
-        let field = |at: usize| String::from_utf8_lossy(records.field(at)).into_owned();
+        let field = |at: usize| decoded(records.field(at)).into_owned();
         documents.texts.push(field(text));
         documents.names.push(format!("line {line}"));
         if let (Some(labels), Some(at)) = (&mut documents.labels, label) {
             labels.push(field(at).trim().to_string());
         }
     }
+    let found = [
+        ("text is", options.text_column.is_none().then_some(text)),
+        (
+            "labels are",
+            label.filter(|_| options.label_column.is_none()),
+        ),
+    ];
+    documents.note = match header.len() {
+        1 => foreign_note(source, records.foreign()),
+        _ => found_note(source, found, &header, records.foreign()),
+    };
     Ok(documents)
+}
+
+/// What to say of columns that nobody named.
+fn found_note(
+    source: &Source,
+    found: [(&str, Option<usize>); 2],
+    header: &[String],
+    foreign: Option<u64>,
+) -> Option<String> {
+    let found = found.into_iter().filter_map(|(what, column)| {
+        let column = column?;
+        Some(format!(
+            "{what} column {} ({:?})",
+            column + 1,
+            header[column]
+        ))
+    });
+    let parts: Vec<String> = found.chain(foreign.map(foreign_words)).collect();
+    (!parts.is_empty()).then(|| format!("{}: {}", source.name(), parts.join("; ")))
 }
 
 fn no_column(source: &Source, name: &str, header: &[String]) -> crate::data::DataError {
@@ -59,8 +89,8 @@ fn no_column(source: &Source, name: &str, header: &[String]) -> crate::data::Dat
     }
     let error = source.error(
         format!("no column {name:?} (but {})", known.join(", ")),
-        "a header in line 1 with a column for the text",
-        "Name the column with --text-column and --label-column, or give its number from 1.",
+        "the name of a column as the header in line 1 has it",
+        "Name the column with --text-column or --label-column, or give its number from 1.",
     );
     error.at("line 1")
 }
@@ -71,7 +101,7 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
     let mut labels = Vec::new();
     // The first line settles what the text and the label are called.
     let mut keys: Option<(String, Option<String>)> = None;
-    each_line(source, &mut |number, line| {
+    let note = each_line(source, &mut |number, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
@@ -114,6 +144,7 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
         }
         Ok(())
     })?;
+    documents.note = note;
     documents.labels = keys.and_then(|(_, label)| label).map(|_| labels);
     Ok(documents)
 }

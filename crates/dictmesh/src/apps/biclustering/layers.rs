@@ -23,6 +23,19 @@ impl Bicluster {
         support(&self.w)
     }
 
+    /// The rows that make up the layer: those with at least an even share of it, w_m^2 >= |w_k|^2 / M; the
+    /// largest |w_m| first. Most of the others are not zero but small, above all where columns are centred:
+    /// what some rows have above the mean, all the others have below it.
+    pub fn main_rows(&self) -> Vec<usize> {
+        let energy: f64 = self.w.iter().map(|w| w * w).sum();
+        // Rows that share evenly are all in, however their squares are rounded.
+        let even = energy / self.w.len().max(1) as f64 * (1.0 - 1e-9);
+        let mut rows = self.rows();
+        rows.retain(|&m| self.w[m] * self.w[m] >= even);
+        rows.sort_by(|&a, &b| self.w[b].abs().total_cmp(&self.w[a].abs()));
+        rows
+    }
+
     /// The columns in the layer, where y_k is not zero; rising.
     pub fn columns(&self) -> Vec<usize> {
         support(&self.y)
@@ -64,4 +77,29 @@ pub fn row_coordinates(layers: &[Bicluster], weighted: bool) -> Matrix {
         let layer = &layers[k];
         layer.w[i] * if weighted { layer.weight } else { 1.0 }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Bicluster;
+
+    #[test]
+    fn main_rows_have_at_least_an_even_share_the_heaviest_first() {
+        let of = |w: &[f64]| {
+            let (w, y) = (w.to_vec(), vec![1.0]);
+            let (agent, weight) = (0, 1.0);
+            Bicluster {
+                agent,
+                w,
+                y,
+                weight,
+            }
+            .main_rows()
+        };
+        // A group of two against a centred rest.
+        assert_eq!(of(&[-0.2, 0.5, -0.2, -0.7, -0.2, 0.0]), [3, 1]);
+        let third = 1.0 / 3.0_f64.sqrt();
+        assert_eq!(of(&[third, -third, third]), [0, 1, 2]);
+        assert!(of(&[0.0, 0.0]).is_empty() && of(&[]).is_empty());
+    }
 }

@@ -1,0 +1,112 @@
+//! What went wrong, in the words of the command line: the library names its parameters, a person typed flags.
+
+use crate::data::DataError;
+use dictmesh::{Error, Samples, Stop};
+use std::io::ErrorKind;
+
+/// Something that can be told in one sentence.
+pub trait Told {
+    /// The sentence.
+    fn told(&self) -> String;
+}
+
+/// Any error as its sentence.
+pub fn say(error: impl Told) -> String {
+    error.told()
+}
+
+impl Told for std::io::Error {
+    fn told(&self) -> String {
+        refusal(self)
+    }
+}
+
+impl Told for DataError {
+    fn told(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Told for serde_json::Error {
+    fn told(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Told for Error {
+    fn told(&self) -> String {
+        match self {
+            Error::Parameter {
+                name,
+                given,
+                allowed,
+            } => match typed(name, given) {
+                Some(flag) => format!("{flag}: {allowed}"),
+                None => self.to_string(),
+            },
+            Error::Io { path, source } => format!("{}: {}", path.display(), refusal(source)),
+            _ => self.to_string(),
+        }
+    }
+}
+
+/// What the system refused, and what to do.
+pub fn refusal(e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::NotFound => {
+            "there is no such file; check the name and the directory you are in".into()
+        }
+        ErrorKind::PermissionDenied => {
+            "this is not permitted; change the permissions of the file or its directory (chmod), or choose \
+             another place"
+                .into()
+        }
+        ErrorKind::IsADirectory => "this is a directory; name a file".into(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "the disk is full; free some space or choose another place".into()
+        }
+        _ => format!("{e}; check the path, its permissions and the free space"),
+    }
+}
+
+/// A parameter of the library as it is typed, if it is a flag.
+fn typed(name: &str, given: &str) -> Option<String> {
+    Some(match name {
+        "gamma" | "delta" | "beta" | "eta" | "mu" | "rho" | "tolerance" | "rounds" | "batch"
+        | "threads" | "informed" | "agents" | "atoms" | "patch" | "stride" | "layers"
+        | "passes" | "restarts" => format!("--{name} {given}"),
+        // The radius of the ball; the noise of a picture is checked before it gets there.
+        "sigma" => format!("--radius {given}"),
+        "lambda" => format!("--gamma {given}"),
+        "lo, hi" => format!("--lo and --hi ({given})"),
+        "mu_w" => format!("--update with the step {given}"),
+        "forgetting" => format!("--update adaptive:{given}"),
+        "p" => format!("--topology random:{given}"),
+        "radius" => format!("--topology geometric:{given}"),
+        "max" => format!("--vocabulary {given}"),
+        "bits" => format!("--hash {given}"),
+        _ => return None,
+    })
+}
+
+/// Squares of larger numbers, summed up, leave the range of numbers.
+const LARGE: f64 = 1e150;
+
+/// Why the solution of samples `x` was given up.
+pub fn given_up(stop: Stop, x: &Samples) -> String {
+    let entries = (0..x.len()).flat_map(|j| x.entries(j));
+    let largest = entries.fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
+    match stop {
+        Stop::Diverged if largest > LARGE => format!(
+            "the data have entries as large as {largest:.0e}, whose squares are beyond all numbers; scale the \
+             data (learn has --norm l2)"
+        ),
+        Stop::Diverged => "diverged: the step is too large for these atoms; give a smaller --mu, or leave --mu \
+                           and --rho out"
+            .into(),
+        Stop::Infeasible => "infeasible: no code can meet the residual's constraint; give a larger --radius \
+                             (of --residual ball), --residual squared-l2 or more --atoms"
+            .into(),
+        stop => stop.to_string(),
+    }
+}
