@@ -3,6 +3,7 @@
 
 mod arrays;
 mod coding;
+mod mesh;
 
 use clap::{Parser, Subcommand};
 
@@ -19,6 +20,8 @@ struct Arguments {
 enum Part {
     /// Codes of all samples by `Mesh::exact`.
     Coding(coding::Coding),
+    /// The time of one round of a mesh.
+    Rounds(mesh::Rounds),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -26,6 +29,7 @@ fn main() -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
+        Part::Rounds(part) => part.measure(arguments.threads),
     })?;
     println!("{measured}");
     Ok(())

@@ -23,11 +23,13 @@ mod newton;
 mod proximal_point;
 mod quadratic;
 
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::matrix::{axpy, dot, gemm, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
+use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::Stop;
-use quadratic::Quadratic;
+use faer::MatRef;
+use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
 
 /// Samples whose products with the atoms are formed together.
@@ -58,35 +60,64 @@ impl Coding<'_> {
         if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
             return proximal_point::solve(self, c, y, v);
         }
-        if let Some(a) = self.residual.envelope_quadratic(self.s, self.q) {
-            let mut g = vec![0.0; y.len()];
-            self.correlate(c, &mut g);
-            return self.solve_quadratic(a, &mut self.quadratic(a), c, &mut g, y, v);
+        if let Some(a) = self.quadratic() {
+            let mut stop = Stop::Converged;
+            self.solve_quadratics(a, c, None, y, v, |ended| stop = ended);
+            return stop;
         }
         newton::solve(self, c, y, v)
     }
 
-    fn quadratic(&self, a: f64) -> Quadratic<'_> {
-        Quadratic::new(self.gram, 1.0 / a, self.regularizers)
+    /// a, if the envelope e(u) is |u|^2 / (2 a).
+    fn quadratic(&self) -> Option<f64> {
+        (self.residual.envelope_quadratic(self.s, self.q)).filter(|a| *a > 0.0)
     }
 
-    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - (g/a)'y + h(y) for g = W'c, and v = (c - W y)/a. What
-    /// `g` holds afterwards is of no use.
-    fn solve_quadratic(
+    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
+    /// column of C = `c` (+ `share`). Tells how each ended.
+    fn solve_quadratics(
         &self,
         a: f64,
-        quadratic: &mut Quadratic<'_>,
         c: &[f64],
-        g: &mut [f64],
+        share: Option<&[f64]>,
         y: &mut [f64],
         v: &mut [f64],
-    ) -> Stop {
-        g.iter_mut().for_each(|g| *g /= a);
-        let stop = quadratic.solve(g, y);
-        v.copy_from_slice(c);
-        self.subtract_atoms(y, v);
-        v.iter_mut().for_each(|v| *v /= a);
-        stop
+        mut ended: impl FnMut(Stop),
+    ) {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        let inverse = 1.0 / a;
+        match share {
+            Some(share) => (v.iter_mut().zip(c.iter().zip(share)))
+                .for_each(|(v, (c, b))| *v = (c + b) * inverse),
+            None => v.iter_mut().zip(c).for_each(|(v, c)| *v = c * inverse),
+        }
+        if n == 1 {
+            let coordinate =
+                Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0));
+            let w = self.atoms.column(0);
+            dispatch(OneAtom {
+                coordinate,
+                w,
+                inverse,
+                y,
+                v,
+            });
+            return y.iter().for_each(|_| ended(Stop::Converged));
+        }
+        let mut g = Matrix::zeros(n, v.len() / m.max(1));
+        let columns = MatRef::from_column_major_slice(v, m, g.cols());
+        let transposed = self.atoms.view().transpose();
+        gemm(g.view_mut(), transposed, columns, 1.0, false);
+        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers);
+        for (j, g) in g.columns().enumerate() {
+            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            ended(problem.solve(g, y));
+            for (w, y) in self.atoms.columns().zip(y) {
+                if *y != 0.0 {
+                    axpy(-inverse * *y, w, v);
+                }
+            }
+        }
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -125,38 +156,45 @@ impl Coding<'_> {
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
-        let mut total = c.columns_range(from..from + columns);
-        if let Some(share) = share {
-            let share = &share.as_slice()[from * m..(from + columns) * m];
-            axpy(1.0, share, total.as_mut_slice());
+        let mut worst = Stop::Converged;
+        let ended = |stop| worst = worst.worse(stop);
+        let range = from * m..(from + columns) * m;
+        let (c, share) = (
+            &c.as_slice()[range.clone()],
+            share.map(|b| &b.as_slice()[range]),
+        );
+        match self.quadratic() {
+            Some(a) => self.solve_quadratics(a, c, share, y, v, ended),
+            None => {
+                let mut total = c.to_vec();
+                if let Some(share) = share {
+                    axpy(1.0, share, &mut total);
+                }
+                self.solve_each(&total, y, v, ended);
+            }
         }
-        self.solve_together(&total, y, v)
-            .into_iter()
-            .fold(Stop::Converged, Stop::worse)
+        worst
     }
 
-    /// Solves for each column of C with one product W'C; how each ended. `y` and `v` are as in
+    /// Solves for each column of C; how each ended. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
     pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
-        let (m, n) = (c.rows(), self.atoms.cols());
-        let mut quadratic = match self.residual.envelope_quadratic(self.s, self.q) {
-            Some(a) if self.s * self.residual.conjugate_curvature() + self.q > 0.0 => {
-                let g = self.atoms.transpose_times(c);
-                Some((a, self.quadratic(a), g))
-            }
-            _ => None,
-        };
-        (0..c.cols())
-            .map(|j| {
-                let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
-                match &mut quadratic {
-                    Some((a, quadratic, g)) => {
-                        self.solve_quadratic(*a, quadratic, c.column(j), g.column_mut(j), y, v)
-                    }
-                    None => self.solve(c.column(j), y, v),
-                }
-            })
-            .collect()
+        let mut stops = Vec::with_capacity(c.cols());
+        let ended = |stop| stops.push(stop);
+        match self.quadratic() {
+            Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, ended),
+            None => self.solve_each(c.as_slice(), y, v, ended),
+        }
+        stops
+    }
+
+    /// One after the other, where the envelope is not one quadratic.
+    fn solve_each(&self, c: &[f64], y: &mut [f64], v: &mut [f64], mut ended: impl FnMut(Stop)) {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        for j in 0..c.len() / m.max(1) {
+            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            ended(self.solve(&c[j * m..(j + 1) * m], y, v));
+        }
     }
 
     /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.
@@ -217,6 +255,29 @@ impl Coding<'_> {
             // An error of eps |s| in s moves the recovered code by eps |s| / delta.
             (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
         })
+    }
+}
+
+/// One atom for every sample, as in the paper's own experiments: closed form.
+struct OneAtom<'a> {
+    coordinate: Coordinate<'a>,
+    w: &'a [f64],
+    inverse: f64,
+    y: &'a mut [f64],
+    v: &'a mut [f64],
+}
+
+impl WithSimd for OneAtom<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let m = self.w.len();
+        for (j, y) in self.y.iter_mut().enumerate() {
+            let v = &mut self.v[j * m..(j + 1) * m];
+            *y = self.coordinate.recover(simd::dot(simd, self.w, v));
+            simd::add(simd, -self.inverse * *y, self.w, v);
+        }
     }
 }
 

@@ -43,8 +43,8 @@ pub trait Strategy: Send + Sync + fmt::Debug {
     /// What the neighbours get after [`adapt`](Strategy::adapt).
     fn outgoing(&self) -> &Matrix;
 
-    /// Takes in what arrived, combined as [`StrategySpec::combine`] says.
-    fn absorb(&mut self, local: &Local, combined: &Matrix);
+    /// Takes in what arrived, combined as [`StrategySpec::combine`] says: M x B by columns.
+    fn absorb(&mut self, local: &Local, combined: &[f64]);
 
     /// The agent's own estimate nu_k.
     fn dual(&self) -> &Matrix;

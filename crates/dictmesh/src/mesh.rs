@@ -4,6 +4,7 @@ mod access;
 mod agreement;
 mod builder;
 mod events;
+mod exchange;
 mod found;
 mod growth;
 mod infeasible;

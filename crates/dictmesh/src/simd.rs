@@ -11,52 +11,54 @@ pub(crate) fn dispatch<W: WithSimd>(work: W) -> W::Output {
 /// Columns whose length is a multiple of this need no rest treated one by one, on any CPU.
 pub(crate) const LANES: usize = 8;
 
-/// `out -= a x`.
+/// `out += a x`.
 #[inline(always)]
-pub(crate) fn subtract<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
+pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     let (x, x_rest) = S::as_simd_f64s(x);
     let (out, out_rest) = S::as_mut_simd_f64s(out);
-    let minus = simd.splat_f64s(-a);
+    let all = simd.splat_f64s(a);
     for (out, x) in out.iter_mut().zip(x) {
-        *out = simd.mul_add_e_f64s(minus, *x, *out);
+        *out = simd.mul_add_e_f64s(all, *x, *out);
     }
     for (out, x) in out_rest.iter_mut().zip(x_rest) {
-        *out -= a * x;
+        *out += a * x;
     }
 }
 
-/// `out = b - sum of a_j x_j` over the pairs (a_j, x_j).
+/// `out = start + sum of a_j x_j` over the pairs (a_j, x_j); no start is 0.
 #[inline(always)]
-pub(crate) fn difference<'x, S: Simd>(
+pub(crate) fn combination<'x, S: Simd>(
     simd: S,
-    b: &[f64],
+    start: Option<&[f64]>,
     pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone,
     out: &mut [f64],
 ) {
     const WIDE: usize = 8;
-    let n = out.len();
     // Some rows at a time: they stay in registers while the columns pass by.
     let step = WIDE * S::F64_LANES;
     let mut from = 0;
-    while from + step <= n {
+    while from + step <= out.len() {
         let mut sums = [simd.splat_f64s(0.0); WIDE];
-        let (b, _) = S::as_simd_f64s(&b[from..from + step]);
-        sums.copy_from_slice(b);
+        if let Some(start) = start {
+            sums.copy_from_slice(S::as_simd_f64s(&start[from..from + step]).0);
+        }
         for (a, x) in pairs.clone() {
-            let minus = simd.splat_f64s(-a);
+            let a = simd.splat_f64s(a);
             let (x, _) = S::as_simd_f64s(&x[from..from + step]);
             for i in 0..WIDE {
-                sums[i] = simd.mul_add_e_f64s(minus, x[i], sums[i]);
+                sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
             }
         }
-        S::as_mut_simd_f64s(&mut out[from..from + step])
-            .0
-            .copy_from_slice(&sums);
+        let (out, _) = S::as_mut_simd_f64s(&mut out[from..from + step]);
+        out.copy_from_slice(&sums);
         from += step;
     }
-    out[from..].copy_from_slice(&b[from..]);
+    match start {
+        Some(start) => out[from..].copy_from_slice(&start[from..]),
+        None => out[from..].fill(0.0),
+    }
     for (a, x) in pairs {
-        subtract(simd, a, &x[from..], &mut out[from..]);
+        add(simd, a, &x[from..], &mut out[from..]);
     }
 }
 

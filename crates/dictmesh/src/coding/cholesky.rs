@@ -1,7 +1,7 @@
 //! Small positive definite systems, as the support of a sparse code gives them.
 
 use crate::matrix::Matrix;
-use crate::simd::{subtract, Simd, LANES};
+use crate::simd::{add, Simd, LANES};
 use faer::linalg::solvers::Solve;
 use faer::Side;
 
@@ -31,7 +31,7 @@ pub(super) fn solve<S: Simd>(simd: S, a: &mut [f64], b: &mut [f64], n: usize) ->
         let own = &mut own[top..width];
         for k in 0..j {
             let left = &before[k * width + top..(k + 1) * width];
-            subtract(simd, left[j - top], left, own);
+            add(simd, -left[j - top], left, own);
         }
         let pivot = own[j - top];
         if !(pivot > 0.0 && pivot.is_finite()) {

@@ -8,9 +8,10 @@ mod active;
 
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
-use crate::simd::{difference, dispatch, Simd, WithSimd};
+use crate::simd::{combination, dispatch, Simd, WithSimd};
 use crate::Stop;
-use active::{Active, Member};
+use active::Active;
+pub(super) use active::Coordinate;
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
@@ -33,7 +34,7 @@ const SHARE: f64 = 0.3;
 pub(super) struct Quadratic<'a> {
     gram: &'a Matrix,
     scale: f64,
-    coordinates: Vec<Member<'a>>,
+    coordinates: Vec<Coordinate<'a>>,
     /// [`Regularizer::zone`] of the coordinates outside of the active set; that of members is the line, so
     /// that they never look wrong.
     lo: Vec<f64>,
@@ -69,10 +70,10 @@ impl<'a> Quadratic<'a> {
     pub fn new(gram: &'a Matrix, scale: f64, regularizers: &'a [&'a dyn Regularizer]) -> Self {
         let n = gram.cols();
         let coordinates: Vec<_> = (regularizers.iter().enumerate())
-            .map(|(q, h)| Member::new(q, *h, scale * gram.get(q, q)))
+            .map(|(q, h)| Coordinate::new(q, *h, scale * gram.get(q, q)))
             .collect();
         let line = (f64::NEG_INFINITY, f64::INFINITY);
-        let zone = |m: &Member| m.zone.unwrap_or(line);
+        let zone = |m: &Coordinate| m.zone.unwrap_or(line);
         Quadratic {
             gram,
             scale,
@@ -157,8 +158,8 @@ impl<'a> Quadratic<'a> {
         let (gram, scale, members) = (self.gram, self.scale, self.active.members());
         let pairs = (members.iter())
             .filter(|m| y[m.q] != 0.0)
-            .map(|m| (scale * y[m.q], gram.column(m.q)));
-        difference(simd, g, pairs, &mut self.r);
+            .map(|m| (-scale * y[m.q], gram.column(m.q)));
+        combination(simd, Some(g), pairs, &mut self.r);
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 

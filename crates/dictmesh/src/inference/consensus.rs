@@ -56,9 +56,9 @@ impl Strategy for Consensus {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
         let nu = self.nu.as_mut_slice();
-        nu.copy_from_slice(combined.as_slice());
+        nu.copy_from_slice(combined);
         axpy(-self.mu, self.gradient.as_slice(), nu);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));

@@ -74,8 +74,8 @@ impl Strategy for Diffusion {
         &self.psi
     }
 
-    fn absorb(&mut self, local: &Local, combined: &Matrix) {
-        self.nu.as_mut_slice().copy_from_slice(combined.as_slice());
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+        self.nu.as_mut_slice().copy_from_slice(combined);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));
         }

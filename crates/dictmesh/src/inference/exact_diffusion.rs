@@ -68,9 +68,9 @@ impl Strategy for ExactDiffusion {
         &self.phi
     }
 
-    fn absorb(&mut self, local: &Local, combined: &Matrix) {
-        self.z.as_mut_slice().copy_from_slice(combined.as_slice());
-        self.nu.as_mut_slice().copy_from_slice(combined.as_slice());
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+        self.z.as_mut_slice().copy_from_slice(combined);
+        self.nu.as_mut_slice().copy_from_slice(combined);
         let tau = self.mu / local.agents as f64;
         for j in 0..self.nu.cols() {
             local.residual.conjugate_prox(tau, self.nu.column_mut(j));

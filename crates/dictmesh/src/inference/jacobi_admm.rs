@@ -81,12 +81,12 @@ impl Strategy for JacobiAdmm {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
         let degree = local.degree as f64;
         let nu = self.nu.as_slice();
         let multiplier = self.multiplier.as_mut_slice();
         for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
-            .zip(combined.as_slice())
+            .zip(combined)
             .enumerate()
         {
             multiplier[i] += self.mu * (sum - degree * nu[i]);

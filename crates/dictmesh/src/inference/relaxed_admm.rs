@@ -91,15 +91,15 @@ impl Strategy for RelaxedAdmm {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, combined: &Matrix) {
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
         let (keep, alpha, two_rho) = (1.0 - self.alpha, self.alpha, 2.0 * self.rho);
-        let degree = local.degree as f64;
-        let (nu, sum) = (self.nu.as_slice(), combined.as_slice());
-        let t = self.t.as_mut_slice();
-        for (i, s) in self.s.as_mut_slice().iter_mut().enumerate() {
-            let (old_s, old_t) = (*s, t[i]);
-            *s = keep * old_s + alpha * (two_rho * sum[i] - old_t);
-            t[i] = keep * old_t + alpha * (two_rho * degree * nu[i] - old_s);
+        let sent = two_rho * local.degree as f64;
+        let old = self.s.as_mut_slice().iter_mut().zip(self.t.as_mut_slice());
+        let new = self.nu.as_slice().iter().zip(combined);
+        for ((s, t), (nu, sum)) in old.zip(new) {
+            let (old_s, old_t) = (*s, *t);
+            *s = keep * old_s + alpha * (two_rho * sum - old_t);
+            *t = keep * old_t + alpha * (sent * nu - old_s);
         }
     }
 

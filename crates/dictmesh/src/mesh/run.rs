@@ -1,5 +1,6 @@
 //! One batch coded by all agents in lock-step.
 
+use super::exchange::Exchange;
 use super::found::{disagreement, Inference};
 use super::reduction::Reduction;
 use super::Mesh;
@@ -8,7 +9,7 @@ use crate::coding::start_code;
 use crate::error::{Error, Result};
 use crate::inference::{Combine, Strategy, StrategySpec};
 use crate::learning::product;
-use crate::matrix::{axpy, norm, Matrix};
+use crate::matrix::{norm, Matrix};
 use crate::samples::Samples;
 use crate::Stop;
 use rayon::prelude::*;
@@ -22,7 +23,9 @@ pub struct Run<'m> {
     pub(super) mesh: &'m Mesh,
     x: &'m Samples,
     pub(super) strategies: Vec<Box<dyn Strategy>>,
-    pub(super) combined: Vec<Matrix>,
+    /// What each agent gets in a round, M x B in a column.
+    pub(super) combined: Matrix,
+    exchange: Exchange,
     /// b = x/|N_I|, the same at every informed agent; reduced where the run is.
     pub(super) share: Matrix,
     /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
@@ -108,7 +111,8 @@ impl<'m> Run<'m> {
             mesh,
             x,
             strategies: Vec::new(),
-            combined: vec![Matrix::zeros(share.rows(), share.cols()); mesh.agents.len()],
+            combined: Matrix::zeros(share.as_slice().len(), mesh.agents.len()),
+            exchange: Exchange::new(mesh, share.as_slice().len()),
             sizes: (0..x.len()).map(|j| x.norm(j) + least).collect(),
             share,
             reduction,
@@ -153,14 +157,7 @@ impl<'m> Run<'m> {
         self.each(parallel, &mut strategies, |local, _, strategy| {
             strategy.adapt(&local);
         });
-        let sent: Vec<&Matrix> = strategies.iter().map(|s| s.outgoing()).collect();
-        let (mesh, combine) = (self.mesh, self.combine);
-        let into = |(k, out): (usize, &mut Matrix)| combine_into(mesh, combine, k, &sent, out);
-        if parallel {
-            self.combined.par_iter_mut().enumerate().for_each(into);
-        } else {
-            self.combined.iter_mut().enumerate().for_each(into);
-        }
+        (self.exchange).exchange(&strategies, &mut self.combined, parallel);
         self.each(parallel, &mut strategies, |local, combined, strategy| {
             strategy.absorb(&local, combined);
         });
@@ -175,10 +172,10 @@ impl<'m> Run<'m> {
         &self,
         parallel: bool,
         strategies: &mut [Box<dyn Strategy>],
-        work: impl Fn(Local<'_>, &Matrix, &mut dyn Strategy) + Sync,
+        work: impl Fn(Local<'_>, &[f64], &mut dyn Strategy) + Sync,
     ) {
         let work = |(k, s): (usize, &mut Box<dyn Strategy>)| {
-            work(self.local(k), &self.combined[k], &mut **s);
+            work(self.local(k), self.combined.column(k), &mut **s);
         };
         if parallel {
             strategies.par_iter_mut().enumerate().for_each(work);
@@ -305,28 +302,5 @@ impl State {
             sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),
             strategies: Vec::new(),
         })
-    }
-}
-
-/// What agent k gets: the combination, in AgentId order, of what it and its neighbours sent.
-fn combine_into(mesh: &Mesh, combine: Combine, k: usize, sent: &[&Matrix], out: &mut Matrix) {
-    let out = out.as_mut_slice();
-    out.fill(0.0);
-    match combine {
-        Combine::Weights => {
-            for (l, a) in mesh.weights.column(k) {
-                axpy(*a, sent[*l].as_slice(), out);
-            }
-        }
-        Combine::LazyWeights => {
-            for (l, a) in mesh.lazy.column(k) {
-                axpy(*a, sent[*l].as_slice(), out);
-            }
-        }
-        Combine::NeighbourSum => {
-            for l in mesh.topology.neighbours(k) {
-                axpy(1.0, sent[*l].as_slice(), out);
-            }
-        }
     }
 }

@@ -199,7 +199,7 @@ impl Run<'_> {
                 let (new, old) = (nu.column(j), before[k].column(j));
                 let mut moved = distance(new, old);
                 if self.combine == Combine::NeighbourSum && degree > 0.0 {
-                    let sum = self.combined[k].column(j);
+                    let sum = &self.combined.column(k)[j * nu.rows()..(j + 1) * nu.rows()];
                     let mean: Vec<f64> = sum.iter().map(|s| s / degree).collect();
                     moved = moved.max(distance(new, &mean));
                 }

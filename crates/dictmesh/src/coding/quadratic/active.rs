@@ -3,7 +3,7 @@
 
 use crate::coding::cholesky::{self, padded};
 use crate::regularizer::Regularizer;
-use crate::simd::{subtract, Simd};
+use crate::simd::{add, Simd};
 
 /// Sweeps of coordinate descent between two exact solves.
 const SWEEPS: usize = 3;
@@ -12,7 +12,7 @@ const TURNS: usize = 8;
 
 /// One coordinate.
 #[derive(Clone, Copy)]
-pub struct Member<'a> {
+pub struct Coordinate<'a> {
     /// Its place in the whole problem.
     pub q: usize,
     /// [`Regularizer::zone`].
@@ -25,10 +25,10 @@ pub struct Member<'a> {
     h: &'a dyn Regularizer,
 }
 
-impl<'a> Member<'a> {
+impl<'a> Coordinate<'a> {
     pub fn new(q: usize, h: &'a dyn Regularizer, curvature: f64) -> Self {
         let total = curvature + h.strong_convexity();
-        Member {
+        Coordinate {
             q,
             zone: h.zone(),
             curvature,
@@ -56,7 +56,7 @@ impl<'a> Member<'a> {
 
 #[derive(Default)]
 pub struct Active<'a> {
-    members: Vec<Member<'a>>,
+    members: Vec<Coordinate<'a>>,
     /// Which coordinates of the whole problem are members.
     is_member: Vec<bool>,
     /// H by columns of length `stride`, a multiple of what [`padded`] gives.
@@ -92,7 +92,7 @@ impl<'a> Active<'a> {
     }
 
     #[inline(always)]
-    pub fn members(&self) -> &[Member<'a>] {
+    pub fn members(&self) -> &[Coordinate<'a>] {
         &self.members
     }
 
@@ -103,7 +103,7 @@ impl<'a> Active<'a> {
 
     /// Takes a coordinate in; `column` is its column of the Gram matrix.
     #[inline(always)]
-    pub fn join(&mut self, member: Member<'a>, g: f64, y: f64, column: &[f64], scale: f64) {
+    pub fn join(&mut self, member: Coordinate<'a>, g: f64, y: f64, column: &[f64], scale: f64) {
         let i = self.members.len();
         if i == self.stride {
             self.widen();
@@ -176,7 +176,7 @@ impl<'a> Active<'a> {
         for i in 0..n {
             if self.y[i] != 0.0 {
                 let column = &self.hessian[i * self.stride..i * self.stride + width];
-                subtract(simd, self.y[i], column, &mut self.r[..width]);
+                add(simd, -self.y[i], column, &mut self.r[..width]);
             }
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Active<'a> {
             if new != y {
                 self.y[i] = new;
                 let column = &self.hessian[i * self.stride..i * self.stride + width];
-                subtract(simd, new - y, column, &mut self.r[..width]);
+                add(simd, y - new, column, &mut self.r[..width]);
                 largest = largest.max(m.total * (new - y).abs());
             }
         }

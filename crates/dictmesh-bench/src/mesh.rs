@@ -1,0 +1,54 @@
+//! Rounds of a whole mesh on random atoms and samples.
+
+use anyhow::Result;
+use clap::Args;
+use dictmesh::inference::StrategySpec;
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::Task;
+use dictmesh::topology::TopologySpec;
+use dictmesh::{Mesh, Samples, Start, Stopping};
+use serde_json::{json, Value};
+use std::time::Instant;
+
+#[derive(Args)]
+pub struct Rounds {
+    #[arg(long)]
+    agents: usize,
+    /// Atoms of each agent.
+    #[arg(long, default_value_t = 1)]
+    atoms: usize,
+    /// M.
+    #[arg(long)]
+    rows: usize,
+    /// B.
+    #[arg(long)]
+    samples: usize,
+    /// The chance of an edge; 0 for a ring.
+    #[arg(long)]
+    p: f64,
+    #[arg(long, default_value_t = 100)]
+    rounds: usize,
+}
+
+impl Rounds {
+    pub fn measure(&self, threads: usize) -> Result<Value> {
+        let topology = match self.p {
+            0.0 => dictmesh::Topology::ring(self.agents)?,
+            p => TopologySpec::ErdosRenyi { p, seed: 1 }.build(self.agents)?,
+        };
+        let x = Samples::dense(gaussian(self.rows, self.samples, &mut stream(1, 0)))?;
+        let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, topology)
+            .strategy(StrategySpec::default())
+            .stopping(Stopping::rounds(self.rounds))
+            .threads(threads)
+            .build(self.rows, &vec![self.atoms; self.agents], Start::Random)?;
+        let mut run = mesh.run(&x)?;
+        run.round();
+        let began = Instant::now();
+        for _ in 0..self.rounds {
+            run.round();
+        }
+        let seconds = began.elapsed().as_secs_f64() / self.rounds as f64;
+        Ok(json!({ "seconds": seconds }))
+    }
+}

@@ -1,0 +1,164 @@
+//! What every agent gets in a round: the combination of what it and its neighbours sent.
+//!
+//! As a whole it is one product, (what was sent, an agent a column) x (N x N weights): on a dense graph
+//! a matrix product, on a sparse one a sum for each agent. Both go through the rows in tiles whose
+//! numbers stay in the cache while all agents are served.
+
+use super::Mesh;
+use crate::inference::{Combine, Strategy};
+use crate::matrix::{gemm, Matrix};
+use crate::simd::{combination, dispatch, Simd, WithSimd};
+use faer::prelude::{Reborrow, ReborrowMut};
+use faer::MatMut;
+
+/// Numbers of all agents in a tile.
+const TILE: usize = 1 << 15;
+/// The share of weights that are not 0 from which the matrix product is faster: it runs at several times the
+/// speed of the sums, zeros included.
+const DENSE: f64 = 0.15;
+
+/// The weights of a round, and room for what is sent.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// What agent k gives to each sender, rising: (l, weight).
+    weights: Vec<Vec<(usize, f64)>>,
+    dense: Option<Dense>,
+    /// Rows of a tile: the same for any number of threads.
+    rows: usize,
+}
+
+#[derive(Debug)]
+struct Dense {
+    weights: Matrix,
+    sent: Matrix,
+}
+
+impl Exchange {
+    /// For what the strategy of the mesh sends, so many `numbers` from each agent.
+    pub fn new(mesh: &Mesh, numbers: usize) -> Self {
+        let n = mesh.agents.len();
+        let weights: Vec<Vec<(usize, f64)>> = (0..n)
+            .map(|k| match mesh.strategy.combine() {
+                Combine::Weights => mesh.weights.column(k).to_vec(),
+                Combine::LazyWeights => mesh.lazy.column(k).to_vec(),
+                Combine::NeighbourSum => {
+                    let neighbours = mesh.topology.neighbours(k).iter();
+                    neighbours.map(|l| (*l, 1.0)).collect()
+                }
+            })
+            .collect();
+        let filled: usize = weights.iter().map(Vec::len).sum();
+        let dense = filled as f64 >= DENSE * (n * n) as f64 && n > 4;
+        Exchange {
+            dense: dense.then(|| Dense {
+                weights: by_columns(&weights),
+                sent: Matrix::zeros(numbers, n),
+            }),
+            rows: (TILE / n).clamp(512, 4096),
+            weights,
+        }
+    }
+
+    /// Column k of `combined` becomes what agent k gets.
+    pub fn exchange(
+        &mut self,
+        strategies: &[Box<dyn Strategy>],
+        combined: &mut Matrix,
+        parallel: bool,
+    ) {
+        let sent = |l: usize| strategies[l].outgoing().as_slice();
+        let mut nothing = Matrix::zeros(0, 0);
+        let (weights, rows) = (&self.weights, self.rows);
+        let (product, copies) = match &mut self.dense {
+            Some(dense) => (Some(&dense.weights), dense.sent.view_mut()),
+            None => (None, nothing.view_mut()),
+        };
+        let tile = |from: usize, mut copies: MatMut<'_, f64>, mut out: MatMut<'_, f64>| {
+            let range = from..from + out.nrows();
+            let Some(product) = product else {
+                return dispatch(Sums {
+                    weights,
+                    range,
+                    sent: &sent,
+                    out,
+                });
+            };
+            for l in 0..strategies.len() {
+                if let Some(copy) = column(&mut copies, l) {
+                    copy.copy_from_slice(&sent(l)[range.clone()]);
+                }
+            }
+            gemm(out.rb_mut(), copies.rb(), product.view(), 1.0, false);
+        };
+        over_tiles(0, rows, copies, combined.view_mut(), parallel, &tile);
+    }
+}
+
+/// The weights as a matrix, of which they are the columns.
+fn by_columns(weights: &[Vec<(usize, f64)>]) -> Matrix {
+    let mut matrix = Matrix::zeros(weights.len(), weights.len());
+    for (k, column) in weights.iter().enumerate() {
+        for (l, a) in column {
+            matrix.column_mut(k)[*l] = *a;
+        }
+    }
+    matrix
+}
+
+/// Column k of a tile. (All of ours are contiguous.)
+fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> Option<&'a mut [f64]> {
+    let column = tile.rb_mut().col_mut(k);
+    Some(column.try_as_col_major_mut()?.as_slice_mut())
+}
+
+/// The sums of one tile.
+struct Sums<'a, F> {
+    weights: &'a [Vec<(usize, f64)>],
+    range: std::ops::Range<usize>,
+    sent: &'a F,
+    out: MatMut<'a, f64>,
+}
+
+impl<'s, F: Fn(usize) -> &'s [f64]> WithSimd for Sums<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        for (k, weights) in self.weights.iter().enumerate() {
+            let pairs = (weights.iter()).map(|(l, a)| (*a, &(self.sent)(*l)[self.range.clone()]));
+            if let Some(out) = column(&mut self.out, k) {
+                combination(simd, None, pairs, out);
+            }
+        }
+    }
+}
+
+/// Calls `work` with the first row and the part in each matrix of every tile of so many rows; `first` may
+/// have none.
+fn over_tiles<'a>(
+    from: usize,
+    rows: usize,
+    first: MatMut<'a, f64>,
+    second: MatMut<'a, f64>,
+    parallel: bool,
+    work: &(impl Fn(usize, MatMut<'_, f64>, MatMut<'_, f64>) + Sync),
+) {
+    let tiles = second.nrows().div_ceil(rows);
+    if tiles <= 1 {
+        return work(from, first, second);
+    }
+    let middle = tiles / 2 * rows;
+    let (first_a, first_b) = match first.nrows() {
+        0 => (MatMut::from_column_major_slice_mut(&mut [], 0, 0), first),
+        _ => first.split_at_row_mut(middle),
+    };
+    let (second_a, second_b) = second.split_at_row_mut(middle);
+    let upper = || over_tiles(from, rows, first_a, second_a, parallel, work);
+    let lower = || over_tiles(from + middle, rows, first_b, second_b, parallel, work);
+    if parallel {
+        rayon::join(upper, lower);
+    } else {
+        upper();
+        lower();
+    }
+}
