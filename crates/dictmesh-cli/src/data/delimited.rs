@@ -8,12 +8,11 @@ mod survey;
 
 use super::error::{DataError, Result};
 use super::missing::{settle, Fill};
-use super::source::Source;
+use super::source::{Bytes, Source};
 use super::{dense, Nan, ReadOptions, Table};
 use csv::ByteRecord;
 use dictmesh::{Matrix, Samples};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 pub use survey::{separator, Layout};
@@ -183,7 +182,7 @@ impl Rows {
 /// The records of a file.
 pub struct Records<'a> {
     source: &'a Source,
-    reader: csv::Reader<BufReader<File>>,
+    reader: csv::Reader<BufReader<Bytes>>,
     record: ByteRecord,
 }
 
@@ -195,7 +194,7 @@ impl<'a> Records<'a> {
             reader: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .delimiter(separator)
-                .from_reader(source.reader()?),
+                .from_reader(source.reader()),
             record: ByteRecord::new(),
         })
     }

@@ -1,12 +1,11 @@
 //! Pictures as matrices, one per colour plane. The formats are the `image` crate's.
 
 use super::error::{DataError, Result};
-use super::source::Source;
+use super::source::{Bytes, Source};
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader, Luma, Rgb, RgbImage};
-use std::fs::File;
 use std::io::{BufReader, Cursor, Write};
 use std::path::Path;
 
@@ -81,8 +80,8 @@ pub fn image_size(path: &Path) -> Result<(usize, usize)> {
     Ok((height as usize, width as usize))
 }
 
-fn opened(source: &Source) -> Result<ImageReader<BufReader<File>>> {
-    let reader = ImageReader::new(source.reader()?).with_guessed_format();
+fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {
+    let reader = ImageReader::new(source.reader()).with_guessed_format();
     let reader = reader.map_err(|e| source.io_error(&e))?;
     match reader.format() {
         Some(_) => Ok(reader),

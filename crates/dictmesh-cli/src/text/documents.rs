@@ -80,7 +80,7 @@ fn read_lines(source: &Source) -> Result<Documents> {
 
 /// Calls `take` with the number and the text of each line.
 fn each_line(source: &Source, take: &mut dyn FnMut(u64, &str) -> Result<()>) -> Result<()> {
-    let mut reader = source.reader()?;
+    let mut reader = source.reader();
     let mut bytes = Vec::new();
     for number in 1.. {
         bytes.clear();
