@@ -110,3 +110,45 @@ fn what_comes_through_a_pipe_is_what_comes_from_a_file() {
         assert_eq!(scores("fifo"), scores("whole"));
     }
 }
+
+/// A checkpoint knew its data by name and number of samples alone, and went on in the middle of others.
+#[test]
+fn learning_does_not_go_on_in_data_that_changed() {
+    let dir = Scratch::new("robust-changed");
+    let learn = "learn x.csv --header no --atoms 4 --batch 5";
+    dir.write("x.csv", samples(40, 0));
+    common::ok(&dir.0, &format!("{learn} -o m --quiet"));
+    let resume = "learn x.csv -o n --passes 2 --resume m";
+    // As it was, under this name or another, it goes on behind the first pass.
+    for name in ["x.csv", "moved.csv"] {
+        fs::copy(dir.0.join("x.csv"), dir.0.join("moved.csv")).unwrap();
+        let out = dir.json(&format!("{} --json", resume.replace("x.csv", name)));
+        assert_eq!(out["samples"], 40, "{name}");
+    }
+    // One digit other, after a whole pass: from its start, and told.
+    dir.write("x.csv", samples(40, 0).replacen("0.7", "0.8", 1));
+    let out = dir.run(&format!("{resume} --json"));
+    let told: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(told["samples"], 80);
+    assert!(
+        said(&out).contains("x.csv: it has changed since"),
+        "{}",
+        said(&out)
+    );
+
+    // In the middle of a pass there is no going on in other data.
+    dir.write("x.csv", samples(40, 0));
+    let mut model = dictmesh::Model::load(dir.0.join("m")).unwrap();
+    model.description.extra["learning"]["learned"] = 20.into();
+    model.save(dir.0.join("half")).unwrap();
+    let resume = resume.replace("--resume m", "--resume half");
+    assert_eq!(dir.json(&format!("{resume} --json"))["samples"], 60);
+    fs::remove_file(dir.0.join("n")).unwrap();
+    dir.write("x.csv", samples(40, 1));
+    dir.refused(&resume, "it has changed since");
+    dir.refused(&resume, "stopped at sample 20 of a pass");
+    // Under another name they are other data, which nobody expects to go on in.
+    fs::rename(dir.0.join("x.csv"), dir.0.join("other.csv")).unwrap();
+    let other = dir.json(&format!("{} --json", resume.replace("x.csv", "other.csv")));
+    assert_eq!(other["samples"], 80);
+}

@@ -38,7 +38,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     let total = feed.samples()?;
     let first = feed.parts(0)?.next().ok_or("the data have no samples")??;
     let mesh = options.mesh(how.usual_task(), rows, Start::Samples(&first))?;
-    let position = Position::start(&args.data, total);
+    let position = Position::start(&args.data, raw.fingerprint()?, total);
     Ok(Begun {
         data: Data {
             choices: options.clone(),
@@ -66,7 +66,8 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
         total: 0,
     };
     data.total = data.feed(&mesh).samples()?;
-    let position = Position::after(&model, &args.data, data.total);
+    let start = Position::start(&args.data, data.raw.fingerprint()?, data.total);
+    let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;
     if position.learned >= passes as u64 * total {
         return Err(format!(

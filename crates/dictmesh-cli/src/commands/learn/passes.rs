@@ -17,6 +17,8 @@ use std::time::Instant;
 pub struct Position {
     /// The file's name, without its directories.
     data: String,
+    /// What its content is known by.
+    fingerprint: String,
     /// Samples of a pass.
     samples: usize,
     /// Samples learned so far, over all passes.
@@ -27,23 +29,44 @@ const KEY: &str = "learning";
 
 impl Position {
     /// Before the first sample.
-    pub fn start(data: &Path, samples: usize) -> Self {
+    pub fn start(data: &Path, fingerprint: String, samples: usize) -> Self {
         let name = data.file_name().unwrap_or(data.as_os_str());
         Position {
             data: name.to_string_lossy().into_owned(),
+            fingerprint,
             samples,
             learned: 0,
         }
     }
 
-    /// Where a model stopped, if it was learned from these data; else before the first sample.
-    pub fn after(model: &Model, data: &Path, samples: usize) -> Self {
-        let fresh = Position::start(data, samples);
+    /// Where a model stopped in these data, of which `self` is the start; for other data, this start.
+    /// Data that changed under the model's hands are refused in the middle of a pass, and told of after it
+    /// if `warn`.
+    pub fn or_where_it_stopped(self, model: &Model, warn: bool) -> Result<Self> {
         let value = model.description.extra.get(KEY).cloned();
         let found = value.and_then(|v| serde_json::from_value::<Position>(v).ok());
+        let content = |p: &Position| (p.samples, p.fingerprint.clone());
         match found {
-            Some(p) if (&p.data, p.samples) == (&fresh.data, fresh.samples) => p,
-            _ => fresh,
+            Some(p) if content(&p) == content(&self) => Ok(p),
+            Some(p) if p.data == self.data && p.samples > 0 => {
+                let changed = format!(
+                    "{}: it has changed since: {} samples with the fingerprint {}, and it had {} with {}",
+                    self.data, self.samples, self.fingerprint, p.samples, p.fingerprint
+                );
+                let at = p.learned % p.samples as u64;
+                if at > 0 {
+                    return Err(format!(
+                        "{changed}. Learning stopped at sample {at} of a pass, and cannot go on there in other \
+                         data: give the data as they were, or these under another name, to be learned from \
+                         their start"
+                    ));
+                }
+                if warn {
+                    eprintln!("dictmesh: {changed}; it is learned from its start");
+                }
+                Ok(self)
+            }
+            _ => Ok(self),
         }
     }
 
