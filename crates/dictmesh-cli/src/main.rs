@@ -7,6 +7,7 @@ mod commands;
 mod data;
 mod demo;
 mod matching;
+mod memory;
 mod options;
 mod output;
 mod picture;

@@ -152,3 +152,88 @@ fn learning_does_not_go_on_in_data_that_changed() {
     let other = dir.json(&format!("{} --json", resume.replace("x.csv", "other.csv")));
     assert_eq!(other["samples"], 80);
 }
+
+/// Each of these had ended in an abort, a panic or the killing of the process by the system.
+#[test]
+fn what_does_not_fit_into_memory_is_refused_in_numbers() {
+    let dir = Scratch::new("robust-memory");
+    dir.write("x.csv", samples(40, 0));
+    let texts = "moon rocket orbit\nbread flour oven\n".repeat(20);
+    dir.write("t.txt", texts);
+    common::ok(&dir.0, "examples ex --quiet");
+    let huge = usize::MAX;
+    let before = files(&dir.0);
+    for (args, word) in [
+        (
+            "learn x.csv --header no -o m --atoms 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("learn x.csv --header no -o m --atoms {huge}"),
+            "at most 50000",
+        ),
+        (
+            format!("learn x.csv --header no -o m --agents {huge}"),
+            "at most 5000",
+        ),
+        ("learn t.txt -o m --hash 26".into(), "of memory"),
+        ("learn t.txt -o m --vocabulary 60000000".into(), "of memory"),
+        (
+            "tune x.csv --header no --atoms-grid 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("tune x.csv --header no --atoms-grid 4,{huge}"),
+            "at most 50000",
+        ),
+        (
+            "denoise ex/noisy.png -o d.png --atoms 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("denoise ex/noisy.png -o d.png --atoms {huge}"),
+            "at most 50000",
+        ),
+        (
+            format!("denoise ex/noisy.png -o d.png --agents {huge}"),
+            "at most 5000",
+        ),
+        (
+            format!("bicluster x.csv --header no -o b --layers {huge}"),
+            "at most 5000",
+        ),
+        (
+            format!("bicluster x.csv --header no -o b --method ssvd --layers {huge}"),
+            "at most 6",
+        ),
+        (
+            format!("novelty ex/news.csv --agents-start {huge}"),
+            "at most 5000",
+        ),
+        (
+            "novelty ex/news.csv --block 100 --atoms-per-block 4000".into(),
+            "at most 5000",
+        ),
+        (
+            "learn x.csv --header no -o m --agents 2 --rho 1e-320".into(),
+            "too small",
+        ),
+        (
+            "learn x.csv --header no -o m --strategy diffusion --mu 1e-320".into(),
+            "too small",
+        ),
+    ] {
+        let out = shell(&dir.0, &format!("ulimit -v 4000000; dictmesh {args}"));
+        assert_eq!(out.status.code(), Some(1), "{args}: {}", said(&out));
+        assert!(said(&out).contains(word), "{args}: {}", said(&out));
+        assert_eq!(files(&dir.0), before, "{args}");
+    }
+    // Numbers beyond all data are as good as all of them.
+    for args in [
+        format!("learn x.csv --header no -o m --atoms 2 --batch {huge} --quiet"),
+        format!("bicluster x.csv --header no -o b --layers 2 --passes {huge} --quiet"),
+        format!("novelty ex/news.csv --block 400 --agents-start 2 --top {huge} --quiet"),
+    ] {
+        common::ok(&dir.0, &args);
+    }
+}

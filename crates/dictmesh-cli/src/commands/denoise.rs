@@ -9,6 +9,7 @@ pub use quality::{quality, Quality};
 use super::prepare::{Cut, How, Preparation};
 use super::{check_apart, check_place, load_model, say, Result, Speech};
 use crate::data::{self, Image};
+use crate::memory::Sizes;
 use crate::output::Folder;
 use crate::terminal::Bar;
 use dictmesh::apps::denoising::{
@@ -222,7 +223,24 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
             "--stride {stride}: expected from 1 to the side of a patch, {patch}, or pixels would be left out"
         ));
     }
-    Ok(())
+    let atoms = settings.atoms_each.saturating_mul(settings.agents);
+    let patches = patches(settings, noisy.height(), noisy.width());
+    let sizes = Sizes {
+        rows: patch * patch,
+        atoms,
+        // In one place they are one agent's.
+        agents: match settings.coding {
+            Coding::Mesh => settings.agents,
+            Coding::Exact => 1,
+        },
+        batch: settings.batch.min(patches),
+        // The patches before and after.
+        data: 2 * patches.saturating_mul(patch * patch),
+    };
+    sizes.check(&format!(
+        "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",
+        sizes.agents
+    ))
 }
 
 /// Grey as it is; colour as light and two opponent colours, each on its own.
@@ -290,8 +308,7 @@ fn one_plane(
         bar.show(restoring(at, planes));
         return settings.run_with(plane, atoms).map_err(say);
     }
-    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
-    let patches = across(plane.rows()) * across(plane.cols());
+    let patches = patches(&settings, plane.rows(), plane.cols());
     let each = settings.passes * patches.min(settings.learned);
     let learned = settings.run(plane, |event| {
         bar.show(crate::demo::Progress {
@@ -306,6 +323,12 @@ fn one_plane(
         ControlFlow::Continue(())
     });
     learned.map_err(say)
+}
+
+/// How many patches are cut from a picture of this size.
+fn patches(settings: &Denoising, rows: usize, columns: usize) -> usize {
+    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
+    across(rows) * across(columns)
 }
 
 /// Planes that are restored already; this is done in one go, without a word on the way.

@@ -11,6 +11,7 @@ use super::pages;
 use super::score::{quoted, threshold};
 use super::{check_apart, check_place, say, Result, Speech};
 use crate::data::{self, Format};
+use crate::memory::Sizes;
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
 use crate::text::{Counting, Weighting};
@@ -142,6 +143,7 @@ pub fn run(args: Args) -> Result<()> {
     )?;
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
+    check_memory(&args, &input, &ranges)?;
     let mut engine = Engine::new(settings);
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
@@ -194,6 +196,25 @@ fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
         ));
     }
     Ok(ranges)
+}
+
+/// All agents that will have joined in the end must fit.
+fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+    let joining = args.atoms_per_block.saturating_mul(ranges.len() - 1);
+    let agents = args.agents_start.saturating_add(joining);
+    let sizes = Sizes {
+        rows: input.rows(),
+        atoms: agents,
+        agents,
+        batch: SCORE_BATCH,
+        data: 0,
+    };
+    sizes.check(&format!(
+        "--agents-start {} --atoms-per-block {} over {} blocks",
+        args.agents_start,
+        args.atoms_per_block,
+        ranges.len()
+    ))
 }
 
 /// Which documents are truly novel, if there are labels.

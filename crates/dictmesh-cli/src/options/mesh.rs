@@ -4,14 +4,11 @@ use super::names::{
     self, atom_set, known, residual, topology, REGULARIZERS, STRATEGIES, TASKS, WEIGHTS,
 };
 use super::{Options, Result};
+use crate::memory::{Sizes, AGENTS, ATOMS};
 use dictmesh::atoms::AtomPenalty;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Mesh, Start, Stopping, Topology, Update, WeightRule};
-
-/// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
-const AGENTS: usize = 5_000;
-const ATOMS: usize = 50_000;
 
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
@@ -147,7 +144,7 @@ impl Options {
     pub fn update(&self, batch: usize) -> Result<Update> {
         let Some(text) = &self.update else {
             // Forgetting per batch that forgets as many samples as .97 does with batches of 256.
-            let forgetting = 0.97_f64.powf(batch as f64 / 256.0);
+            let forgetting = 0.97_f64.powf(batch as f64 / 256.0).max(f64::MIN_POSITIVE);
             return Ok(Update::Adaptive { forgetting });
         };
         names::update(text)
@@ -169,10 +166,35 @@ impl Options {
         }
     }
 
+    /// Whether such a mesh fits into memory.
+    fn check_memory(
+        &self,
+        rows: usize,
+        agents: usize,
+        atoms: usize,
+        batch: usize,
+        start: &Start<'_>,
+    ) -> Result<()> {
+        // A batch has no more samples than there are.
+        let batch = match start {
+            Start::Samples(x) => batch.min(x.len()),
+            _ => batch.min(256),
+        };
+        let sizes = Sizes {
+            rows,
+            atoms,
+            agents,
+            batch,
+            data: 0,
+        };
+        sizes.check(&format!("--atoms {atoms} --agents {agents}"))
+    }
+
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
     pub fn mesh(&self, fallback: &str, rows: usize, start: Start<'_>) -> Result<Mesh> {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(256);
+        self.check_memory(rows, n, k, batch, &start)?;
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
         let task = self.task(fallback)?.build().map_err(|e| e.to_string())?;
         let weights = self.weights.as_deref().unwrap_or("metropolis");

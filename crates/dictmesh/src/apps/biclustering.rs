@@ -144,7 +144,7 @@ impl Biclustering {
         x.check_finite("the matrix to bicluster")?;
         let samples = Samples::dense(self.prepare.apply(x))?;
         let (mut best, mut left): (Option<Biclusters>, bool) = (None, false);
-        let mut objectives = Vec::with_capacity(self.restarts);
+        let mut objectives = Vec::new();
         for restart in 0..self.restarts {
             let mut mesh = self.mesh(&samples, restart)?;
             let stop = self.learn(&mut mesh, &samples, |event| {

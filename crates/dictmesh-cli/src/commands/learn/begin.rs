@@ -69,7 +69,7 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
     let start = Position::start(&args.data, data.raw.fingerprint()?, data.total);
     let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;
-    if position.learned >= passes as u64 * total {
+    if position.learned >= (passes as u64).saturating_mul(total) {
         return Err(format!(
             "{}: it has learned these {total} samples {} times already; give more --passes to go on",
             path.display(),

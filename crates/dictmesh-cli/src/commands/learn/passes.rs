@@ -132,7 +132,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
     let mut session = Session {
         args,
         data: &begun.data,
-        all: begun.passes as u64 * begun.data.total as u64,
+        all: (begun.passes as u64).saturating_mul(begun.data.total as u64),
         state: &mut begun.state,
         bar: Bar::new(args.speech.quiet),
         pause: Pause::new(args.checkpoint_every),

@@ -22,9 +22,14 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = mesh.batch().min(total);
     let part = begun.data.feed(mesh).part();
-    let numbers =
-        m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
-    let bytes = 8 * numbers as u64;
+    let sizes = crate::memory::Sizes {
+        rows: m,
+        atoms: k,
+        agents: n,
+        batch,
+        data: m * part.min(total),
+    };
+    let bytes = sizes.bytes();
     let rng = &mut dictmesh::random::stream(0, 1);
     let x = Samples::dense(dictmesh::random::gaussian(m, batch, rng)).map_err(say)?;
     let clock = std::time::Instant::now();
@@ -32,7 +37,8 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     trial
         .learn(&x, |_| ControlFlow::Continue(()))
         .map_err(say)?;
-    let left = (begun.passes * total) as u64 - begun.state.position.learned;
+    let all = (begun.passes as u64).saturating_mul(total as u64);
+    let left = all - begun.state.position.learned;
     let seconds = clock.elapsed().as_secs_f64() * left as f64 / batch as f64;
     args.speech.tell(
         json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
