@@ -6,6 +6,7 @@ mod canvas;
 mod commands;
 mod data;
 mod demo;
+mod interrupt;
 mod matching;
 mod memory;
 mod options;
@@ -122,11 +123,12 @@ struct DemoArgs {
 }
 
 fn main() -> ExitCode {
+    interrupt::watch();
     let done = match Cli::parse().command {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => match commands::learn::run(*args) {
-            Ok(commands::Ended::Interrupted) => return ExitCode::from(commands::INTERRUPTED),
+            Ok(commands::Ended::Interrupted) => return ExitCode::from(interrupt::INTERRUPTED),
             done => done.map(|_| ()),
         },
         Command::Infer(args) => commands::infer::run(*args),

@@ -29,6 +29,7 @@ use crate::residual::Residual;
 use crate::Stop;
 use quadratic::Coordinates;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together. Problems with fewer atoms than this are
 /// small enough to be solved one after the other.
@@ -48,6 +49,8 @@ pub(crate) struct Coding<'a> {
     pub s: f64,
     /// The proximal weight q.
     pub q: f64,
+    /// Once it is set, samples are left as they are.
+    pub interrupt: Option<&'a AtomicBool>,
 }
 
 impl Coding<'_> {
@@ -147,6 +150,12 @@ impl Coding<'_> {
         };
         (0..c.cols())
             .map(|j| {
+                if self
+                    .interrupt
+                    .is_some_and(|flag| flag.load(Ordering::Relaxed))
+                {
+                    return Stop::Interrupted;
+                }
                 let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
                 match &mut quadratic {
                     Some((a, coordinates, g)) => {

@@ -1,8 +1,9 @@
 //! Through the data, as often as asked for, with a checkpoint now and then.
 
-use super::super::{say, Ended, Result};
+use super::super::{save_model, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
 use crate::demo::Progress;
+use crate::interrupt;
 use crate::terminal::Bar;
 use dictmesh::{Model, Samples, Stop};
 use serde::{Deserialize, Serialize};
@@ -90,16 +91,8 @@ struct Pause {
 
 impl Pause {
     fn new(every: f64) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        // A second handler cannot be set; the first one's flag then stays unused, and Ctrl-C just ends us.
-        let _ = ctrlc::set_handler(move || {
-            if flag.swap(true, Ordering::SeqCst) {
-                std::process::exit(130); // Who asks twice does not want to wait for the batch.
-            }
-        });
         Pause {
-            stop,
+            stop: interrupt::gently(),
             last_saved: Instant::now(),
             every,
             told: false,
@@ -144,6 +137,8 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             ended: Ended::Complete,
         },
     };
+    let stop = Arc::clone(&session.pause.stop);
+    session.state.mesh.interrupt_by(stop);
     let done = session.passes();
     session.bar.clear();
     done?;
@@ -181,12 +176,13 @@ impl Session<'_> {
             };
             self.state.position.learned += count;
             from += count as usize;
-            if from < part.len() {
+            // The block that a batch was learned of is not done yet; one broken off in its first was not begun.
+            if from < part.len() && count > 0 {
                 self.state.mesh.reopen_block();
             }
             if self.pause.interrupted() {
                 let model = self.data.model(self.state)?;
-                model.save(checkpoint(&self.args.output)).map_err(say)?;
+                save_model(&model, &checkpoint(&self.args.output))?;
                 self.learned.ended = Ended::Interrupted;
                 return Ok(());
             }
@@ -228,7 +224,7 @@ impl Session<'_> {
     /// Saves a checkpoint. One that cannot be saved is a pity, but no reason to lose what was learned.
     fn keep(&mut self) -> Result<()> {
         let path = checkpoint(&self.args.output);
-        if let Err(e) = self.data.model(self.state)?.save(&path) {
+        if let Err(e) = save_model(&self.data.model(self.state)?, &path) {
             if !std::mem::replace(&mut self.pause.told, true) {
                 eprintln!("dictmesh: no checkpoint: {e}; learning goes on");
             }
