@@ -154,8 +154,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(labels) => Some(judge(&found.layers, labels, args.seed)?),
         None => None,
     };
-    folder.create()?;
-    files::write(&args.output, &input, &found.layers, judged.as_ref())?;
+    files::write(&folder, &input, &found.layers, judged.as_ref())?;
     let page = match &args.report {
         Some(dir) => Some(pictures::report(&args, &input, &found, judged.as_ref()).write(dir)?),
         None => None,

@@ -2,21 +2,21 @@
 
 mod pictures;
 mod quality;
+mod show;
 
 pub use pictures::{atoms, before_and_after};
 pub use quality::{quality, Quality};
 
 use super::prepare::{Cut, How, Preparation};
-use super::{check_apart, check_place, load_model, say, Result, Speech};
+use super::{check_apart, check_place, load_model, save_model, say, Result, Speech};
 use crate::data::{self, Image};
 use crate::memory::Sizes;
-use crate::output::Folder;
+use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
 use dictmesh::apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
 };
 use dictmesh::{Matrix, Mesh, Stop};
-use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,8 @@ pub struct Args {
     /// Where the picture without noise goes; its ending says the format
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Standard deviation of the noise, where white is 255 [default: estimated]
+    /// Standard deviation of the noise, where white is 255; a plane with less than rounding makes (0.29 with 8
+    /// bits) stays as it is [default: estimated]
     #[arg(long, value_name = "S")]
     pub sigma: Option<f64>,
     /// How many atoms in all [default: one for each agent, or 128]
@@ -69,7 +70,7 @@ struct Restored {
     /// The noise of each plane.
     sigma: Vec<f64>,
     stop: Stop,
-    /// Who coded the first plane, if it was coded at all.
+    /// Who coded the first plane that was coded, if any was.
     mesh: Option<Mesh>,
 }
 
@@ -103,7 +104,8 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.save_model {
         save(path, &restored, &settings)?;
     }
-    data::write_image(&args.output, &restored.image).map_err(say)?;
+    let picture = data::encode_image(&args.output, &restored.image).map_err(say)?;
+    write_file("the picture", &args.output, &picture)?;
     let page = match &args.report {
         Some(dir) => {
             let pictures = [clean.as_ref(), Some(&noisy), Some(&restored.image)];
@@ -112,7 +114,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         None => None,
     };
-    tell(&args, &noisy, &restored, measured.as_ref(), page)
+    show::tell(&args, &noisy, &restored, measured.as_ref(), page)
 }
 
 fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
@@ -173,7 +175,7 @@ fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
         white: quality::PEAK,
     };
     Preparation::new(How::Patches(cut)).store(&mut model)?;
-    model.save(path).map_err(say)
+    save_model(&model, path)
 }
 
 fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
@@ -269,7 +271,7 @@ fn restore(
             None => noise_level(&plane).map_err(say)?,
         };
         restored.sigma.push(sigma);
-        if sigma == 0.0 {
+        if sigma < show::rounding(noisy) {
             out.push(plane);
             continue;
         }
@@ -339,63 +341,4 @@ fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
         total: planes,
         cost: None,
     }
-}
-
-fn sigma_words(sigma: &[f64]) -> String {
-    let each: Vec<String> = sigma.iter().map(|s| format!("{s:.2}")).collect();
-    match (&each[..], sigma.windows(2).all(|w| w[0] == w[1])) {
-        ([first, ..], true) => first.clone(),
-        _ => format!("{} (light and two opponent colours)", each.join(", ")),
-    }
-}
-
-fn tell(
-    args: &Args,
-    noisy: &Image,
-    restored: &Restored,
-    measured: Option<&(Quality, Quality)>,
-    page: Option<PathBuf>,
-) -> Result<()> {
-    let output = args.output.display().to_string();
-    let page = page.map(|page| page.display().to_string());
-    let atoms = restored.mesh.as_ref().map_or(0, Mesh::atoms);
-    let agents = restored.mesh.as_ref().map_or(0, Mesh::agents);
-    args.speech.tell(
-        json!({
-            "output": output, "width": noisy.width(), "height": noisy.height(),
-            "planes": noisy.planes.len(), "sigma": restored.sigma, "atoms": atoms, "agents": agents,
-            "before": measured.map(|m| m.0.json()), "after": measured.map(|m| m.1.json()),
-            "stop": restored.stop.to_string(), "report": page,
-        }),
-        || {
-            let how = if args.sigma.is_some() {
-                "given"
-            } else {
-                "estimated"
-            };
-            let mut text = format!(
-                "{} x {} pixels, noise of sigma {} ({how})\n",
-                noisy.width(),
-                noisy.height(),
-                sigma_words(&restored.sigma)
-            );
-            text += &match agents {
-                0 => "there is no noise to take out: the picture stays as it is\n".to_string(),
-                1 => format!("{atoms} atoms\n"),
-                n => format!("{atoms} atoms at {n} agents\n"),
-            };
-            if restored.stop != Stop::Converged {
-                text += &format!("the inference ended early: {}\n", restored.stop);
-            }
-            if let Some((before, after)) = measured {
-                text += &format!("noisy:    {}\n", before.words());
-                text += &format!("denoised: {}\n", after.words());
-            }
-            text += &format!("picture: {output}\n");
-            if let Some(page) = &page {
-                text += &format!("report: {page}\n");
-            }
-            text
-        },
-    )
 }

@@ -9,7 +9,7 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, say, Result, Speech};
+use super::{check_apart, check_place, save_model, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::memory::Sizes;
 use crate::output::{write_file, Folder};
@@ -30,9 +30,9 @@ pub struct Args {
     /// The stream: a directory, a file with one document a line, .csv, .tsv or .jsonl with a column of
     /// text, or a matrix (.npy, .npz, .mtx); - is standard input
     pub stream: PathBuf,
-    /// Documents of a block
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one, help_heading = "The stream")]
-    pub block: usize,
+    /// Documents of a block [default: 1000, or a fifth of a stream of fewer than 5000]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
+    pub block: Option<usize>,
     /// Documents of the first block, which is only learned [default: as --block]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
     pub first: Option<usize>,
@@ -186,8 +186,9 @@ fn settings(args: &Args) -> Result<Novelty> {
 }
 
 fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
-    let first = args.first.unwrap_or(args.block);
-    let ranges = blocks(total, first, args.block);
+    let block = args.block.unwrap_or(total.div_ceil(5).clamp(1, 1000));
+    let first = args.first.unwrap_or(block);
+    let ranges = blocks(total, first, block);
     if ranges.len() < 2 {
         return Err(format!(
             "{}: it has {total} documents, and the first block takes {first} to learn from, so that \
@@ -299,7 +300,7 @@ fn finish(
     if let Some(path) = &args.model {
         let mut model = mesh.to_model();
         input.store(&mut model)?;
-        model.save(path).map_err(say)?;
+        save_model(&model, path)?;
     }
     if let Some(path) = &args.output {
         write_file("the scores", path, csv(input, outcomes).as_bytes())?;
