@@ -225,7 +225,7 @@ impl StrategySpec {
             // With fewer digits than a number has, it moves nothing, and rounds go on for ever.
             Some(v) if v.is_subnormal() => Err(Error::parameter(
                 name,
-                v,
+                format!("{v:e}"),
                 "is too small to move anything; leave it out for a good one",
             )),
             Some(v) => Error::check_positive(name, v),
