@@ -53,11 +53,15 @@ impl Sizes {
             return Ok(());
         }
         Err(format!(
-            "{given}: {} atoms of {} numbers at {} agents, with {} samples at a time, need about {} of memory, \
-             and {} are free; take fewer of them",
+            "{given}: {} atoms of {} numbers, shared by {}, with {} samples at a time, need about {} of memory, \
+             and {} are free; take fewer of them (how many numbers a text or a picture becomes, --hash, --vocabulary \
+             and --patch say)",
             self.atoms,
             self.rows,
-            self.agents,
+            match self.agents {
+                1 => "1 agent".to_string(),
+                n => format!("{n} agents"),
+            },
             self.batch,
             bytes(need),
             bytes(free)
