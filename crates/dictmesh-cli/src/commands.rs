@@ -16,15 +16,14 @@ mod told;
 pub mod tune;
 
 use crate::data::{Format, Nan, ReadOptions};
+use crate::interrupt;
+use crate::output::landing;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 pub use told::{given_up, refusal, say};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
-
-/// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
-pub const INTERRUPTED: u8 = 130;
 
 /// How a file of numbers is read.
 #[derive(Clone, Debug, clap::Args)]
@@ -116,7 +115,8 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Whether a file can be made at this place, before hours of work for it.
 pub fn check_place(path: &Path) -> Result<()> {
-    let parent = match path.parent() {
+    let landing = landing(path);
+    let parent = match landing.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
         _ => PathBuf::from("."),
     };
@@ -149,7 +149,7 @@ pub fn check_place(path: &Path) -> Result<()> {
 
 /// Refuses to write over what is read, or over another output.
 pub fn check_apart(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| landing(path));
     for (i, output) in outputs.iter().enumerate() {
         let shown = output.display();
         if inputs.iter().any(|input| place(input) == place(output)) {
@@ -180,6 +180,11 @@ pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
             costs[j]
         )),
     }
+}
+
+/// Saves a model, through a link to where it points, whatever Ctrl-C says meanwhile.
+pub fn save_model(model: &dictmesh::Model, path: &Path) -> Result<()> {
+    interrupt::undisturbed(|_| model.save(landing(path))).map_err(say)
 }
 
 /// The model in a file.

@@ -6,7 +6,9 @@ mod canvas;
 mod commands;
 mod data;
 mod demo;
+mod interrupt;
 mod matching;
+mod memory;
 mod options;
 mod output;
 mod picture;
@@ -160,13 +162,14 @@ fn plainer(error: clap::Error) -> clap::Error {
 }
 
 fn main() -> ExitCode {
+    interrupt::watch();
     let parsed = command().try_get_matches();
     let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
     let done = match parsed.unwrap_or_else(|e| plainer(e).exit()).command {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => match commands::learn::run(*args) {
-            Ok(commands::Ended::Interrupted) => return ExitCode::from(commands::INTERRUPTED),
+            Ok(commands::Ended::Interrupted) => return ExitCode::from(interrupt::INTERRUPTED),
             done => done.map(|_| ()),
         },
         Command::Infer(args) => commands::infer::run(*args),

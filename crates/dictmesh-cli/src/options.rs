@@ -3,8 +3,6 @@
 mod mesh;
 pub mod names;
 
-pub use mesh::check_sizes;
-
 use crate::commands::refusal;
 use clap::Args;
 use names::OneOf;

@@ -1,5 +1,6 @@
 //! Files that are there completely or not at all.
 
+use crate::interrupt::undisturbed;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -33,8 +34,7 @@ impl Output {
                 ))
             }
         };
-        // Through a link we replace the file it points to, not the link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let path = landing(path);
         if path.exists() && !path.is_file() {
             return Err(format!(
                 "cannot write the picture to {shown}: it is there and is not a file"
@@ -77,6 +77,22 @@ pub fn write_file(what: &'static str, path: &Path, content: &[u8]) -> Result<(),
     draft.finish()
 }
 
+/// Where a file of this name goes: through links, also those that point to nothing yet, so that they stay
+/// what they are.
+pub fn landing(path: &Path) -> PathBuf {
+    let mut place = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&place) {
+            Ok(to) => place = place.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => return place,
+        }
+    }
+    path.to_path_buf()
+}
+
+/// As many as systems follow; more are a circle.
+const MOST_LINKS: usize = 40;
+
 /// A file on its way: written beside its place and moved there when it is finished. Dropped before that,
 /// it leaves nothing behind.
 #[derive(Debug)]
@@ -92,12 +108,19 @@ impl Draft {
     pub fn create(what: &'static str, path: &Path) -> Result<Self, String> {
         let mut draft = Draft {
             what,
-            path: path.to_path_buf(),
-            beside: beside(path),
+            path: landing(path),
+            beside: beside(&landing(path)),
             file: None,
         };
-        let file = File::create_new(&draft.beside).map_err(|e| draft.failed(&e))?;
-        draft.file = Some(BufWriter::new(file));
+        if draft.path.is_dir() {
+            return Err(draft.failed(&io::ErrorKind::IsADirectory.into()));
+        }
+        let file = undisturbed(|parts| {
+            let file = File::create_new(&draft.beside)?;
+            parts.push(draft.beside.clone());
+            Ok(file)
+        });
+        draft.file = Some(BufWriter::new(file.map_err(|e| draft.failed(&e))?));
         Ok(draft)
     }
 
@@ -106,14 +129,22 @@ impl Draft {
         let moved = self.flush().and_then(|()| match self.file.take() {
             Some(file) => {
                 file.get_ref().sync_all()?;
-                fs::rename(&self.beside, &self.path)
+                self.close(|draft| fs::rename(&draft.beside, &draft.path))
             }
             None => Ok(()),
         });
         moved.map_err(|e| {
             // Nothing half done stays behind; if even that fails, the first error is the one to tell.
-            let _ = fs::remove_file(&self.beside);
+            let _ = self.close(|draft| fs::remove_file(&draft.beside));
             self.failed(&e)
+        })
+    }
+
+    /// The last thing done to the file under its passing name.
+    fn close(&self, last: impl FnOnce(&Self) -> io::Result<()>) -> io::Result<()> {
+        undisturbed(|parts| {
+            parts.retain(|part| *part != self.beside);
+            last(self)
         })
     }
 
@@ -151,7 +182,7 @@ impl Drop for Draft {
         if let Some(file) = self.file.take() {
             // What is in the buffer is of no use any more, and the disk may be full.
             drop(file.into_parts());
-            let _ = fs::remove_file(&self.beside);
+            let _ = self.close(|draft| fs::remove_file(&draft.beside));
         }
     }
 }
@@ -200,9 +231,31 @@ impl Folder {
     }
 
     /// Makes the directory, and those it lies in.
-    pub fn create(&self) -> Result<(), String> {
+    fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
             .map_err(|e| format!("cannot make the directory {}: {e}", self.path.display()))
+    }
+
+    /// Writes files of these names into it, making it if need be: all of them or, if anything fails, none,
+    /// and no directory that was not there.
+    pub fn write(&self, what: &'static str, files: &[(String, Vec<u8>)]) -> Result<(), String> {
+        let missing = self.path.ancestors().take_while(|dir| !dir.exists());
+        let made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+        let written = self.create().and_then(|()| {
+            let drafts = files.iter().map(|(name, content)| {
+                let mut draft = Draft::create(what, &self.path.join(name))?;
+                let kept = draft.write_all(content).and_then(|()| draft.flush());
+                kept.map_err(|e| draft.failed(&e))?;
+                Ok(draft)
+            });
+            let drafts: Vec<Draft> = drafts.collect::<Result<_, String>>()?;
+            drafts.into_iter().try_for_each(Draft::finish)
+        });
+        written.inspect_err(|_| {
+            for dir in &made {
+                let _ = fs::remove_dir(dir);
+            }
+        })
     }
 }
 

@@ -25,7 +25,7 @@ mod terms;
 mod tests;
 
 use crate::canvas::Canvas;
-use crate::output::{write_file, Folder};
+use crate::output::Folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -129,10 +129,7 @@ impl Report {
             files.push((format!("{name}.png"), png));
         }
         files.push(("index.html".into(), page::html(self, &names).into_bytes()));
-        folder.create()?;
-        for (name, content) in files {
-            write_file("the report", &dir.join(name), &content)?;
-        }
+        folder.write("the report", &files)?;
         Ok(dir.join("index.html"))
     }
 

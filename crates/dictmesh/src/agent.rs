@@ -7,7 +7,7 @@ use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::task::LocalTask;
 use crate::Stop;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// An agent's number, from 0. Sums over agents run in this order everywhere.
 pub type AgentId = usize;
@@ -96,9 +96,17 @@ pub struct Local<'a> {
     pub degree: usize,
     /// B.
     pub samples: usize,
+    /// Set by whoever wants no more of it.
+    pub interrupt: Option<&'a AtomicBool>,
 }
 
 impl Local<'_> {
+    /// Whether somebody asked for an end: what is found from now on is thrown away.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// M.
     pub fn rows(&self) -> usize {
         self.block.atoms.rows()
@@ -153,6 +161,7 @@ impl Local<'_> {
             gram: &self.block.gram,
             s: 1.0 / self.agents as f64,
             q,
+            interrupt: self.interrupt,
         };
         problem.solve_batch(c, self.share, y, v)
     }

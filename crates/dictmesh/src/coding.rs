@@ -31,6 +31,7 @@ use crate::Stop;
 use faer::MatRef;
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
 pub(crate) const TOGETHER: usize = 32;
@@ -51,6 +52,8 @@ pub(crate) struct Coding<'a> {
     pub s: f64,
     /// The proximal weight q.
     pub q: f64,
+    /// Once it is set, samples are left as they are.
+    pub interrupt: Option<&'a AtomicBool>,
 }
 
 impl Coding<'_> {
@@ -66,6 +69,10 @@ impl Coding<'_> {
             return stop;
         }
         newton::solve(self, c, y, v)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        (self.interrupt).is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// a, if the envelope e(u) is |u|^2 / (2 a).
@@ -111,6 +118,10 @@ impl Coding<'_> {
         let mut problem = Quadratic::new(self.gram, inverse, self.regularizers);
         for (j, g) in g.columns().enumerate() {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            if self.is_interrupted() {
+                ended(Stop::Interrupted);
+                continue;
+            }
             ended(problem.solve(g, y));
             for (w, y) in self.atoms.columns().zip(y) {
                 if *y != 0.0 {
@@ -193,6 +204,10 @@ impl Coding<'_> {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         for j in 0..c.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            if self.is_interrupted() {
+                ended(Stop::Interrupted);
+                continue;
+            }
             ended(self.solve(&c[j * m..(j + 1) * m], y, v));
         }
     }

@@ -221,8 +221,16 @@ impl StrategySpec {
     }
 
     pub(crate) fn check_constants(&self) -> Result<()> {
-        let positive =
-            |name, value: Option<f64>| value.map_or(Ok(()), |v| Error::check_positive(name, v));
+        let positive = |name, value: Option<f64>| match value {
+            // With fewer digits than a number has, it moves nothing, and rounds go on for ever.
+            Some(v) if v.is_subnormal() => Err(Error::parameter(
+                name,
+                format!("{v:e}"),
+                "is too small to move anything; leave it out for a good one",
+            )),
+            Some(v) => Error::check_positive(name, v),
+            None => Ok(()),
+        };
         match *self {
             StrategySpec::Diffusion { mu }
             | StrategySpec::Consensus { mu }

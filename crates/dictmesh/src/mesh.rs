@@ -34,6 +34,7 @@ use crate::topology::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::Stop;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
@@ -87,6 +88,7 @@ pub struct Mesh {
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
     gram: Arc<Mutex<reduction::Gram>>,
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl Mesh {
@@ -133,7 +135,8 @@ impl Mesh {
     ///
     /// The observer hears of every batch and may break off after any. A batch with a sample that no code
     /// can meet teaches nothing, and learning goes on with the next; one that diverged ends the block, as
-    /// the next would diverge too.
+    /// the next would diverge too. One that was interrupted ([`interrupt_by`](Mesh::interrupt_by)) leaves no
+    /// trace: the mesh is as it was before that batch.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -152,12 +155,17 @@ impl Mesh {
                 _ if self.warm_start => Run::start(self, &x)?,
                 _ => Run::start_reduced(self, &x)?,
             };
-            let (found, products) = self.in_pool(|| {
+            let coded = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
-                let found = run.found_without_duals(stop);
-                let products = run.products(&found.codes);
-                (found, products)
+                (stop != Stop::Interrupted).then(|| {
+                    let found = run.found_without_duals(stop);
+                    let products = run.products(&found.codes);
+                    (found, products)
+                })
             });
+            let Some((found, products)) = coded else {
+                return Ok(Stop::Interrupted);
+            };
             let mut stop = found.stop;
             if self.warm_start {
                 warm = Some(run.into_state()?);
@@ -169,7 +177,7 @@ impl Mesh {
                     self.blocks_learned = s;
                     self.update(&products, &found.codes, s)
                 }
-                Stop::Diverged | Stop::Infeasible => 0.0,
+                Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
             };
             if !movement.is_finite() {
                 stop = Stop::Diverged; // the step of the update is beyond all numbers
@@ -266,6 +274,7 @@ impl Mesh {
             share: share.filter(|_| agent.informed),
             degree: self.topology.degree(k),
             samples,
+            interrupt: self.interrupt.as_deref(),
         }
     }
 

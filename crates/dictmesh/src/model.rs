@@ -40,16 +40,18 @@
 //! | `agent.{k}.energy` | F64 | N_k | S_q of [`Update::Adaptive`] |
 //! | `agent.{k}.samples` | U64 | N_k | samples each atom took part in |
 //!
-//! and as metadata `format` = `dictmesh-model`, `version` = `1`, and `description`: the
-//! [`Description`] as JSON. Tensors, metadata and fields of the description that this version does
+//! and as metadata `format` = `dictmesh-model`, `version` = `1`, `description`: the [`Description`] as
+//! JSON, and `checksum`: eight hexadecimal digits, the CRC-32 (that of zip and png) of the header as
+//! compact JSON with sorted keys and without this entry, followed by the tensors' data. Tensors, metadata and fields of the description that this version does
 //! not know are passed over, so that later versions may add some; a change that would mislead an
 //! older program raises the version, and the older program refuses the file.
 //!
 //! Guaranteed: every number comes back to the last bit; the same model is the same bytes; a file of
 //! this name is at any time the old one or the new one, whole ([`Model::save`]); reading takes no
 //! more memory than a small multiple of the file's size, and bytes of any kind give a model that
-//! keeps all the rules or an error, never a panic. Not guaranteed: secrecy. Who may read the file
-//! may read the atoms in it.
+//! keeps all the rules or an error, never a panic; damage of up to 32 bits in a row is always noticed, and
+//! other damage but for one case in 2^32. Not guaranteed: secrecy. Who may read the file may read the
+//! atoms in it, and who may write it may change them and the checksum.
 
 mod check;
 mod format;

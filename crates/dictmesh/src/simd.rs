@@ -20,8 +20,11 @@ pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = simd.mul_add_e_f64s(all, *x, *out);
     }
-    for (out, x) in out_rest.iter_mut().zip(x_rest) {
-        *out += a * x;
+    // The rest is computed alike, so that no result depends on where in a column it stands.
+    if !out_rest.is_empty() {
+        let rest = simd.partial_load_f64s(out_rest);
+        let sum = simd.mul_add_e_f64s(all, simd.partial_load_f64s(x_rest), rest);
+        simd.partial_store_f64s(out_rest, sum);
     }
 }
 
@@ -71,6 +74,12 @@ pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
     for (a, x) in a.iter().zip(x) {
         sum = simd.mul_add_e_f64s(*a, *x, sum);
     }
-    let rest: f64 = a_rest.iter().zip(x_rest).map(|(a, x)| a * x).sum();
-    simd.reduce_sum_f64s(sum) + rest
+    if !a_rest.is_empty() {
+        let (a, x) = (
+            simd.partial_load_f64s(a_rest),
+            simd.partial_load_f64s(x_rest),
+        );
+        sum = simd.mul_add_e_f64s(a, x, sum);
+    }
+    simd.reduce_sum_f64s(sum)
 }

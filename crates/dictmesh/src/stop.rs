@@ -13,6 +13,8 @@ pub enum Stop {
     Diverged,
     /// No code meets the constraint of the residual (`ball` or `equality`) for some sample.
     Infeasible,
+    /// Somebody asked for an end, see [`Mesh::interrupt_by`](crate::Mesh::interrupt_by).
+    Interrupted,
 }
 
 impl Stop {
@@ -23,6 +25,7 @@ impl Stop {
             Stop::RoundLimit => 1,
             Stop::Infeasible => 2,
             Stop::Diverged => 3,
+            Stop::Interrupted => 4,
         };
         if rank(other) > rank(self) {
             other
@@ -42,6 +45,7 @@ impl fmt::Display for Stop {
                 "infeasible: no code can meet the residual's constraint; relax it (a larger sigma, \
                  or the squared-l2 residual) or add atoms"
             }
+            Stop::Interrupted => "interrupted before it came to an end",
         })
     }
 }

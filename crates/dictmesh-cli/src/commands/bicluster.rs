@@ -10,6 +10,7 @@ pub use pictures::{heat_map, scatters};
 use super::reading::{check_flags, Shape};
 use super::{note, say, ReadArgs, Result, Speech};
 use crate::data::{self, Format, ReadOptions, Source};
+use crate::memory::Sizes;
 use crate::output::Folder;
 use crate::picture::counted;
 use crate::terminal::Bar;
@@ -138,13 +139,24 @@ pub fn run(args: Args) -> Result<()> {
     }
     let found = match args.method {
         Method::Diffusion => {
+            let settings = diffusion_settings(&args);
+            check_layers(&settings, &input.x)?;
             let bar = Bar::new(args.speech.quiet);
-            let found = diffusion(&diffusion_settings(&args), &input.x, &mut |p| bar.show(p));
+            let found = diffusion(&settings, &input.x, &mut |p| bar.show(p));
             bar.clear();
             found?
         }
         Method::Ssvd => {
             let (settings, prepare) = ssvd_settings(&args)?;
+            let most = input.x.rows().min(input.x.cols());
+            if settings.layers > most {
+                return Err(format!(
+                    "--layers {}: a table of {} x {} has at most {most} layers with ssvd",
+                    settings.layers,
+                    input.x.rows(),
+                    input.x.cols()
+                ));
+            }
             ssvd(&settings, prepare, &input.x)?
         }
     };
@@ -157,8 +169,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(labels) => Some(judge(&found.layers, labels, args.seed)?),
         None => None,
     };
-    folder.create()?;
-    files::write(&args.output, &input, &found.layers, judged.as_ref())?;
+    files::write(&folder, &input, &found.layers, judged.as_ref())?;
     let page = match &args.report {
         Some(dir) => Some(pictures::report(&args, &input, &found, judged.as_ref()).write(dir)?),
         None => None,
@@ -214,6 +225,18 @@ fn diffusion_settings(args: &Args) -> Biclustering {
         seed: args.seed,
         ..base
     }
+}
+
+/// An agent for each layer must fit.
+fn check_layers(settings: &Biclustering, x: &Matrix) -> Result<()> {
+    let sizes = Sizes {
+        rows: x.rows(),
+        atoms: settings.layers,
+        agents: settings.layers,
+        batch: settings.batch.min(x.cols()),
+        data: 2 * x.as_slice().len(),
+    };
+    sizes.check(&format!("--layers {}", settings.layers))
 }
 
 /// The sparse SVD's settings as the flags say, and what is done to the table first.

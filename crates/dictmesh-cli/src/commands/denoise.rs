@@ -2,22 +2,21 @@
 
 mod pictures;
 mod quality;
+mod show;
 
 pub use pictures::{atoms, before_and_after};
 pub use quality::{quality, Quality};
 
 use super::prepare::{Cut, How, Preparation};
-use super::{check_apart, check_place, load_model, note, say, Result, Speech};
+use super::{check_apart, check_place, load_model, note, save_model, say, Result, Speech};
 use crate::data::{self, Image};
-use crate::options::check_sizes;
-use crate::output::Folder;
-use crate::picture::counted;
+use crate::memory::{check_sizes, Sizes};
+use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
 use dictmesh::apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
 };
 use dictmesh::{Matrix, Mesh, Stop};
-use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +27,8 @@ pub struct Args {
     /// Where the picture without noise goes; its ending says the format
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Standard deviation of the noise, where white is 255 [default: estimated]
+    /// Standard deviation of the noise, where white is 255; a plane with less than rounding makes (0.29 with 8
+    /// bits) stays as it is [default: estimated]
     #[arg(long, value_name = "S")]
     pub sigma: Option<f64>,
     /// How many atoms in all [default: one for each agent, or 128]
@@ -70,7 +70,7 @@ struct Restored {
     /// The noise of each plane.
     sigma: Vec<f64>,
     stop: Stop,
-    /// Who coded the first plane, if it was coded at all.
+    /// Who coded the first plane that was coded, if any was.
     mesh: Option<Mesh>,
 }
 
@@ -105,7 +105,8 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(path) = &args.save_model {
         save(path, &restored, &settings)?;
     }
-    data::write_image(&args.output, &restored.image).map_err(say)?;
+    let picture = data::encode_image(&args.output, &restored.image).map_err(say)?;
+    write_file("the picture", &args.output, &picture)?;
     let page = match &args.report {
         Some(dir) => {
             let pictures = [clean.as_ref(), Some(&noisy), Some(&restored.image)];
@@ -114,7 +115,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         None => None,
     };
-    tell(&args, &noisy, &restored, measured.as_ref(), page)
+    show::tell(&args, &noisy, &restored, measured.as_ref(), page)
 }
 
 fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
@@ -175,7 +176,7 @@ fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
         white: quality::PEAK,
     };
     Preparation::new(How::Patches(cut)).store(&mut model)?;
-    model.save(path).map_err(say)
+    save_model(&model, path)
 }
 
 fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
@@ -226,7 +227,24 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
             "--stride {stride}: expected from 1 to the side of a patch, {patch}, or pixels would be left out"
         ));
     }
-    Ok(())
+    let atoms = settings.atoms_each.saturating_mul(settings.agents);
+    let patches = patches(settings, noisy.height(), noisy.width());
+    let sizes = Sizes {
+        rows: patch * patch,
+        atoms,
+        // In one place they are one agent's.
+        agents: match settings.coding {
+            Coding::Mesh => settings.agents,
+            Coding::Exact => 1,
+        },
+        batch: settings.batch.min(patches),
+        // The patches before and after.
+        data: 2 * patches.saturating_mul(patch * patch),
+    };
+    sizes.check(&format!(
+        "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",
+        sizes.agents
+    ))
 }
 
 /// Grey as it is; colour as light and two opponent colours, each on its own.
@@ -255,7 +273,7 @@ fn restore(
             None => noise_level(&plane).map_err(say)?,
         };
         restored.sigma.push(sigma);
-        if sigma == 0.0 {
+        if sigma < show::rounding(noisy) {
             out.push(plane);
             continue;
         }
@@ -294,8 +312,7 @@ fn one_plane(
         bar.show(restoring(at, planes));
         return settings.run_with(plane, atoms).map_err(say);
     }
-    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
-    let patches = across(plane.rows()) * across(plane.cols());
+    let patches = patches(&settings, plane.rows(), plane.cols());
     let each = settings.passes * patches.min(settings.learned);
     let learned = settings.run(plane, |event| {
         bar.show(crate::demo::Progress {
@@ -312,6 +329,12 @@ fn one_plane(
     learned.map_err(say)
 }
 
+/// How many patches are cut from a picture of this size.
+fn patches(settings: &Denoising, rows: usize, columns: usize) -> usize {
+    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
+    across(rows) * across(columns)
+}
+
 /// Planes that are restored already; this is done in one go, without a word on the way.
 fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
     crate::demo::Progress {
@@ -320,63 +343,4 @@ fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
         total: planes,
         cost: None,
     }
-}
-
-fn sigma_words(sigma: &[f64]) -> String {
-    let each: Vec<String> = sigma.iter().map(|s| format!("{s:.2}")).collect();
-    match (&each[..], sigma.windows(2).all(|w| w[0] == w[1])) {
-        ([first, ..], true) => first.clone(),
-        _ => format!("{} (light and two opponent colours)", each.join(", ")),
-    }
-}
-
-fn tell(
-    args: &Args,
-    noisy: &Image,
-    restored: &Restored,
-    measured: Option<&(Quality, Quality)>,
-    page: Option<PathBuf>,
-) -> Result<()> {
-    let output = args.output.display().to_string();
-    let page = page.map(|page| page.display().to_string());
-    let atoms = restored.mesh.as_ref().map_or(0, Mesh::atoms);
-    let agents = restored.mesh.as_ref().map_or(0, Mesh::agents);
-    args.speech.tell(
-        json!({
-            "output": output, "width": noisy.width(), "height": noisy.height(),
-            "planes": noisy.planes.len(), "sigma": restored.sigma, "atoms": atoms, "agents": agents,
-            "before": measured.map(|m| m.0.json()), "after": measured.map(|m| m.1.json()),
-            "stop": restored.stop.to_string(), "report": page,
-        }),
-        || {
-            let how = if args.sigma.is_some() {
-                "given"
-            } else {
-                "estimated"
-            };
-            let mut text = format!(
-                "{} x {} pixels, noise of sigma {} ({how})\n",
-                noisy.width(),
-                noisy.height(),
-                sigma_words(&restored.sigma)
-            );
-            text += &match agents {
-                0 => "there is no noise to take out: the picture stays as it is\n".to_string(),
-                1 => format!("{}\n", counted(atoms, "atom")),
-                n => format!("{} at {n} agents\n", counted(atoms, "atom")),
-            };
-            if restored.stop != Stop::Converged {
-                text += &format!("the inference ended early: {}\n", restored.stop);
-            }
-            if let Some((before, after)) = measured {
-                text += &format!("noisy:    {}\n", before.words());
-                text += &format!("denoised: {}\n", after.words());
-            }
-            text += &format!("picture: {output}\n");
-            if let Some(page) = &page {
-                text += &format!("report: {page}\n");
-            }
-            text
-        },
-    )
 }

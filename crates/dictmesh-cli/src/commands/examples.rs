@@ -1,15 +1,15 @@
 //! `dictmesh examples`: small made-up data on which every command can be tried.
 
 use super::{say, Result, Speech};
-use crate::data::{write_image, Image};
-use crate::output::{write_file, Folder};
+use crate::data::{encode_image, Image};
+use crate::output::Folder;
 use crate::planted::Planted;
 use dictmesh::random::{gaussian, stream, Rng};
 use dictmesh::Matrix;
 use npyz::WriterBuilder;
 use rand::RngExt;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The streams of a seed ("exam" in ASCII and on).
 const STREAM: u64 = 0x65_78_61_6d;
@@ -72,21 +72,23 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let dir = &args.directory;
-    Folder::check_for("the examples", dir)?.create()?;
-    let put = |name: &str, content: &[u8]| write_file("an example", &dir.join(name), content);
-    put("samples.npy", &samples(args.seed)?)?;
-    put("settings.toml", SETTINGS.as_bytes())?;
+    let folder = Folder::check_for("the examples", dir)?;
     let news = news(args.seed);
-    put("news.csv", csv(&news).as_bytes())?;
     // A past without the late topic, and a day with it.
     let late = DOCUMENTS * 3 / 4;
-    put("past.txt", lines(&news[..late]).as_bytes())?;
-    put("today.txt", lines(&news[late..late + 60]).as_bytes())?;
-    put("genes.csv", genes(args.seed).as_bytes())?;
     let clean = scene(SIDE);
     let noisy = with_noise(&clean, SIGMA, args.seed);
-    write_image(&dir.join("clean.png"), &clean).map_err(say)?;
-    write_image(&dir.join("noisy.png"), &noisy).map_err(say)?;
+    let png = |image: &Image| encode_image(Path::new("x.png"), image).map_err(say);
+    let contents = [
+        samples(args.seed)?,
+        SETTINGS.into(),
+        csv(&news).into(),
+        lines(&news[..late]).into(),
+        lines(&news[late..late + 60]).into(),
+        genes(args.seed).into(),
+        png(&clean)?,
+        png(&noisy)?,
+    ];
     let files = [
         (
             "samples.npy",
@@ -104,6 +106,8 @@ pub fn run(args: Args) -> Result<()> {
         ("noisy.png", "the same with noise of standard deviation 25"),
     ];
     let names = files.map(|file| file.0);
+    let written = names.map(String::from).into_iter().zip(contents);
+    folder.write("an example", &written.collect::<Vec<_>>())?;
     args.speech
         .tell(json!({"directory": dir, "files": names}), || {
             let lines = files.map(|(name, what)| {

@@ -5,7 +5,7 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, note, say, Ended, Result, Speech};
+use super::{check_apart, check_place, note, save_model, Ended, Result, Speech};
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -138,11 +138,7 @@ pub fn run(args: Args) -> Result<Ended> {
     let page = match learned.ended {
         Ended::Interrupted => None,
         Ended::Complete => {
-            begun
-                .data
-                .model(&begun.state)?
-                .save(&args.output)
-                .map_err(say)?;
+            save_model(&begun.data.model(&begun.state)?, &args.output)?;
             // The checkpoint has done its duty; if it cannot go, that harms nobody.
             let _ = std::fs::remove_file(checkpoint(&args.output));
             let page = args.report.as_ref();

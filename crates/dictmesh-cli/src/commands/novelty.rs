@@ -9,9 +9,9 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, note, say, Result, Speech};
+use super::{check_apart, check_place, note, save_model, say, Result, Speech};
 use crate::data::{self, Format};
-use crate::options::check_sizes;
+use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
 use crate::picture::counted;
 use crate::terminal::Bar;
@@ -31,9 +31,9 @@ pub struct Args {
     /// The stream: a directory, a file with one document a line, .csv, .tsv or .jsonl with a column of
     /// text, or a matrix (.npy, .npz, .mtx); - is standard input
     pub stream: PathBuf,
-    /// Documents of a block
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one, help_heading = "The stream")]
-    pub block: usize,
+    /// Documents of a block [default: 1000, or a fifth of a stream of fewer than 5000]
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
+    pub block: Option<usize>,
     /// Documents of the first block, which is only learned [default: as --block]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
     pub first: Option<usize>,
@@ -145,6 +145,7 @@ pub fn run(args: Args) -> Result<()> {
     note(input.note.as_deref(), args.speech.quiet);
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
+    check_memory(&args, &input, &ranges)?;
     let mut engine = Engine::new(settings);
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
@@ -190,8 +191,9 @@ fn settings(args: &Args) -> Result<Novelty> {
 }
 
 fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
-    let first = args.first.unwrap_or(args.block);
-    let ranges = blocks(total, first, args.block);
+    let block = args.block.unwrap_or(total.div_ceil(5).clamp(1, 1000));
+    let first = args.first.unwrap_or(block);
+    let ranges = blocks(total, first, block);
     if ranges.len() < 2 {
         return Err(format!(
             "{}: it has {total} documents, and the first block takes {first} to learn from, so that \
@@ -200,6 +202,25 @@ fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
         ));
     }
     Ok(ranges)
+}
+
+/// All agents that will have joined in the end must fit.
+fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+    let joining = args.atoms_per_block.saturating_mul(ranges.len() - 1);
+    let agents = args.agents_start.saturating_add(joining);
+    let sizes = Sizes {
+        rows: input.rows(),
+        atoms: agents,
+        agents,
+        batch: SCORE_BATCH,
+        data: 0,
+    };
+    sizes.check(&format!(
+        "--agents-start {} --atoms-per-block {} over {} blocks",
+        args.agents_start,
+        args.atoms_per_block,
+        ranges.len()
+    ))
 }
 
 /// Which documents are truly novel, if there are labels.
@@ -289,7 +310,7 @@ fn finish(
     if let Some(path) = &args.model {
         let mut model = mesh.to_model();
         input.store(&mut model)?;
-        model.save(path).map_err(say)?;
+        save_model(&model, path)?;
     }
     if let Some(path) = &args.output {
         write_file("the scores", path, csv(input, outcomes).as_bytes())?;

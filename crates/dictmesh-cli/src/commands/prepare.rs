@@ -2,6 +2,7 @@
 
 mod cut;
 mod feed;
+mod fingerprint;
 mod making;
 mod numbers;
 mod opened;

@@ -10,12 +10,11 @@ mod taken;
 use super::encoding::decoded;
 use super::error::{DataError, Result};
 use super::missing::{settle, Fill};
-use super::source::Source;
+use super::source::{Bytes, Source};
 use super::{dense, Nan, ReadOptions, Table};
 use csv::ByteRecord;
 use dictmesh::{Matrix, Samples};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 pub use survey::{separator, Layout};
@@ -195,7 +194,7 @@ impl Rows {
 /// The records of a file.
 pub struct Records<'a> {
     source: &'a Source,
-    reader: csv::Reader<BufReader<File>>,
+    reader: csv::Reader<BufReader<Bytes>>,
     record: ByteRecord,
     foreign: Option<u64>,
 }
@@ -208,7 +207,7 @@ impl<'a> Records<'a> {
             reader: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .delimiter(separator)
-                .from_reader(source.reader()?),
+                .from_reader(source.reader()),
             record: ByteRecord::new(),
             foreign: None,
         })

@@ -1,7 +1,5 @@
 //! The error of every reader.
 
-use std::path::Path;
-
 /// What a file holds that cannot be used: where it is, what was found, what is expected and what to
 /// do, all four in every message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,22 +67,6 @@ impl DataError {
             ),
         };
         DataError::new(file, found, expected, remedy)
-    }
-
-    /// Writing failed.
-    pub fn writing(path: &Path, e: &std::io::Error) -> Self {
-        use std::io::ErrorKind::{PermissionDenied, StorageFull};
-        let found = match e.kind() {
-            PermissionDenied => "writing is not permitted".into(),
-            StorageFull => "the disk is full".into(),
-            _ => format!("writing failed ({e})"),
-        };
-        DataError::new(
-            path.display().to_string(),
-            found,
-            "a file that can be created in an existing directory with space left",
-            "Check the directory, its permissions and the free space.",
-        )
     }
 
     fn location(&self) -> String {

@@ -82,7 +82,7 @@ fn from_npy(source: &Source) -> Result<Vec<String>> {
             "Write it with numpy.save(name, labels).",
         )
     };
-    let mut reader = source.reader()?;
+    let mut reader = source.reader();
     let header = Header::read(&mut reader).map_err(wrong)?;
     if header.shape().len() != 1 {
         return Err(wrong(format!("an array of shape {:?}", header.shape())));

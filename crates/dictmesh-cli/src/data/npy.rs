@@ -5,7 +5,7 @@ mod header;
 
 use super::dense::{DenseFile, Scalars, Values};
 use super::error::{DataError, Result};
-use super::source::Source;
+use super::source::{Bytes, Source};
 pub use header::{Header, Numbers};
 use std::io::{self, Seek};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct NpyMatrix {
 impl NpyMatrix {
     /// Reads the header and checks it against the length of the file.
     pub fn open(source: Arc<Source>) -> Result<Self> {
-        let mut reader = source.reader()?;
+        let mut reader = source.reader();
         let header = Header::read(&mut reader).map_err(|found| not_npy(&source, found))?;
         let shape = header
             .matrix_shape()
@@ -42,8 +42,8 @@ impl NpyMatrix {
         })
     }
 
-    fn data(&self) -> Result<io::BufReader<std::fs::File>> {
-        let mut reader = self.source.reader()?;
+    fn data(&self) -> Result<io::BufReader<Bytes>> {
+        let mut reader = self.source.reader();
         let to = io::SeekFrom::Start(self.header.bytes);
         reader.seek(to).map_err(|e| self.source.io_error(&e))?;
         Ok(reader)

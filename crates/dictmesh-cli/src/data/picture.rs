@@ -1,14 +1,13 @@
 //! Pictures as matrices, one per colour plane. The formats are the `image` crate's.
 
 use super::error::{DataError, Result};
-use super::source::Source;
+use super::source::{Bytes, Source};
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
 use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader};
 use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
-use std::fs::File;
-use std::io::{BufReader, Cursor, Write};
+use std::io::{BufReader, Cursor};
 use std::path::Path;
 
 /// A picture: entry (i, j) of a plane is the pixel in row i and column j, from 0 to 255 whatever the
@@ -93,8 +92,8 @@ pub fn image_size(path: &Path) -> Result<(usize, usize)> {
     Ok((height as usize, width as usize))
 }
 
-fn opened(source: &Source) -> Result<ImageReader<BufReader<File>>> {
-    let reader = ImageReader::new(source.reader()?).with_guessed_format();
+fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {
+    let reader = ImageReader::new(source.reader()).with_guessed_format();
     let reader = reader.map_err(|e| source.io_error(&e))?;
     match reader.format() {
         Some(_) => Ok(reader),
@@ -114,10 +113,9 @@ fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
     raw.into_iter().map(|v| v.into() / scale).collect()
 }
 
-/// Writes a picture, complete or not at all: the extension says the format. Values are rounded and
-/// kept from 0 to 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused. Only a .png keeps
-/// transparency.
-pub fn write_image(path: &Path, image: &Image) -> Result<()> {
+/// The bytes of a picture: the extension of `path` says the format. Values are rounded and kept from 0 to
+/// 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused. Only a .png keeps transparency.
+pub fn encode_image(path: &Path, image: &Image) -> Result<Vec<u8>> {
     let wrong = |found: String, remedy: &str| wrong_name(path, found, remedy);
     let format = format_for(path, image)?;
     let bits = if format == ImageFormat::Jpeg {
@@ -143,16 +141,7 @@ pub fn write_image(path: &Path, image: &Image) -> Result<()> {
         format => picture.write_to(&mut bytes, format),
     };
     encoded.map_err(|e| wrong(e.to_string(), "Write a .png instead."))?;
-    // Beside its place, then moved there in one step.
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new("."));
-    let failed = |e: std::io::Error| DataError::writing(path, &e);
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-    file.write_all(bytes.get_ref()).map_err(failed)?;
-    readable_by_others(file.as_file()).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
+    Ok(bytes.into_inner())
 }
 
 /// The head of a binary .pgm or .ppm.
@@ -208,18 +197,6 @@ fn format_for(path: &Path, image: &Image) -> Result<ImageFormat> {
 fn wrong_name(path: &Path, found: String, remedy: &str) -> DataError {
     let expected = "a name that ends in .png, .jpg, .pgm (grey) or .ppm (colour)";
     DataError::new(path.display().to_string(), found, expected, remedy)
-}
-
-/// A temporary file is private; a picture is a file like any other.
-#[cfg(unix)]
-fn readable_by_others(file: &std::fs::File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable_by_others(_: &std::fs::File) -> std::io::Result<()> {
-    Ok(())
 }
 
 fn assemble(image: &Image, bits: u8, transparent: bool) -> Option<DynamicImage> {

@@ -2,13 +2,13 @@
 //! they are read.
 
 use super::error::Result;
-use super::source::{spool_error, Source};
+use super::source::{spool_error, Bytes, Source};
 use super::sparse::{Entries, Entry};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use tempfile::NamedTempFile;
+use std::sync::Arc;
 
 /// Entries in memory at once: 24 bytes each, and half as much again to sort them.
 const RUN: usize = 1 << 20;
@@ -18,7 +18,7 @@ const BYTES: usize = 24;
 
 /// Entries on disk, sorted by row; those of one row in the order they came.
 pub struct Sorted {
-    file: NamedTempFile,
+    file: Arc<File>,
     /// First entry of each run and one past its last.
     runs: Vec<(u64, u64)>,
 }
@@ -31,8 +31,7 @@ impl Sorted {
 
     fn with_runs_of(most: usize, entries: Entries, source: &Source) -> Result<Self> {
         let failed = |e: io::Error| spool_error(source.name(), &e);
-        let file = NamedTempFile::new().map_err(failed)?;
-        let mut out = BufWriter::new(file.reopen().map_err(failed)?);
+        let mut out = BufWriter::new(tempfile::tempfile().map_err(failed)?);
         let (mut runs, mut written) = (Vec::new(), 0);
         let mut run: Vec<Entry> = Vec::new();
         let mut flush = |run: &mut Vec<Entry>| -> io::Result<()> {
@@ -54,15 +53,18 @@ impl Sorted {
             }
         }
         flush(&mut run).map_err(failed)?;
-        Ok(Sorted { file, runs })
+        let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+        Ok(Sorted {
+            file: Arc::new(file),
+            runs,
+        })
     }
 
     /// The entries in order, from the first.
     pub fn entries(&self, source: &Source) -> Result<Entries> {
-        let file = self.file.reopen();
         let name = source.name().to_string();
         let mut merge = Merge {
-            file: file.map_err(|e| spool_error(&name, &e))?,
+            file: Bytes::new(self.file.clone()),
             runs: self.runs.clone(),
             ready: vec![VecDeque::new(); self.runs.len()],
             heads: BinaryHeap::new(),
@@ -77,7 +79,7 @@ impl Sorted {
 }
 
 struct Merge {
-    file: File,
+    file: Bytes,
     runs: Vec<(u64, u64)>,
     ready: Vec<VecDeque<Entry>>,
     /// The row of the first entry of each run; earlier runs first, to keep the order they came in.

@@ -1,27 +1,35 @@
 //! A file that can be opened again and again, even if it came through a pipe.
 
+mod bytes;
+
 use super::error::{DataError, Result};
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+pub use bytes::Bytes;
+use std::fs::{File, Metadata};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use std::sync::Arc;
 
 /// A file to read: what arrives through a pipe is first kept in a temporary file, so that every
-/// reader can look twice and seek without holding it in memory.
+/// reader can look twice and seek without holding it in memory. That file has no name, so that nothing
+/// stays behind however the program ends.
 #[derive(Debug)]
 pub struct Source {
     name: String,
     path: PathBuf,
-    /// Deleted with the source.
-    spool: Option<NamedTempFile>,
+    file: Arc<File>,
     len: u64,
 }
 
 impl Source {
-    /// The file at `path`; `-` is standard input. An empty file is refused.
+    /// The file at `path`; `-` is standard input. An empty file and a device are refused.
     pub fn open(path: &Path) -> Result<Self> {
         let source = if path == Path::new("-") {
-            Source::spool("standard input".into(), path, &mut io::stdin().lock())?
+            let (name, stdin) = ("standard input", io::stdin());
+            // What cannot be asked is read as it comes.
+            if let (false, Ok(about)) = (stdin.is_terminal(), about_stdin()) {
+                check_kind(name, &about, &mut stdin.lock())?;
+            }
+            Source::spool(name.into(), path, &mut stdin.lock())?
         } else {
             let name = path.display().to_string();
             let mut file = File::open(path).map_err(|e| DataError::io(&name, &e))?;
@@ -33,10 +41,11 @@ impl Source {
                 Source {
                     name,
                     path: path.to_path_buf(),
-                    spool: None,
+                    file: Arc::new(file),
                     len: about.len(),
                 }
             } else {
+                check_kind(&name, &about, &mut file)?;
                 Source::spool(name, path, &mut file)?
             }
         };
@@ -51,7 +60,7 @@ impl Source {
     }
 
     fn spool(name: String, path: &Path, from: &mut dyn Read) -> Result<Self> {
-        let mut spool = NamedTempFile::new().map_err(|e| spool_error(&name, &e))?;
+        let mut spool = tempfile::tempfile().map_err(|e| spool_error(&name, &e))?;
         let mut buffer = vec![0; 1 << 16];
         let mut len = 0;
         // Not io::copy: a failed read and a full disk are different news.
@@ -62,13 +71,14 @@ impl Source {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(DataError::io(name, &e)),
             };
-            io::Write::write_all(&mut spool, &buffer[..got]).map_err(|e| spool_error(&name, &e))?;
             len += got as u64;
+            let kept = io::Write::write_all(&mut spool, &buffer[..got]);
+            kept.map_err(|e| spool_full(&name, len, &e))?;
         }
         Ok(Source {
             name,
             path: path.to_path_buf(),
-            spool: Some(spool),
+            file: Arc::new(spool),
             len,
         })
     }
@@ -90,19 +100,14 @@ impl Source {
     }
 
     /// A new reader from the first byte, independent of every other.
-    pub fn reader(&self) -> Result<BufReader<File>> {
-        let file = match &self.spool {
-            Some(spool) => spool.reopen(),
-            None => File::open(&self.path),
-        };
-        let file = file.map_err(|e| self.io_error(&e))?;
-        Ok(BufReader::with_capacity(1 << 16, file))
+    pub fn reader(&self) -> BufReader<Bytes> {
+        BufReader::with_capacity(1 << 16, Bytes::new(self.file.clone()))
     }
 
     /// The first bytes, at most `count`.
     pub fn head(&self, count: usize) -> Result<Vec<u8>> {
         let mut head = Vec::new();
-        let mut reader = self.reader()?.take(count as u64);
+        let mut reader = self.reader().take(count as u64);
         reader
             .read_to_end(&mut head)
             .map_err(|e| self.io_error(&e))?;
@@ -136,4 +141,52 @@ pub fn spool_error(name: &str, e: &io::Error) -> DataError {
         "room there for a copy of the data",
         "Free some space, or set TMPDIR to a directory that has it.",
     )
+}
+
+/// The same while copying what comes through a pipe, of which `len` bytes had come: maybe it never ends.
+fn spool_full(name: &str, len: u64, e: &io::Error) -> DataError {
+    let mut error = spool_error(name, e);
+    error.found = format!("{len} bytes came, and then {}", error.found);
+    error.remedy = format!(
+        "Check that what writes into the pipe comes to an end. {}",
+        error.remedy
+    );
+    error
+}
+
+/// What standard input is.
+#[cfg(unix)]
+fn about_stdin() -> io::Result<Metadata> {
+    use std::os::fd::AsFd;
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).metadata()
+}
+
+#[cfg(not(unix))]
+fn about_stdin() -> io::Result<Metadata> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Refuses a device: /dev/zero and its like never end. One that has nothing to give, /dev/null, is left to
+/// be found empty.
+#[cfg(unix)]
+fn check_kind(name: &str, about: &Metadata, device: &mut dyn Read) -> Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = about.file_type();
+    if !kind.is_char_device() && !kind.is_block_device() {
+        return Ok(());
+    }
+    match device.read(&mut [0]) {
+        Ok(0) => Ok(()),
+        _ => Err(DataError::new(
+            name,
+            "a device, which may never end",
+            "a file or a pipe",
+            "Name a file, or copy what you want of it into one (head -c 1000000).",
+        )),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_kind(_: &str, _: &Metadata, _: &mut dyn Read) -> Result<()> {
+    Ok(())
 }

@@ -5,26 +5,11 @@ use super::names::{
 };
 use super::{Options, Result};
 use crate::commands::say;
+use crate::memory::{check_sizes, Sizes};
 use dictmesh::atoms::AtomPenalty;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Mesh, Start, Stopping, Topology, TopologySpec, Update, WeightRule};
-
-/// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
-const AGENTS: usize = 5_000;
-const ATOMS: usize = 50_000;
-
-/// `Ok` if a mesh can have so many agents and atoms.
-pub fn check_sizes(agents: usize, atoms: usize) -> Result<()> {
-    for (flag, given, most) in [("agents", agents, AGENTS), ("atoms", atoms, ATOMS)] {
-        if !(1..=most).contains(&given) {
-            return Err(format!(
-                "--{flag} {given}: give a number from 1 to {most}, which is the most that fits into a process"
-            ));
-        }
-    }
-    Ok(())
-}
 
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
@@ -191,10 +176,35 @@ impl Options {
         }
     }
 
+    /// Whether such a mesh fits into memory.
+    fn check_memory(
+        &self,
+        rows: usize,
+        agents: usize,
+        atoms: usize,
+        batch: usize,
+        start: &Start<'_>,
+    ) -> Result<()> {
+        // A batch has no more samples than there are.
+        let batch = match start {
+            Start::Samples(x) => batch.min(x.len()),
+            _ => batch.min(256),
+        };
+        let sizes = Sizes {
+            rows,
+            atoms,
+            agents,
+            batch,
+            data: 0,
+        };
+        sizes.check(&format!("--atoms {atoms} --agents {agents}"))
+    }
+
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
     pub fn mesh(&self, fallback: &str, rows: usize, start: Start<'_>) -> Result<Mesh> {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(256);
+        self.check_memory(rows, n, k, batch, &start)?;
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
         let task = self.task(fallback)?.build().map_err(say)?;
         let weights = self.weights.as_deref().unwrap_or("metropolis");

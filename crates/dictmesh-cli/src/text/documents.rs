@@ -91,7 +91,7 @@ fn each_line(
     source: &Source,
     take: &mut dyn FnMut(u64, &str) -> Result<()>,
 ) -> Result<Option<String>> {
-    let mut reader = source.reader()?;
+    let mut reader = source.reader();
     let mut bytes = Vec::new();
     let mut foreign = None;
     for number in 1.. {

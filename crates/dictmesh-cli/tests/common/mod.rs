@@ -5,11 +5,13 @@
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_dictmesh");
 
 /// Runs the program in a directory.
 pub fn run_words(dir: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
+    Command::new(PROGRAM)
         .args(args)
         .current_dir(dir)
         .output()
@@ -53,6 +55,26 @@ pub fn refused(dir: &Path, args: &str, words: &[&str]) {
         "{args}: {said}"
     );
     assert_eq!(files(dir), before, "{args} left something behind");
+}
+
+/// Runs a line of shell in which `dictmesh` is the program.
+pub fn shell(dir: &Path, line: &str) -> Output {
+    let script = format!("dictmesh() {{ '{PROGRAM}' \"$@\"; }}; {line}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(dir);
+    shell.stdin(Stdio::null()).output().unwrap()
+}
+
+pub fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+/// Samples of six numbers, a line each.
+pub fn samples(count: usize, shift: usize) -> String {
+    let entry = |i: usize, j: usize| ((i * 31 + j * 17 + shift + i * j % 13) % 23) as f64 / 23.0;
+    let row = |i: usize| (0..6).map(move |j| format!("{:.3}", entry(i, j)));
+    let line = |i: usize| row(i).collect::<Vec<_>>().join(",") + "\n";
+    (0..count).map(line).collect()
 }
 
 /// The names in a directory, sorted.

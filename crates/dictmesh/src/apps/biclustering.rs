@@ -142,9 +142,11 @@ impl Biclustering {
             });
         }
         x.check_finite("the matrix to bicluster")?;
-        let samples = Samples::dense(self.prepare.apply(x))?;
+        let prepared = self.prepare.apply(x);
+        check_squares(&prepared)?;
+        let samples = Samples::dense(prepared)?;
         let (mut best, mut left): (Option<Biclusters>, bool) = (None, false);
-        let mut objectives = Vec::with_capacity(self.restarts);
+        let mut objectives = Vec::new();
         for restart in 0..self.restarts {
             let mut mesh = self.mesh(&samples, restart)?;
             let stop = self.learn(&mut mesh, &samples, |event| {
@@ -208,7 +210,8 @@ impl Biclustering {
             worst = worst.worse(stop);
             let mut moved = mesh.dictionary();
             axpy(-1.0, before.as_slice(), moved.as_mut_slice());
-            if left || norm(moved.as_slice()) <= self.rest || stop == Stop::Diverged {
+            let over = matches!(stop, Stop::Diverged | Stop::Interrupted);
+            if left || over || norm(moved.as_slice()) <= self.rest {
                 break;
             }
         }
@@ -271,6 +274,20 @@ impl Biclustering {
         }
         Ok(())
     }
+}
+
+/// `Ok` if the squares of all entries add up to a number: costs are made of them.
+pub fn check_squares(x: &Matrix) -> Result<()> {
+    let squares: f64 = x.as_slice().iter().map(|v| v * v).sum();
+    if squares.is_finite() {
+        return Ok(());
+    }
+    let largest = x.as_slice().iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+    Err(Error::parameter(
+        "the largest entry of the matrix",
+        largest,
+        "its square is beyond all numbers: scale the matrix, or standardise its columns",
+    ))
 }
 
 /// The streams of a seed that restarts have their own seeds from, on from here ("rest" in ASCII).

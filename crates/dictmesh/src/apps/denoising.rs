@@ -236,7 +236,7 @@ impl Denoising {
                 flow
             })?;
             worst = worst.worse(self.ending(stop));
-            if left || stop == Stop::Diverged {
+            if left || matches!(stop, Stop::Diverged | Stop::Interrupted) {
                 break;
             }
         }

@@ -135,7 +135,7 @@ impl NoveltyDetector {
                 flow
             })?;
             worst = worst.worse(stop);
-            if left || matches!(stop, Stop::Diverged | Stop::Infeasible) {
+            if left || !matches!(stop, Stop::Converged | Stop::RoundLimit) {
                 break;
             }
         }

@@ -96,7 +96,7 @@ impl SparseSvd {
         left.as_mut_slice().iter_mut().for_each(|v| *v /= unit);
         let rounding = 8.0 * f64::EPSILON * (largest / unit);
 
-        let mut layers: Vec<Layer> = Vec::with_capacity(self.layers);
+        let mut layers: Vec<Layer> = Vec::new();
         while layers.len() < self.layers {
             let layer = if self::largest(&left) <= rounding {
                 Layer::zero(x, 0)

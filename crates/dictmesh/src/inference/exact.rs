@@ -147,6 +147,7 @@ fn whole<'a>(
         atoms,
         s: 1.0,
         q: 0.0,
+        interrupt: None,
     }
 }
 

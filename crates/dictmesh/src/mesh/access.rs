@@ -8,8 +8,17 @@ use crate::learning::{AtomUse, Update};
 use crate::matrix::Matrix;
 use crate::task::Task;
 use crate::topology::{Topology, WeightRule, Weights};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 impl Mesh {
+    /// From now on, setting this flag ends every inference by rounds within one round and one sample, with
+    /// [`Stop::Interrupted`](crate::Stop::Interrupted); what was found by then is of no use. Another thread may
+    /// set it; it stays set until somebody clears it.
+    pub fn interrupt_by(&mut self, flag: Arc<AtomicBool>) {
+        self.interrupt = Some(flag);
+    }
+
     /// The task.
     pub fn task(&self) -> &Task {
         &self.task

@@ -119,6 +119,8 @@ impl Run<'_> {
             let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();
             self.round();
             match decided {
+                // A round that was cut short has found nothing.
+                _ if self.local(0).is_interrupted() => return Stop::Interrupted,
                 Some((due, stop)) if self.rounds >= due => return stop,
                 _ => {}
             }

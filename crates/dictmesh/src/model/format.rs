@@ -9,15 +9,17 @@ use crate::error::Error;
 use crate::matrix::Matrix;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::Dtype;
-use serde_json::json;
+use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 const FORMAT: &str = "dictmesh-model";
 /// The longest header safetensors readers accept.
 const MAX_HEADER: u64 = 100_000_000;
 /// The header begins after its length.
 const LENGTH: u64 = 8;
+/// The metadata entry with the CRC-32 of all the rest.
+const CHECKSUM: &str = "checksum";
 const TENSORS: [&str; 3] = ["atoms", "energy", "samples"];
 
 /// Why a model could not be read.
@@ -37,6 +39,36 @@ impl From<io::Error> for Fault {
 impl From<String> for Fault {
     fn from(why: String) -> Self {
         Fault::Why(why)
+    }
+}
+
+/// The checksum of a file: of its header as compact JSON with sorted keys and without the checksum
+/// itself, then of the tensors' data. So it does not matter in which order a program wrote the header.
+#[derive(Default)]
+struct Sum(crc32fast::Hasher);
+
+impl Sum {
+    fn header(&mut self, header: &Value) -> serde_json::Result<()> {
+        let mut header = header.clone();
+        if let Some(Value::Object(metadata)) = header.get_mut("__metadata__") {
+            metadata.remove(CHECKSUM);
+        }
+        serde_json::to_writer(self, &header)
+    }
+
+    fn words(self) -> String {
+        format!("{:08x}", self.0.finalize())
+    }
+}
+
+impl Write for Sum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -64,6 +96,13 @@ pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
             entries.insert(tensor_name(block.agent, what), entry);
             from = to;
         }
+    }
+    let mut sum = Sum::default();
+    let content = serde_json::to_value(&entries).map_err(unwritable)?;
+    sum.header(&content).map_err(unwritable)?;
+    write_data(model, &mut BufWriter::new(&mut sum)).map_err(unwritable)?;
+    if let Some(metadata) = entries.get_mut("__metadata__") {
+        metadata[CHECKSUM] = sum.words().into();
     }
     let mut text = serde_json::to_vec(&entries).map_err(unwritable)?;
     // The data begins at a multiple of 8 bytes, so that readers may map it.
@@ -120,12 +159,14 @@ pub(super) fn write_data(model: &Model, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A model from a stream of `len` bytes. No part of it is read before what came earlier was found
-/// right, and nothing is made that is larger than what the stream holds.
+/// A model from a stream of `len` bytes. Nothing in it is believed before its checksum was found right,
+/// but for its length and version, and nothing is made that is larger than what the stream holds.
 pub(super) fn read(from: &mut dyn Read, len: u64) -> Result<Model, Fault> {
-    let metadata = read_header(from, len)?;
-    let description = description_in(&metadata)?;
+    let (metadata, mut sum) = read_header(from, len)?;
     let data = read_bytes(from, metadata.data_len() as u64)?;
+    sum.write_all(&data)?;
+    check_sum(metadata.metadata().as_ref(), &sum.words())?;
+    let description = description_in(&metadata)?;
     let model = Model {
         blocks: blocks_in(&metadata, &data, description.rows)?,
         description,
@@ -136,8 +177,9 @@ pub(super) fn read(from: &mut dyn Read, len: u64) -> Result<Model, Fault> {
     }
 }
 
-/// The header, if it is that of a model file, of a version this program reads and of this length.
-fn read_header(from: &mut dyn Read, len: u64) -> Result<Metadata, Fault> {
+/// The header, if it is that of a model file, of a version this program reads and of this length; and
+/// its part of the checksum.
+fn read_header(from: &mut dyn Read, len: u64) -> Result<(Metadata, Sum), Fault> {
     const FOREIGN: &str = "it is not a safetensors file, so not a model file";
     if len == 0 {
         return Err(Fault::Why("it is empty".to_string()));
@@ -157,8 +199,9 @@ fn read_header(from: &mut dyn Read, len: u64) -> Result<Metadata, Fault> {
     }
     let mut text = vec![brace];
     text.extend(read_bytes(from, length - 1)?);
-    let metadata: Metadata = serde_json::from_slice(&text)
-        .map_err(|error| format!("its header is damaged ({error}); get a fresh copy"))?;
+    let damaged =
+        |error: serde_json::Error| format!("its header is damaged ({error}); get a fresh copy");
+    let metadata: Metadata = serde_json::from_slice(&text).map_err(damaged)?;
     check_version(metadata.metadata().as_ref())?;
     let expected = (LENGTH + length).saturating_add(metadata.data_len() as u64);
     if expected > len {
@@ -170,7 +213,25 @@ fn read_header(from: &mut dyn Read, len: u64) -> Result<Metadata, Fault> {
             len - expected
         )));
     }
-    Ok(metadata)
+    let mut sum = Sum::default();
+    let content = serde_json::from_slice(&text).map_err(damaged)?;
+    sum.header(&content).map_err(damaged)?;
+    Ok((metadata, sum))
+}
+
+/// Whether the content is what was written.
+fn check_sum(metadata: Option<&HashMap<String, String>>, found: &str) -> Result<(), String> {
+    match metadata.and_then(|m| m.get(CHECKSUM)) {
+        Some(written) if written == found => Ok(()),
+        Some(written) => Err(format!(
+            "it is damaged: its content has the checksum {found}, and was written with {written:?}; take \
+             a copy, or the checkpoint beside it if there is one"
+        )),
+        None => Err(format!(
+            "its metadata has no {CHECKSUM:?}, so nobody can tell whether it is whole; it is damaged, or \
+             another program took it out: take a copy, or learn it anew"
+        )),
+    }
 }
 
 fn cut_short(expected: u64, len: u64) -> Fault {

@@ -5,6 +5,8 @@ use dictmesh::mesh::Event;
 use dictmesh::task::Task;
 use dictmesh::{Mesh, Start, Stop, Stopping, Topology};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 const M: usize = 8;
 
@@ -123,4 +125,54 @@ fn how_the_rounds_ended_is_told() {
         (1, true),
         "it is told of, teaches nothing and ends the block"
     );
+}
+
+/// A flag that is set in mid-stream cuts the next batch short, and the mesh is as it was before it; when it is
+/// cleared, learning goes on as if nothing had happened. Without the flag these rounds would never end.
+#[test]
+fn an_interrupted_batch_leaves_no_trace() {
+    let task = || Task::sparse_svd(0.1, 0.1).unwrap();
+    let alone = || Mesh::builder(task(), Topology::complete(1).unwrap()).batch(4);
+    let ring = || Mesh::builder(task(), Topology::ring(3).unwrap()).batch(4);
+    for (build, sizes) in [(&alone as &dyn Fn() -> _, &[20][..]), (&ring, &[2, 2, 2])] {
+        let start = || build().build(M, sizes, Start::Random).unwrap();
+        let x = noise(M, 12, 1);
+        let (mut whole, mut cut) = (start(), start());
+        let flag = Arc::new(AtomicBool::new(false));
+        cut.interrupt_by(Arc::clone(&flag));
+        let mut heard = 0;
+        let stop = cut.learn(&x, |_| {
+            heard += 1;
+            flag.store(true, Ordering::SeqCst);
+            ControlFlow::Continue(())
+        });
+        assert_eq!((stop.unwrap(), heard), (Stop::Interrupted, 1));
+        assert_eq!(cut.progress().samples_learned, 4);
+        let mut first = start();
+        first.learn(&x.range(0..4), go_on).unwrap();
+        assert_eq!(cut.dictionary(), first.dictionary());
+        // Nothing at all is learned while it is set, and scoring says so as well.
+        assert_eq!(cut.learn(&x, go_on).unwrap(), Stop::Interrupted);
+        assert_eq!(cut.progress(), first.progress());
+        assert_eq!(cut.score(&x).unwrap().1, Stop::Interrupted);
+        flag.store(false, Ordering::SeqCst);
+        cut.reopen_block();
+        cut.learn(&x.range(4..12), go_on).unwrap();
+        whole.learn(&x, go_on).unwrap();
+        assert_eq!(cut.dictionary(), whole.dictionary());
+        assert_eq!(cut.progress(), whole.progress());
+    }
+    // Rounds that nobody would wait for.
+    let mut endless = ring()
+        .stopping(Stopping::rounds(usize::MAX))
+        .build(M, &[2, 2, 2], Start::Random)
+        .unwrap();
+    let flag = Arc::new(AtomicBool::new(false));
+    endless.interrupt_by(Arc::clone(&flag));
+    std::thread::scope(|scope| {
+        let learning = scope.spawn(|| endless.learn(&noise(M, 4, 1), go_on));
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        flag.store(true, Ordering::SeqCst);
+        assert_eq!(learning.join().unwrap().unwrap(), Stop::Interrupted);
+    });
 }

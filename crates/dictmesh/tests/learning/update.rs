@@ -155,6 +155,7 @@ fn the_block_is_renewed_as_a_whole() {
             share: Some(&x),
             degree: 0,
             samples: 2,
+            interrupt: None,
         };
         let (mut y, mut v) = (local.start_codes(), Matrix::zeros(M, 2));
         local.argmin(0.0, &Matrix::zeros(M, 2), &mut y, &mut v);

@@ -1,5 +1,6 @@
 //! Bytes of any kind, and numbers of any size.
 
+use super::refusals::sealed;
 use super::*;
 
 /// The most memory this process ever asked for, in kilobytes, where the system tells.
@@ -63,6 +64,7 @@ proptest! {
     fn damaged_bytes_never_panic_nor_fill_the_memory(
         damages in prop::collection::vec(damage(), 1..4),
         length_too in any::<bool>(),
+        sum_too in any::<bool>(),
     ) {
         let before = peak();
         let mut bytes = small();
@@ -76,7 +78,11 @@ proptest! {
             let length = length.wrapping_add(bytes.len() as u64).wrapping_sub(old as u64);
             bytes[..8].copy_from_slice(&length.to_le_bytes());
         }
-        survive(&bytes);
+        // What is behind the checksum must stand damage as well.
+        survive(&match sum_too && has_header(&bytes) {
+            true => sealed(&bytes),
+            false => bytes,
+        });
         if let (Some(before), Some(after)) = (before, peak()) {
             prop_assert!(after - before < 1_000_000, "{before} kB -> {after} kB");
         }
@@ -105,6 +111,50 @@ proptest! {
         prop_assert_eq!(bits(&back.blocks[0].atoms), bits(&model.blocks[0].atoms));
         prop_assert_eq!(&back, &model);
     }
+}
+
+/// Whether there is something that a checksum can be put into.
+fn has_header(bytes: &[u8]) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
+        return false;
+    };
+    let length = u64::from_le_bytes(*length);
+    let text = usize::try_from(length).ok().and_then(|n| rest.get(..n));
+    let header = text.and_then(|text| serde_json::from_slice::<Value>(text).ok());
+    header.is_some_and(|header| header["__metadata__"].is_object())
+}
+
+/// Of 420 flipped bits in a file without a checksum 124 had passed for a model.
+#[test]
+fn no_flipped_bit_goes_unnoticed() {
+    let (good, mut refused) = (small(), 0);
+    let model = Model::from_bytes(&good).unwrap();
+    for at in 0..good.len() * 8 {
+        let mut bytes = good.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        match Model::from_bytes(&bytes) {
+            Err(_) => refused += 1,
+            // The header may be written in more than one way; what it says is the same.
+            Ok(same) => assert_eq!(same.to_bytes().unwrap(), good, "bit {at}"),
+        }
+    }
+    assert!(
+        refused > good.len() * 8 - 10,
+        "{refused} of {}",
+        good.len() * 8
+    );
+    // Every number is under the checksum, whatever else would have refused it.
+    let data = good.len() - 8 * (2 * ROWS + 2 + 2);
+    for at in data * 8..good.len() * 8 {
+        let mut bytes = good.clone();
+        bytes[at / 8] ^= 1 << (at % 8);
+        let error = Model::from_bytes(&bytes).unwrap_err().to_string();
+        assert!(
+            error.contains("checksum") && error.contains("copy"),
+            "{error}"
+        );
+    }
+    assert_eq!(model.to_bytes().unwrap(), good);
 }
 
 /// A small file, so that damage hits every part of it.

@@ -1,6 +1,6 @@
 //! Nothing wrong is written, and nothing is left behind where writing fails.
 
-use super::refusals::refusal;
+use super::refusals::{refusal, sealed};
 use super::*;
 
 #[test]
@@ -10,7 +10,7 @@ fn numbers_that_no_mesh_has_are_neither_read_nor_written() {
     let length = u64::from_le_bytes(good[..8].try_into().unwrap()) as usize;
     let mut raw = good.clone();
     raw[8 + length..16 + length].copy_from_slice(&f64::NAN.to_le_bytes());
-    assert!(refusal(&raw).contains("row 0 of atom 0 of agent 0"));
+    assert!(refusal(&sealed(&raw)).contains("row 0 of atom 0 of agent 0"));
 
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("model");

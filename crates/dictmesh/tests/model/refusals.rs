@@ -17,8 +17,27 @@ pub fn refusal(bytes: &[u8]) -> String {
     why
 }
 
+/// A file whose header was changed by `edit`, by someone who did not forget the checksum.
+pub fn with_header(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
+    sealed(&unsealed(bytes, edit))
+}
+
+/// The bytes with the checksum that their content asks for, worked out from the format's description.
+pub fn sealed(bytes: &[u8]) -> Vec<u8> {
+    unsealed(bytes, |header| {
+        let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        let mut sum = crc32fast::Hasher::new();
+        if let Some(metadata) = header["__metadata__"].as_object_mut() {
+            metadata.remove("checksum");
+        }
+        sum.update(header.to_string().as_bytes());
+        sum.update(&bytes[8 + length..]);
+        header["__metadata__"]["checksum"] = json!(format!("{:08x}", sum.finalize()));
+    })
+}
+
 /// A file whose header was changed by `edit`.
-fn with_header(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
+fn unsealed(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let mut header: Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
     edit(&mut header);
@@ -99,6 +118,13 @@ fn foreign_and_damaged_files_are_refused_in_words() {
         huge[..8].copy_from_slice(&claim.to_le_bytes());
         assert!(refusal(&huge).contains("not a safetensors file"));
     }
+    let without = unsealed(&bytes, |h| {
+        h["__metadata__"]
+            .as_object_mut()
+            .unwrap()
+            .remove("checksum");
+    });
+    assert!(refusal(&without).contains("no \"checksum\""));
     let bare = with_header(&bytes, |h| {
         h["__metadata__"]
             .as_object_mut()

@@ -3,31 +3,21 @@
 use super::super::score::quoted;
 use super::super::Result;
 use super::{Input, Judged};
-use crate::output::write_file;
+use crate::output::Folder;
 use dictmesh::apps::biclustering::Bicluster;
-use std::path::Path;
 
-/// Writes both files, or none that was not there before.
+/// Writes both files.
 pub fn write(
-    dir: &Path,
+    folder: &Folder,
     input: &Input,
     layers: &[Bicluster],
     judged: Option<&Judged>,
 ) -> Result<()> {
-    let (rows, columns) = (dir.join("rows.csv"), dir.join("columns.csv"));
-    let fresh = !rows.exists();
-    write_file("the rows", &rows, of_rows(input, layers, judged).as_bytes())?;
-    write_file(
-        "the columns",
-        &columns,
-        of_columns(input, layers).as_bytes(),
-    )
-    .inspect_err(|_| {
-        if fresh {
-            // The first error is the one to tell.
-            let _ = std::fs::remove_file(&rows);
-        }
-    })
+    let files = [
+        ("rows.csv".into(), of_rows(input, layers, judged).into()),
+        ("columns.csv".into(), of_columns(input, layers).into()),
+    ];
+    folder.write("the biclusters", &files)
 }
 
 fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> String {

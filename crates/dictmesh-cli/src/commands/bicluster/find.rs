@@ -2,7 +2,9 @@
 
 use super::super::{say, Result};
 use crate::demo::Progress;
-use dictmesh::apps::biclustering::{row_coordinates, Bicluster, Biclustering, Prepare};
+use dictmesh::apps::biclustering::{
+    check_squares, row_coordinates, Bicluster, Biclustering, Prepare,
+};
 use dictmesh::apps::clustering::{misclassified, KMeans};
 use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::mesh::Warning;
@@ -66,6 +68,7 @@ pub fn diffusion(
 /// The layers of the sparse SVD.
 pub fn ssvd(settings: &SparseSvd, prepare: Prepare, x: &Matrix) -> Result<Found> {
     let prepared = prepare.apply(x);
+    check_squares(&prepared).map_err(say)?;
     let layers = settings.run(&prepared).map_err(say)?;
     let stop = match layers.iter().all(|layer| layer.converged) {
         true => Stop::Converged,

@@ -2,7 +2,8 @@
 
 use super::super::command_line;
 use super::super::prepare::turned;
-use super::{sigma_words, Args, Quality, Restored};
+use super::show::sigma_words;
+use super::{Args, Quality, Restored};
 use crate::canvas::Raster;
 use crate::data::Image;
 use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};

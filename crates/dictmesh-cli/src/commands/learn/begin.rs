@@ -38,7 +38,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     let total = feed.samples()?;
     let first = feed.parts(0)?.next().ok_or("the data have no samples")??;
     let mesh = options.mesh(how.usual_task(), rows, Start::Samples(&first))?;
-    let position = Position::start(&args.data, total);
+    let position = Position::start(&args.data, raw.fingerprint()?, total);
     Ok(Begun {
         data: Data {
             choices: options.clone(),
@@ -66,9 +66,10 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
         total: 0,
     };
     data.total = data.feed(&mesh).samples()?;
-    let position = Position::after(&model, &args.data, data.total);
+    let start = Position::start(&args.data, data.raw.fingerprint()?, data.total);
+    let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;
-    if position.learned >= passes as u64 * total {
+    if position.learned >= (passes as u64).saturating_mul(total) {
         return Err(format!(
             "{}: it has learned these {total} samples {} times already; give more --passes to go on",
             path.display(),

@@ -1,8 +1,9 @@
 //! Through the data, as often as asked for, with a checkpoint now and then.
 
-use super::super::{given_up, say, Ended, Result};
+use super::super::{given_up, save_model, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
 use crate::demo::Progress;
+use crate::interrupt;
 use crate::terminal::Bar;
 use dictmesh::{Model, Samples, Stop};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ use std::time::Instant;
 pub struct Position {
     /// The file's name, without its directories.
     data: String,
+    /// What its content is known by.
+    fingerprint: String,
     /// Samples of a pass.
     samples: usize,
     /// Samples learned so far, over all passes.
@@ -27,23 +30,44 @@ const KEY: &str = "learning";
 
 impl Position {
     /// Before the first sample.
-    pub fn start(data: &Path, samples: usize) -> Self {
+    pub fn start(data: &Path, fingerprint: String, samples: usize) -> Self {
         let name = data.file_name().unwrap_or(data.as_os_str());
         Position {
             data: name.to_string_lossy().into_owned(),
+            fingerprint,
             samples,
             learned: 0,
         }
     }
 
-    /// Where a model stopped, if it was learned from these data; else before the first sample.
-    pub fn after(model: &Model, data: &Path, samples: usize) -> Self {
-        let fresh = Position::start(data, samples);
+    /// Where a model stopped in these data, of which `self` is the start; for other data, this start.
+    /// Data that changed under the model's hands are refused in the middle of a pass, and told of after it
+    /// if `warn`.
+    pub fn or_where_it_stopped(self, model: &Model, warn: bool) -> Result<Self> {
         let value = model.description.extra.get(KEY).cloned();
         let found = value.and_then(|v| serde_json::from_value::<Position>(v).ok());
+        let content = |p: &Position| (p.samples, p.fingerprint.clone());
         match found {
-            Some(p) if (&p.data, p.samples) == (&fresh.data, fresh.samples) => p,
-            _ => fresh,
+            Some(p) if content(&p) == content(&self) => Ok(p),
+            Some(p) if p.data == self.data && p.samples > 0 => {
+                let changed = format!(
+                    "{}: it has changed since: {} samples with the fingerprint {}, and it had {} with {}",
+                    self.data, self.samples, self.fingerprint, p.samples, p.fingerprint
+                );
+                let at = p.learned % p.samples as u64;
+                if at > 0 {
+                    return Err(format!(
+                        "{changed}. Learning stopped at sample {at} of a pass, and cannot go on there in other \
+                         data: give the data as they were, or these under another name, to be learned from \
+                         their start"
+                    ));
+                }
+                if warn {
+                    eprintln!("dictmesh: {changed}; it is learned from its start");
+                }
+                Ok(self)
+            }
+            _ => Ok(self),
         }
     }
 
@@ -67,16 +91,8 @@ struct Pause {
 
 impl Pause {
     fn new(every: f64) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&stop);
-        // A second handler cannot be set; the first one's flag then stays unused, and Ctrl-C just ends us.
-        let _ = ctrlc::set_handler(move || {
-            if flag.swap(true, Ordering::SeqCst) {
-                std::process::exit(130); // Who asks twice does not want to wait for the batch.
-            }
-        });
         Pause {
-            stop,
+            stop: interrupt::gently(),
             last_saved: Instant::now(),
             every,
             told: false,
@@ -109,7 +125,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
     let mut session = Session {
         args,
         data: &begun.data,
-        all: begun.passes as u64 * begun.data.total as u64,
+        all: (begun.passes as u64).saturating_mul(begun.data.total as u64),
         state: &mut begun.state,
         bar: Bar::new(args.speech.quiet),
         pause: Pause::new(args.checkpoint_every),
@@ -121,6 +137,8 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             ended: Ended::Complete,
         },
     };
+    let stop = Arc::clone(&session.pause.stop);
+    session.state.mesh.interrupt_by(stop);
     let done = session.passes();
     session.bar.clear();
     done?;
@@ -158,12 +176,13 @@ impl Session<'_> {
             };
             self.state.position.learned += count;
             from += count as usize;
-            if from < part.len() {
+            // The block that a batch was learned of is not done yet; one broken off in its first was not begun.
+            if from < part.len() && count > 0 {
                 self.state.mesh.reopen_block();
             }
             if self.pause.interrupted() {
                 let model = self.data.model(self.state)?;
-                model.save(checkpoint(&self.args.output)).map_err(say)?;
+                save_model(&model, &checkpoint(&self.args.output))?;
                 self.learned.ended = Ended::Interrupted;
                 return Ok(());
             }
@@ -207,7 +226,7 @@ impl Session<'_> {
     /// Saves a checkpoint. One that cannot be saved is a pity, but no reason to lose what was learned.
     fn keep(&mut self) -> Result<()> {
         let path = checkpoint(&self.args.output);
-        if let Err(e) = self.data.model(self.state)?.save(&path) {
+        if let Err(e) = save_model(&self.data.model(self.state)?, &path) {
             if !std::mem::replace(&mut self.pause.told, true) {
                 eprintln!("dictmesh: no checkpoint: {e}; learning goes on");
             }

@@ -25,9 +25,14 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = mesh.batch().min(total);
     let part = begun.data.feed(mesh).part();
-    let numbers =
-        m * k + 6 * m.min(2 * k + 2) * n * batch + m * part.min(total) + m * n.min(k) * batch;
-    let bytes = 8 * numbers as u64;
+    let sizes = crate::memory::Sizes {
+        rows: m,
+        atoms: k,
+        agents: n,
+        batch,
+        data: m * part.min(total),
+    };
+    let bytes = sizes.bytes();
     let first = begun.data.feed(mesh).parts(0)?.next();
     let first = first.ok_or("the data have no samples")??;
     let time = |count: usize| -> Result<f64> {
@@ -46,7 +51,8 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let each = (long - short).max(0.0) / (more - few).max(1) as f64;
     let each = each.min(long / more as f64);
     let one_batch = long + each * (batch - more) as f64;
-    let left = (begun.passes * total) as u64 - begun.state.position.learned;
+    let all = (begun.passes as u64).saturating_mul(total as u64);
+    let left = all - begun.state.position.learned;
     let seconds = one_batch * left as f64 / batch as f64;
     args.speech.tell(
         json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),

@@ -145,6 +145,14 @@ impl Input {
         }
     }
 
+    /// Numbers in a sample.
+    pub fn rows(&self) -> usize {
+        match &self.kind {
+            Kind::Text(_, vectoriser) => vectoriser.rows(),
+            Kind::Counts(x, _) | Kind::Weighed(x) => x.rows(),
+        }
+    }
+
     /// What is in it, for people.
     pub fn what(&self) -> &'static str {
         match &self.kind {

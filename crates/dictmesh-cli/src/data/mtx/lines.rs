@@ -2,9 +2,8 @@
 
 use super::{Header, Symmetry};
 use crate::data::error::{DataError, Result};
-use crate::data::source::Source;
+use crate::data::source::{Bytes, Source};
 use crate::data::sparse::Entry;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ const LONGEST_LINE: u64 = 1 << 16;
 /// The lines of a file, counted.
 pub struct Lines {
     source: Arc<Source>,
-    reader: BufReader<File>,
+    reader: BufReader<Bytes>,
     text: String,
     number: u64,
 }
@@ -23,7 +22,7 @@ impl Lines {
     /// From the first line.
     pub fn new(source: Arc<Source>) -> Result<Self> {
         Ok(Lines {
-            reader: source.reader()?,
+            reader: source.reader(),
             source,
             text: String::new(),
             number: 0,

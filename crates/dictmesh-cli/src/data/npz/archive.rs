@@ -1,10 +1,9 @@
 //! The entries of a zip archive as readers of their own, unpacked while they are read.
 
 use crate::data::error::{DataError, Result};
-use crate::data::source::Source;
+use crate::data::source::{Bytes, Source};
 use flate2::read::DeflateDecoder;
 use flate2::Crc;
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};
 use std::sync::Arc;
 use zip::CompressionMethod;
@@ -33,7 +32,7 @@ impl Archive {
             let found = format!("no readable zip archive ({e})");
             source.error(found, "an archive of numpy arrays", remedy)
         };
-        let mut zip = zip::ZipArchive::new(source.reader()?).map_err(broken)?;
+        let mut zip = zip::ZipArchive::new(source.reader()).map_err(broken)?;
         let mut entries = Vec::new();
         for index in 0..zip.len() {
             let entry = zip.by_index_raw(index).map_err(broken)?;
@@ -87,7 +86,7 @@ impl Archive {
     pub fn reader(&self, name: &str) -> Result<Unpacked> {
         let entry = self.entries.iter().find(|e| e.name == name);
         let entry = entry.ok_or_else(|| self.absent(name))?;
-        let mut file = self.source.reader()?;
+        let mut file = self.source.reader();
         file.seek(SeekFrom::Start(entry.start))
             .map_err(|e| self.source.io_error(&e))?;
         let packed = file.take(entry.bytes);
@@ -124,8 +123,8 @@ impl Archive {
 pub type Unpacked = BufReader<Checked>;
 
 enum Packing {
-    Stored(Take<BufReader<File>>),
-    Deflated(Box<DeflateDecoder<Take<BufReader<File>>>>),
+    Stored(Take<BufReader<Bytes>>),
+    Deflated(Box<DeflateDecoder<Take<BufReader<Bytes>>>>),
 }
 
 /// Compares the check sum at the last byte: a reader of numbers need not ask for more.

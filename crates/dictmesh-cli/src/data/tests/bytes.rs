@@ -1,5 +1,6 @@
 //! No bytes make a reader panic.
 
+use super::pictures::write_image;
 use super::*;
 use proptest::prelude::*;
 

@@ -27,7 +27,15 @@ impl Prepare {
         let m = x.rows() as f64;
         for j in 0..x.cols() {
             let column = out.column_mut(j);
-            let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+            let mut largest = column.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+            // A standardised column is the same in any unit; in this one its squares are numbers. A power of
+            // two, so that nothing is rounded.
+            if self == Prepare::Standardise && largest > 0.0 && !(1e-100..1e100).contains(&largest)
+            {
+                let unit = (largest.log2() / 2.0).floor().exp2();
+                column.iter_mut().for_each(|v| *v = *v / unit / unit);
+                largest = largest / unit / unit;
+            }
             let mean = column.iter().map(|v| v / m).sum::<f64>();
             column.iter_mut().for_each(|v| *v -= mean);
             let deviation = norm(column) / m.sqrt();

@@ -1,0 +1,230 @@
+//! Values beyond all sense, and Ctrl-C: told in words, and nothing is left behind.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
+
+mod common;
+
+use common::{files, said, samples, shell, Scratch, PROGRAM};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Each of these had ended in an abort, a panic or the killing of the process by the system.
+#[test]
+fn what_does_not_fit_into_memory_is_refused_in_numbers() {
+    let dir = Scratch::new("robust-memory");
+    dir.write("x.csv", samples(40, 0));
+    let texts = "moon rocket orbit\nbread flour oven\n".repeat(20);
+    dir.write("t.txt", texts);
+    common::ok(&dir.0, "examples ex --quiet");
+    let huge = usize::MAX;
+    let before = files(&dir.0);
+    for (args, word) in [
+        (
+            "learn x.csv --header no -o m --atoms 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("learn x.csv --header no -o m --atoms {huge}"),
+            "at most 50000",
+        ),
+        (
+            format!("learn x.csv --header no -o m --agents {huge}"),
+            "at most 5000",
+        ),
+        ("learn t.txt -o m --hash 26".into(), "of memory"),
+        (
+            "tune x.csv --header no --atoms-grid 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("tune x.csv --header no --atoms-grid 4,{huge}"),
+            "at most 50000",
+        ),
+        (
+            "denoise ex/noisy.png -o d.png --atoms 50000".into(),
+            "of memory",
+        ),
+        (
+            format!("denoise ex/noisy.png -o d.png --atoms {huge}"),
+            "at most 50000",
+        ),
+        (
+            format!("denoise ex/noisy.png -o d.png --agents {huge}"),
+            "at most 5000",
+        ),
+        (
+            format!("bicluster x.csv --header no -o b --layers {huge}"),
+            "at most 5000",
+        ),
+        (
+            format!("bicluster x.csv --header no -o b --method ssvd --layers {huge}"),
+            "at most 6",
+        ),
+        (
+            format!("novelty ex/news.csv --agents-start {huge}"),
+            "at most 5000",
+        ),
+        (
+            "novelty ex/news.csv --block 100 --atoms-per-block 4000".into(),
+            "at most 5000",
+        ),
+        (
+            "learn x.csv --header no -o m --agents 2 --rho 1e-320".into(),
+            "too small",
+        ),
+        (
+            "learn x.csv --header no -o m --strategy diffusion --mu 1e-320".into(),
+            "too small",
+        ),
+    ] {
+        let out = shell(&dir.0, &format!("ulimit -v 4000000; dictmesh {args}"));
+        assert_eq!(out.status.code(), Some(1), "{args}: {}", said(&out));
+        assert!(said(&out).contains(word), "{args}: {}", said(&out));
+        assert_eq!(files(&dir.0), before, "{args}");
+    }
+    // Numbers beyond all data are as good as all of them.
+    for args in [
+        "learn t.txt -o m --atoms 2 --vocabulary 60000000 --quiet".into(),
+        format!("learn x.csv --header no -o m --atoms 2 --batch {huge} --quiet"),
+        format!("bicluster x.csv --header no -o b --layers 2 --passes {huge} --quiet"),
+        format!("novelty ex/news.csv --block 400 --agents-start 2 --top {huge} --quiet"),
+    ] {
+        common::ok(&dir.0, &args);
+    }
+}
+
+/// Starts a run that would take for ever, presses Ctrl-C when it is at work, and gives how it ended.
+#[cfg(target_os = "linux")]
+fn interrupted(dir: &Path, args: &str) -> Output {
+    let mut child = Command::new(PROGRAM)
+        .args(args.split_whitespace())
+        .current_dir(dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Ticks of the processor, the fourteenth field: 20 are a fifth of a second.
+    let ticks = |id: u32| -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        stat.split_whitespace().nth(13).unwrap().parse().unwrap()
+    };
+    while ticks(child.id()) < 20 {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "{args}: it ended too early"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    assert!(Command::new("kill")
+        .args(["-INT", &id])
+        .status()
+        .unwrap()
+        .success());
+    child.wait_with_output().unwrap()
+}
+
+/// `learn` had finished its batch first, however long; the others had left parts of files.
+#[test]
+#[cfg(target_os = "linux")]
+fn one_ctrl_c_ends_rounds_that_would_never_end() {
+    let dir = Scratch::new("robust-interrupt");
+    dir.write("x.csv", samples(40, 0));
+    common::ok(&dir.0, "examples ex --quiet");
+    let before = files(&dir.0);
+    let learn = "learn x.csv --header no -o m --agents 4 --rounds 1000000000000";
+    let out = interrupted(&dir.0, learn);
+    assert_eq!(out.status.code(), Some(130), "{}", said(&out));
+    let told = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(told.contains("--resume m.checkpoint"), "{told}");
+    let model = dictmesh::Model::load(dir.0.join("m.checkpoint")).unwrap();
+    assert_eq!(model.description.progress.samples_learned, 0);
+    fs::remove_file(dir.0.join("m.checkpoint")).unwrap();
+    for args in [
+        "bicluster x.csv --header no -o b --layers 2 --restarts 1000000000 --report r",
+        "tune x.csv --header no --rounds 1000000000000 --only curve --strategies diffusion --report r",
+        "denoise ex/noisy.png -o d.png --agents 196 --save-model n --report r",
+        "novelty ex/news.csv --block 400 --agents-start 400 -o s.csv --model n --report r",
+    ] {
+        let out = interrupted(&dir.0, args);
+        assert_eq!(out.status.code(), Some(130), "{args}: {}", said(&out));
+        assert_eq!(files(&dir.0), before, "{args}");
+    }
+}
+
+/// Squares beyond all numbers had become columns of zeros, and layers with nothing in them.
+#[test]
+fn huge_and_tiny_entries_are_biclustered_in_their_own_unit() {
+    let dir = Scratch::new("robust-scale");
+    let table = |unit: &str| -> String {
+        let numbers = samples(30, 0).replace(',', &format!("{unit},"));
+        numbers.replace('\n', &format!("{unit}\n"))
+    };
+    let layers = |unit: &str| {
+        dir.write("x.csv", table(unit));
+        let args = "bicluster x.csv --header no -o b --layers 2 --gamma 0.1 --json";
+        dir.json(args)["layers"].clone()
+    };
+    let plain = layers("");
+    assert!(plain[0]["weight"].as_f64().unwrap() > 1.0);
+    for unit in ["e308", "e-300"] {
+        let scaled = layers(unit);
+        for (a, b) in plain
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(scaled.as_array().unwrap())
+        {
+            assert_eq!(
+                (&a["rows"], &a["columns"]),
+                (&b["rows"], &b["columns"]),
+                "{unit}"
+            );
+            let (a, b) = (a["weight"].as_f64().unwrap(), b["weight"].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-6 * a, "{unit}: {a} {b}");
+        }
+    }
+    dir.write("x.csv", table("e308"));
+    fs::remove_dir_all(dir.0.join("b")).unwrap();
+    for method in ["diffusion", "ssvd"] {
+        let args = format!("bicluster x.csv --header no -o b --prepare none --method {method}");
+        dir.refused(&args, "its square is beyond all numbers");
+    }
+}
+
+#[test]
+fn a_short_stream_gets_short_blocks() {
+    let dir = Scratch::new("robust-short");
+    let texts = ["moon rocket orbit crater\n", "bread flour oven yeast\n"].concat();
+    dir.write("t.txt", texts.repeat(25));
+    let told = dir.json("novelty t.txt --agents-start 2 --atoms-per-block 1 --json");
+    let sizes: Vec<u64> = (told["blocks"].as_array().unwrap().iter())
+        .map(|block| block["documents"].as_u64().unwrap())
+        .collect();
+    assert_eq!(sizes, [10; 5]);
+    dir.write("one.txt", "a single document\n");
+    dir.refused("novelty one.txt", "choose a smaller --block");
+}
+
+/// gamma goes with sigma: with next to none, every patch had wanted nearly all atoms.
+#[test]
+fn noise_below_the_rounding_is_left_alone() {
+    let dir = Scratch::new("robust-sigma");
+    common::ok(&dir.0, "examples ex --quiet");
+    let denoise = |sigma: &str| dir.run(&format!("denoise ex/clean.png -o d.png --sigma {sigma}"));
+    for sigma in ["1e-300", "0.28"] {
+        let out = denoise(sigma);
+        let told = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(
+            told.contains("below 0.29") && told.contains("8 bits"),
+            "{told}"
+        );
+        // The pixels are the same; the file may be packed otherwise.
+        let shown = dir.json("denoise ex/clean.png -o e.png --sigma 0 --clean d.png --json");
+        assert!(
+            shown["after"]["psnr"].is_null() || shown["after"]["psnr"].as_f64() > Some(90.0),
+            "{shown}"
+        );
+    }
+}
