@@ -26,11 +26,11 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         ),
         (
             format!("learn x.csv --header no -o m --atoms {huge}"),
-            "at most 50000",
+            "50000",
         ),
         (
             format!("learn x.csv --header no -o m --agents {huge}"),
-            "at most 5000",
+            "5000",
         ),
         ("learn t.txt -o m --hash 26".into(), "of memory"),
         (
@@ -39,7 +39,7 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         ),
         (
             format!("tune x.csv --header no --atoms-grid 4,{huge}"),
-            "at most 50000",
+            "50000",
         ),
         (
             "denoise ex/noisy.png -o d.png --atoms 50000".into(),
@@ -47,27 +47,24 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         ),
         (
             format!("denoise ex/noisy.png -o d.png --atoms {huge}"),
-            "at most 50000",
+            "50000",
         ),
         (
             format!("denoise ex/noisy.png -o d.png --agents {huge}"),
-            "at most 5000",
+            "5000",
         ),
         (
             format!("bicluster x.csv --header no -o b --layers {huge}"),
-            "at most 5000",
+            "at most",
         ),
         (
             format!("bicluster x.csv --header no -o b --method ssvd --layers {huge}"),
             "at most 6",
         ),
-        (
-            format!("novelty ex/news.csv --agents-start {huge}"),
-            "at most 5000",
-        ),
+        (format!("novelty ex/news.csv --agents-start {huge}"), "5000"),
         (
             "novelty ex/news.csv --block 100 --atoms-per-block 4000".into(),
-            "at most 5000",
+            "5000",
         ),
         (
             "learn x.csv --header no -o m --agents 2 --rho 1e-320".into(),

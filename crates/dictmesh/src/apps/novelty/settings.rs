@@ -108,7 +108,7 @@ pub struct Novelty {
 
 impl Default for Novelty {
     /// Squared residual, gamma = .01, delta = .05, atoms started from documents, the step 1/sum(y^2) for
-    /// each atom, coding to a tolerance: at convergence the paper's Huber constants score a document by
+    /// each atom, three passes over a block, coding to a tolerance: at convergence the paper's Huber constants score a document by
     /// its sparsity rather than its topic. Ten agents of one atom at the start and ten more after each
     /// block, p = .5 and Metropolis weights as in the paper.
     fn default() -> Self {
@@ -123,7 +123,7 @@ impl Default for Novelty {
             // Forgetting is per batch, so at ten samples a batch even .97 would forget a block.
             update: Update::Adaptive { forgetting: 1.0 },
             batch: 10,
-            passes: 1,
+            passes: 3,
             start: AtomsFrom::Samples,
             growth: Growth::Agents {
                 count: 10,
@@ -149,6 +149,7 @@ impl Novelty {
             stopping: Stopping::rounds(1000),
             update: Update::Schedule { mu_w: 1.0 },
             batch: 1,
+            passes: 1,
             start: AtomsFrom::Random,
             agreement: Agreement::Diffusion {
                 mu_g: 0.01,
