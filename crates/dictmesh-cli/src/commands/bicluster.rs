@@ -148,15 +148,6 @@ pub fn run(args: Args) -> Result<()> {
         }
         Method::Ssvd => {
             let (settings, prepare) = ssvd_settings(&args)?;
-            let most = input.x.rows().min(input.x.cols());
-            if settings.layers > most {
-                return Err(format!(
-                    "--layers {}: a table of {} x {} has at most {most} layers with ssvd",
-                    settings.layers,
-                    input.x.rows(),
-                    input.x.cols()
-                ));
-            }
             ssvd(&settings, prepare, &input.x)?
         }
     };
