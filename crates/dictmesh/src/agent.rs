@@ -9,7 +9,7 @@ use crate::task::LocalTask;
 use crate::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// An agent's number, from 0. Sums over agents run in this order everywhere.
+/// An agent's number, from 0. Sums over agents run in an order that depends on nothing but the mesh.
 pub type AgentId = usize;
 
 /// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix. It may have no atoms:

@@ -34,7 +34,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
-pub(crate) const TOGETHER: usize = 32;
+pub(crate) const TOGETHER: usize = 64;
 /// Problems with fewer atoms than this are small enough to be solved one after the other.
 const FEW: usize = 16;
 
@@ -52,7 +52,7 @@ pub(crate) struct Coding<'a> {
     pub s: f64,
     /// The proximal weight q.
     pub q: f64,
-    /// Once it is set, samples are left as they are.
+    /// Once it is set, samples that are not yet solved are left at their start.
     pub interrupt: Option<&'a AtomicBool>,
 }
 
@@ -115,7 +115,7 @@ impl Coding<'_> {
         let columns = MatRef::from_column_major_slice(v, m, g.cols());
         let transposed = self.atoms.view().transpose();
         gemm(g.view_mut(), transposed, columns, 1.0, false);
-        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers);
+        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers).for_many();
         for (j, g) in g.columns().enumerate() {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
             if self.is_interrupted() {
@@ -145,7 +145,7 @@ impl Coding<'_> {
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         if n < FEW || c.cols() < 2 {
-            // Little to do for each: it is over before another thread wakes up.
+            // Mostly over before another thread wakes up, and agents work side by side already.
             return self.solve_part(c, share, 0, y.as_mut_slice(), v.as_mut_slice());
         }
         let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);

@@ -9,7 +9,13 @@ pub(crate) fn dispatch<W: WithSimd>(work: W) -> W::Output {
 }
 
 /// Columns whose length is a multiple of this need no rest treated one by one, on any CPU.
-pub(crate) const LANES: usize = 8;
+const LANES: usize = 8;
+
+/// The length of a column with room for `n` numbers.
+#[inline(always)]
+pub(crate) fn padded(n: usize) -> usize {
+    n.next_multiple_of(LANES)
+}
 
 /// `out += a x`.
 #[inline(always)]

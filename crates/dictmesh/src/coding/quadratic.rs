@@ -5,6 +5,7 @@
 //! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
 
 mod active;
+mod coarse;
 
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
@@ -12,6 +13,7 @@ use crate::simd::{combination, dispatch, Simd, WithSimd};
 use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
+use coarse::Coarse;
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
@@ -30,6 +32,11 @@ const JOIN: usize = 8;
 /// right.
 const SHARE: f64 = 0.3;
 
+/// Coordinates from which a coarse H is worth its making.
+const COARSE: usize = 32;
+/// Relative errors of the gradient by a coarse H stay below this.
+const ROUGH: f64 = 1e-5;
+
 /// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
 pub(super) struct Quadratic<'a> {
     gram: &'a Matrix,
@@ -41,6 +48,8 @@ pub(super) struct Quadratic<'a> {
     hi: Vec<f64>,
     /// Those without a zone.
     other: Vec<usize>,
+    /// H in half the bytes, where it is worth its making.
+    coarse: Option<Coarse>,
     /// g - H y.
     r: Vec<f64>,
     /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
@@ -81,11 +90,20 @@ impl<'a> Quadratic<'a> {
             hi: coordinates.iter().map(|m| zone(m).1).collect(),
             other: (0..n).filter(|q| coordinates[*q].zone.is_none()).collect(),
             coordinates,
+            coarse: None,
             r: vec![0.0; n],
             outside: vec![0.0; n],
             wrong: Vec::with_capacity(n),
             active: Active::new(n),
         }
+    }
+
+    /// Made ready for many g: from some size on H is read often enough to have it in half the bytes.
+    pub fn for_many(mut self) -> Self {
+        if self.gram.cols() >= COARSE {
+            self.coarse = Coarse::new(self.gram);
+        }
+        self
     }
 
     /// `y` holds the start on entry and the solution on return.
@@ -97,6 +115,8 @@ impl<'a> Quadratic<'a> {
                 y[0] = self.coordinates[0].recover(g[0]);
                 Stop::Converged
             }
+            // No number means anything beside one that is none.
+            _ if g.iter().any(|g| !g.is_finite()) => Stop::Diverged,
             _ => {
                 let problem = self;
                 dispatch(Solve { problem, g, y })
@@ -113,10 +133,13 @@ impl<'a> Quadratic<'a> {
                 self.join(q, g[q], y[q]);
             }
         }
+        if self.coarse.is_some() {
+            self.grow_coarsely(simd, g, y);
+        }
         let (mut smallest, mut idle) = (f64::INFINITY, 0);
         for turn in 0..TURNS {
             let size = largest_g + self.refresh(simd, g, y);
-            let change = self.check(y);
+            let change = self.check(simd, y, 0.0);
             if change <= QUIET * size {
                 return Stop::Converged;
             }
@@ -128,10 +151,34 @@ impl<'a> Quadratic<'a> {
             // While the set grows its solution will not be the last: a few sweeps are near enough.
             let exact = self.wrong.is_empty() || turn >= GROWTH;
             self.admit(g);
-            self.active.settle(simd, exact, QUIET * size);
+            self.active.settle(simd, &self.r, exact, QUIET * size);
             self.active.write(y);
         }
         Stop::RoundLimit
+    }
+
+    /// Lets the active set grow by a coarse H, until nothing outside is clearly wrong, and solves the
+    /// problem on it.
+    #[inline(always)]
+    fn grow_coarsely<S: Simd>(&mut self, simd: S, g: &[f64], y: &mut [f64]) {
+        for turn in 0..=GROWTH {
+            let size = match &mut self.coarse {
+                Some(coarse) => coarse.refresh(simd, &self.active, self.scale, g, y, &mut self.r),
+                None => return,
+            };
+            self.check(simd, y, ROUGH * size);
+            let exact = self.wrong.is_empty() || turn == GROWTH;
+            self.admit(g);
+            if exact {
+                self.active.settle_afresh(simd);
+            } else {
+                self.active.settle(simd, &self.r, false, 0.0);
+            }
+            self.active.write(y);
+            if exact {
+                return;
+            }
+        }
     }
 
     #[inline(always)]
@@ -163,32 +210,22 @@ impl<'a> Quadratic<'a> {
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 
-    /// Finds the coordinates that are most wrong; returns the largest change of the gradient that putting
-    /// one right would make.
+    /// Finds the coordinates that are most wrong, by more than `least`; returns the largest change of the
+    /// gradient that putting one right would make.
     #[inline(always)]
-    fn check(&mut self, y: &[f64]) -> f64 {
-        let n = y.len();
-        let (r, lo, hi) = (&self.r[..n], &self.lo[..n], &self.hi[..n]);
-        let outside = &mut self.outside[..n];
-        for q in 0..n {
-            outside[q] = f64::max(lo[q] - r[q], r[q] - hi[q]);
-        }
+    fn check<S: Simd>(&mut self, simd: S, y: &[f64], least: f64) -> f64 {
+        let mut worst = distances(simd, &self.r, &self.lo, &self.hi, &mut self.outside);
         for &q in &self.other {
             if !self.active.has(q) {
-                outside[q] = self.coordinates[q].change(0.0, r[q]);
+                self.outside[q] = self.coordinates[q].change(0.0, self.r[q]);
+                worst = worst.max(self.outside[q]);
             }
         }
-        let worst = largest(outside);
         self.wrong.clear();
-        if worst > 0.0 {
-            for (part, outside) in outside.chunks(PART).enumerate() {
-                if outside.iter().any(|o| *o >= SHARE * worst) {
-                    let wrong = (outside.iter().enumerate())
-                        .filter(|(_, o)| **o >= SHARE * worst)
-                        .map(|(i, o)| (*o, part * PART + i));
-                    self.wrong.extend(wrong);
-                }
-            }
+        if worst > least {
+            let bound = f64::max(SHARE * worst, least);
+            let (outside, wrong) = (&self.outside, &mut self.wrong);
+            each_from(simd, outside, bound, |q| wrong.push((outside[q], q)));
         }
         (self.active.members().iter())
             .map(|m| m.change(y[m.q], self.r[m.q]))
@@ -210,18 +247,41 @@ impl<'a> Quadratic<'a> {
     }
 }
 
-/// Numbers that are looked at together.
-const PART: usize = 16;
-
-/// The largest of the numbers; negative infinity if there is none.
+/// How far each r lies outside of [lo, hi] (negative inside); returns the largest.
 #[inline(always)]
-fn largest(numbers: &[f64]) -> f64 {
-    let mut most = [f64::NEG_INFINITY; PART];
-    let (parts, rest) = numbers.as_chunks::<PART>();
-    for part in parts {
-        for i in 0..PART {
-            most[i] = f64::max(most[i], part[i]);
+fn distances<S: Simd>(simd: S, r: &[f64], lo: &[f64], hi: &[f64], out: &mut [f64]) -> f64 {
+    let n = r.len();
+    let whole = n / S::F64_LANES * S::F64_LANES;
+    let mut most = simd.splat_f64s(f64::NEG_INFINITY);
+    let parts = S::as_mut_simd_f64s(&mut out[..whole])
+        .0
+        .iter_mut()
+        .enumerate();
+    let [rs, los, his] = [r, lo, hi].map(|v| S::as_simd_f64s(&v[..whole]).0);
+    for (i, out) in parts {
+        let (below, above) = (simd.sub_f64s(los[i], rs[i]), simd.sub_f64s(rs[i], his[i]));
+        *out = simd.max_f64s(below, above);
+        most = simd.max_f64s(most, *out);
+    }
+    let mut largest = simd.reduce_max_f64s(most);
+    for q in whole..n {
+        out[q] = f64::max(lo[q] - r[q], r[q] - hi[q]);
+        largest = largest.max(out[q]);
+    }
+    largest
+}
+
+/// Calls `found` with the place of each number that is at least `bound`: few are.
+#[inline(always)]
+fn each_from<S: Simd>(simd: S, numbers: &[f64], bound: f64, mut found: impl FnMut(usize)) {
+    let (vectors, rest) = S::as_simd_f64s(numbers);
+    for (i, vector) in vectors.iter().enumerate() {
+        if simd.reduce_max_f64s(*vector) >= bound {
+            let from = i * S::F64_LANES;
+            let places = from..from + S::F64_LANES;
+            places.filter(|q| numbers[*q] >= bound).for_each(&mut found);
         }
     }
-    (most.iter().chain(rest)).fold(f64::NEG_INFINITY, |m, v| m.max(*v))
+    let places = numbers.len() - rest.len()..numbers.len();
+    places.filter(|q| numbers[*q] >= bound).for_each(found);
 }

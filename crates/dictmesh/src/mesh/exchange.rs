@@ -107,8 +107,9 @@ fn by_columns(weights: &[Vec<(usize, f64)>]) -> Matrix {
 
 /// Column k of a tile. (All of ours are contiguous.)
 fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> Option<&'a mut [f64]> {
-    let column = tile.rb_mut().col_mut(k);
-    Some(column.try_as_col_major_mut()?.as_slice_mut())
+    let column = tile.rb_mut().col_mut(k).try_as_col_major_mut();
+    debug_assert!(column.is_some());
+    Some(column?.as_slice_mut())
 }
 
 /// The sums of one tile.
@@ -160,5 +161,66 @@ fn over_tiles<'a>(
     } else {
         upper();
         lower();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Local;
+    use crate::random::{gaussian, stream};
+
+    /// Sends what it was given.
+    #[derive(Debug)]
+    struct Says(Matrix);
+
+    impl Strategy for Says {
+        fn start(&mut self, _: &Local) {}
+        fn adapt(&mut self, _: &Local) {}
+        fn outgoing(&self) -> &Matrix {
+            &self.0
+        }
+        fn absorb(&mut self, _: &Local, _: &[f64]) {}
+        fn dual(&self) -> &Matrix {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn product_and_sums_are_the_combination_in_any_number_of_tiles() {
+        let n = 6;
+        let weights: Vec<Vec<(usize, f64)>> = (0..n)
+            .map(|k| vec![(k, 0.5), ((k + 1) % n, 0.25), ((k + 3) % n, -1.5)])
+            .collect();
+        for numbers in [1, 7, 511, 513, 1300] {
+            let says: Vec<Matrix> = (0..n as u64)
+                .map(|l| gaussian(numbers, 1, &mut stream(l, 0)))
+                .collect();
+            let strategies: Vec<Box<dyn Strategy>> = (says.iter())
+                .map(|x| Box::new(Says(x.clone())) as Box<dyn Strategy>)
+                .collect();
+            for (dense, parallel) in [(true, true), (true, false), (false, true), (false, false)] {
+                let mut exchange = Exchange {
+                    dense: dense.then(|| Dense {
+                        weights: by_columns(&weights),
+                        sent: Matrix::zeros(numbers, n),
+                    }),
+                    rows: 512,
+                    weights: weights.clone(),
+                };
+                let mut combined = Matrix::from_fn(numbers, n, |_, _| f64::NAN);
+                exchange.exchange(&strategies, &mut combined, parallel);
+                for k in 0..n {
+                    for i in 0..numbers {
+                        let expected: f64 =
+                            weights[k].iter().map(|(l, a)| a * says[*l].get(i, 0)).sum();
+                        assert!(
+                            (combined.get(i, k) - expected).abs() < 1e-13,
+                            "{numbers} {dense} {i} {k}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

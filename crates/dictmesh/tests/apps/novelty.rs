@@ -118,7 +118,7 @@ fn a_block_is_scored_before_it_is_learned() {
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert_eq!(heard, 6, "batches of ten");
+    assert_eq!(heard, 18, "three passes of batches of ten");
     assert_eq!(step.scoring.unwrap().scores, before);
     // Scoring it now would leak: the new topic has been learned.
     let after = detector.score(&x).unwrap();

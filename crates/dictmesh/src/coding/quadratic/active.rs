@@ -1,14 +1,12 @@
 //! The problem on the active set: its part of H lies side by side, so that coordinate descent and exact
 //! solves run in the nearest cache.
 
-use crate::coding::cholesky::{self, padded};
+use crate::coding::cholesky;
 use crate::regularizer::Regularizer;
-use crate::simd::{add, Simd};
+use crate::simd::{add, combination, padded, Simd};
 
 /// Sweeps of coordinate descent between two exact solves.
-const SWEEPS: usize = 3;
-/// How often sweeps and exact solves take turns before the rest of H is asked again.
-const TURNS: usize = 8;
+const SWEEPS: usize = 2;
 
 /// One coordinate.
 #[derive(Clone, Copy)]
@@ -59,11 +57,12 @@ pub struct Active<'a> {
     members: Vec<Coordinate<'a>>,
     /// Which coordinates of the whole problem are members.
     is_member: Vec<bool>,
-    /// H by columns of length `stride`, a multiple of what [`padded`] gives.
+    /// H without its diagonal, by columns of length `stride`, a multiple of what [`padded`] gives.
     hessian: Vec<f64>,
     stride: usize,
     g: Vec<f64>,
-    r: Vec<f64>,
+    /// g - H y without each coordinate's own part: what its minimiser depends on.
+    s: Vec<f64>,
     y: Vec<f64>,
     /// Members whose coefficients lie inside a quadratic piece of h.
     free: Vec<Free>,
@@ -73,6 +72,8 @@ pub struct Active<'a> {
 
 struct Free {
     i: usize,
+    /// Minus the slope of the cost.
+    slope: f64,
     lo: f64,
     hi: f64,
 }
@@ -111,24 +112,26 @@ impl<'a> Active<'a> {
         self.members.push(member);
         self.is_member[member.q] = true;
         (self.g[i], self.y[i]) = (g, y);
-        for (j, m) in self.members.iter().enumerate() {
+        for (j, m) in self.members[..i].iter().enumerate() {
             let entry = scale * column[m.q];
             self.hessian[i * self.stride + j] = entry;
             self.hessian[j * self.stride + i] = entry;
         }
+        self.hessian[i * self.stride + i] = 0.0;
     }
 
     /// Makes room for twice as many.
     #[cold]
     fn widen(&mut self) {
-        let (old, new) = (self.stride, (2 * self.stride).max(32));
+        let most = padded(self.is_member.len());
+        let (old, new) = (self.stride, (2 * self.stride).max(32).min(most));
         let mut hessian = vec![0.0; new * new];
         for j in 0..old {
             hessian[j * new..j * new + old].copy_from_slice(&self.hessian[j * old..(j + 1) * old]);
         }
         (self.hessian, self.stride) = (hessian, new);
-        for v in [&mut self.g, &mut self.r, &mut self.y, &mut self.step] {
-            v.resize(new, 0.0);
+        for v in [&mut self.g, &mut self.s, &mut self.y, &mut self.step] {
+            v.resize(cholesky::width(new), 0.0);
         }
     }
 
@@ -140,62 +143,58 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// Sweeps over the active set, or solves the problem on it; changes of the gradient up to `quiet` are
-    /// rounding.
+    /// Sweeps over the active set, or solves the problem on it; `r` is g - H y in the whole problem, and
+    /// changes of the gradient up to `quiet` are rounding.
     #[inline(always)]
-    pub fn settle<S: Simd>(&mut self, simd: S, exact: bool, quiet: f64) {
-        self.refresh(simd);
-        for _ in 0..TURNS {
-            let mut change = 0.0;
-            for _ in 0..SWEEPS {
-                change = self.sweep(simd);
-                if change <= quiet {
-                    break;
-                }
-            }
-            if !exact || change <= quiet {
+    pub fn settle<S: Simd>(&mut self, simd: S, r: &[f64], exact: bool, quiet: f64) {
+        for (i, m) in self.members.iter().enumerate() {
+            self.s[i] = r[m.q] + m.curvature * self.y[i];
+        }
+        for _ in 0..SWEEPS {
+            if self.sweep(simd) <= quiet {
                 return;
             }
-            // Each step that is cut leaves one coordinate fewer free, so this ends.
-            while self.newton(simd) {
-                self.refresh(simd);
-            }
+        }
+        // Each step that is cut leaves one coordinate fewer free, so this ends.
+        while exact && self.newton(simd) {
             self.refresh(simd);
-            let mut at_zero = (0..self.members.len()).filter(|i| self.y[*i] == 0.0);
-            if at_zero.all(|i| self.members[i].recover(self.r[i]) == 0.0) {
-                return;
-            }
         }
     }
 
-    /// r = g - H y.
+    /// Solves the problem on the active set, from g alone.
+    #[inline(always)]
+    pub fn settle_afresh<S: Simd>(&mut self, simd: S) {
+        self.refresh(simd);
+        self.sweep(simd);
+        while self.newton(simd) {
+            self.refresh(simd);
+        }
+    }
+
+    /// s from g and y alone.
     #[inline(always)]
     fn refresh<S: Simd>(&mut self, simd: S) {
-        let (n, width) = (self.members.len(), padded(self.members.len()));
-        self.r[..width].copy_from_slice(&self.g[..width]);
-        for i in 0..n {
-            if self.y[i] != 0.0 {
-                let column = &self.hessian[i * self.stride..i * self.stride + width];
-                add(simd, -self.y[i], column, &mut self.r[..width]);
-            }
-        }
+        let width = padded(self.members.len());
+        let pairs = (self.y[..self.members.len()].iter().enumerate())
+            .filter(|(_, y)| **y != 0.0)
+            .map(|(i, y)| (-y, &self.hessian[i * self.stride..i * self.stride + width]));
+        combination(simd, Some(&self.g[..width]), pairs, &mut self.s[..width]);
     }
 
     /// One exact minimisation over each of the coordinates in turn; returns the largest change of the
     /// gradient.
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) -> f64 {
-        let (n, width) = (self.members.len(), padded(self.members.len()));
+        let width = padded(self.members.len());
+        let (s, hessian) = (&mut self.s[..width], &self.hessian[..]);
         let mut largest = 0.0_f64;
-        for i in 0..n {
-            let m = &self.members[i];
-            let (y, r) = (self.y[i], self.r[i]);
-            let new = m.recover(r + m.curvature * y);
-            if new != y {
-                self.y[i] = new;
-                let column = &self.hessian[i * self.stride..i * self.stride + width];
-                add(simd, y - new, column, &mut self.r[..width]);
-                largest = largest.max(m.total * (new - y).abs());
+        for (i, (m, y)) in self.members.iter().zip(&mut self.y).enumerate() {
+            let new = m.recover(s[i]);
+            if new != *y {
+                let column = &hessian[i * self.stride..i * self.stride + width];
+                add(simd, *y - new, column, s);
+                largest = largest.max(m.total * (new - *y).abs());
+                *y = new;
             }
         }
         largest
@@ -206,34 +205,12 @@ impl<'a> Active<'a> {
     /// quadratic, so the step, cut or not, lowers it.
     #[inline(always)]
     fn newton<S: Simd>(&mut self, simd: S) -> bool {
-        self.free.clear();
-        for (i, m) in self.members.iter().enumerate() {
-            if let Some(piece) = m.h.piece(self.y[i]) {
-                self.step[self.free.len()] = self.r[i] - piece.slope;
-                let (lo, hi) = (piece.lo, piece.hi);
-                self.free.push(Free { i, lo, hi });
-            }
-        }
+        self.gather_free();
         let n = self.free.len();
         if n == 0 {
             return false;
         }
-        let width = padded(n);
-        self.factor.resize(width * n, 0.0);
-        for (j, b) in self.free.iter().enumerate() {
-            let column = &self.hessian[b.i * self.stride..(b.i + 1) * self.stride];
-            let out = &mut self.factor[j * width..j * width + n];
-            for (out, a) in out.iter_mut().zip(&self.free) {
-                *out = column[a.i];
-            }
-            out[j] += self.members[b.i].h.strong_convexity();
-        }
-        if !cholesky::solve(
-            simd,
-            &mut self.factor[..width * n],
-            &mut self.step[..width],
-            n,
-        ) {
+        if !cholesky::solve(simd, &mut self.factor, &mut self.step, n) {
             return false; // too ill-conditioned for an exact solve: the sweeps go on alone
         }
         let (mut t, mut first) = (1.0_f64, None);
@@ -249,7 +226,8 @@ impl<'a> Active<'a> {
             return false;
         }
         for (free, d) in self.free.iter().zip(&self.step) {
-            self.y[free.i] += t * d;
+            // Two may reach their ends at once, and rounding must not carry one of them beyond.
+            self.y[free.i] = (self.y[free.i] + t * d).clamp(free.lo, free.hi);
         }
         match first {
             Some((i, end)) => {
@@ -257,6 +235,30 @@ impl<'a> Active<'a> {
                 true
             }
             None => false,
+        }
+    }
+    /// The coordinates inside a quadratic piece of h, and the system of their Newton step.
+    #[inline(always)]
+    fn gather_free(&mut self) {
+        self.free.clear();
+        for (i, m) in self.members.iter().enumerate() {
+            if let Some(piece) = m.h.piece(self.y[i]) {
+                let slope = self.s[i] - m.curvature * self.y[i] - piece.slope;
+                let (lo, hi) = (piece.lo, piece.hi);
+                self.free.push(Free { i, slope, lo, hi });
+            }
+        }
+        let width = cholesky::width(self.free.len());
+        self.factor.resize(width * self.free.len(), 0.0);
+        for (j, b) in self.free.iter().enumerate() {
+            let column = &self.hessian[b.i * self.stride..(b.i + 1) * self.stride];
+            let out = &mut self.factor[j * width..(j + 1) * width];
+            for (out, a) in out.iter_mut().zip(&self.free) {
+                *out = column[a.i];
+            }
+            out[j] = self.members[b.i].total;
+            out[self.free.len()] = b.slope;
+            out[self.free.len() + 1..].fill(0.0);
         }
     }
 }
