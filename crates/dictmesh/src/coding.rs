@@ -12,7 +12,8 @@
 //! one agent's atoms it is the local argmin of the ADMM strategies, the "third time scale" the paper
 //! objects to. It is solved in y, which has as many entries as there are atoms:
 //!
-//! - f* quadratic: coordinate descent on the Gram matrix, ended by exact solves ([`quadratic`]);
+//! - f* quadratic: an active set on the Gram matrix, with coordinate descent and exact solves
+//!   ([`quadratic`]);
 //! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
 //!   ([`newton`]);
 //! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
