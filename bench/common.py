@@ -5,10 +5,14 @@ import os
 import pathlib
 import statistics
 import subprocess
+import tempfile
 import time
+
+import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "target" / "release" / "dictmesh"
+KERNEL = ROOT / "target" / "release" / "dictmesh-bench"
 
 
 class Skip(Exception):
@@ -51,3 +55,32 @@ def interleaved(repeats, *sides):
             results[i], taken = side()
             seconds[i].append(taken)
     return [(result, statistics.median(times)) for result, times in zip(results, seconds)]
+
+
+def kernel(threads, part, arrays, *args):
+    """What `dictmesh-bench PART` prints, and the array it wrote, if it was given any: the library alone, without
+    reading and writing files."""
+    with tempfile.TemporaryDirectory() as scratch:
+        paths = []
+        for name, array in arrays.items():
+            paths.append(pathlib.Path(scratch) / f"{name}.npy")
+            np.save(paths[-1], np.ascontiguousarray(array))
+        out = pathlib.Path(scratch) / "out.npy"
+        command = [KERNEL, part, *paths, *args, "--threads", threads, *(["--out", out] if arrays else [])]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=threads_of(threads))
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
+        return json.loads(done.stdout), np.load(out) if arrays else None
+
+
+def patches(count, side):
+    """Patches of scikit-image's camera picture without their means, scaled to norm 1, one a row."""
+    import skimage
+
+    picture = skimage.data.camera().astype(np.float64)
+    all_patches = np.lib.stride_tricks.sliding_window_view(picture, (side, side)).reshape(-1, side * side)
+    drawn = all_patches[np.random.default_rng(0).permutation(len(all_patches))]
+    drawn = drawn - drawn.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(drawn, axis=1)
+    flat = norms < 1e-6
+    return (drawn[~flat] / norms[~flat, None])[:count]

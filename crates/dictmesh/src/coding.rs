@@ -112,10 +112,7 @@ impl Coding<'_> {
             });
             return y.iter().for_each(|_| ended(Stop::Converged));
         }
-        let mut g = Matrix::zeros(n, v.len() / m.max(1));
-        let columns = MatRef::from_column_major_slice(v, m, g.cols());
-        let transposed = self.atoms.view().transpose();
-        gemm(g.view_mut(), transposed, columns, 1.0, false);
+        let g = self.correlations(v);
         let mut problem = Quadratic::new(self.gram, inverse, self.regularizers).for_many();
         for (j, g) in g.columns().enumerate() {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
@@ -124,11 +121,7 @@ impl Coding<'_> {
                 continue;
             }
             ended(problem.solve(g, y));
-            for (w, y) in self.atoms.columns().zip(y) {
-                if *y != 0.0 {
-                    axpy(-inverse * *y, w, v);
-                }
-            }
+            self.add_atoms(-inverse, y, v);
         }
     }
 
@@ -240,11 +233,26 @@ impl Coding<'_> {
 
     /// `u -= W y`.
     pub fn subtract_atoms(&self, y: &[f64], u: &mut [f64]) {
-        for (w, y) in self.atoms.columns().zip(y) {
-            if *y != 0.0 {
-                axpy(-y, w, u);
-            }
-        }
+        self.add_atoms(-1.0, y, u);
+    }
+
+    /// `u += factor W y`.
+    fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
+        dispatch(AddAtoms {
+            atoms: self.atoms,
+            factor,
+            y,
+            u,
+        });
+    }
+
+    /// W'V for V by columns.
+    pub fn correlations(&self, v: &[f64]) -> Matrix {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        let mut s = Matrix::zeros(n, v.len() / m.max(1));
+        let v = MatRef::from_column_major_slice(v, m, s.cols());
+        gemm(s.view_mut(), self.atoms.view().transpose(), v, 1.0, false);
+        s
     }
 
     /// `s = W'v`.
@@ -293,6 +301,27 @@ impl WithSimd for OneAtom<'_> {
             let v = &mut self.v[j * m..(j + 1) * m];
             *y = self.coordinate.recover(simd::dot(simd, self.w, v));
             simd::add(simd, -self.inverse * *y, self.w, v);
+        }
+    }
+}
+
+/// `u += factor W y`, for a y that is mostly 0.
+struct AddAtoms<'a> {
+    atoms: &'a Matrix,
+    factor: f64,
+    y: &'a [f64],
+    u: &'a mut [f64],
+}
+
+impl WithSimd for AddAtoms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (w, y) in self.atoms.columns().zip(self.y) {
+            if *y != 0.0 {
+                simd::add(simd, self.factor * y, w, self.u);
+            }
         }
     }
 }

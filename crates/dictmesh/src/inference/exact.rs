@@ -88,23 +88,43 @@ pub fn solve(
     let (atoms, regularizers) = joined(parts, x.rows())?;
     let gram = atoms.transpose_times(&atoms);
     let problem = whole(residual, &atoms, &gram, &regularizers);
+    let lengths: Vec<f64> = atoms.columns().map(norm).collect();
+    let mut exact = Exact {
+        codes: start_codes(&problem, x.len()),
+        duals: Matrix::zeros(x.rows(), x.len()),
+        certificates: Vec::new(),
+    };
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
-    let starts: Vec<usize> = (0..x.len()).step_by(TOGETHER).collect();
-    let solved: Vec<_> = starts
-        .into_par_iter()
-        .map(|from| solve_part(&problem, x, from..(from + TOGETHER).min(x.len()), tolerance))
-        .collect();
-    let mut exact = Exact {
-        codes: Matrix::zeros(atoms.cols(), 0),
-        duals: Matrix::zeros(x.rows(), 0),
-        certificates: Vec::with_capacity(x.len()),
+    let (m, n) = (x.rows(), atoms.cols());
+    let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
+        let from = part * TOGETHER;
+        let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
+        let ended = problem.solve_together(&c, y, nu);
+        let s = problem.correlations(nu);
+        (ended.into_iter().enumerate())
+            .map(|(j, ended)| {
+                let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
+                certify(
+                    &problem,
+                    &lengths,
+                    c.column(j),
+                    (y, nu, s.column(j)),
+                    ended,
+                    tolerance,
+                )
+            })
+            .collect::<Vec<_>>()
     };
-    for (y, nu, certificates) in solved {
-        exact.codes.append_columns(&y)?;
-        exact.duals.append_columns(&nu)?;
-        exact.certificates.extend(certificates);
-    }
+    let duals = exact.duals.as_mut_slice().par_chunks_mut(m * TOGETHER);
+    let parts = duals.enumerate();
+    let certificates: Vec<_> = match n {
+        0 => parts.map(|part| solve_part(part, &mut [])).collect(),
+        _ => (parts.zip(exact.codes.as_mut_slice().par_chunks_mut(n * TOGETHER)))
+            .map(|(part, y)| solve_part(part, y))
+            .collect(),
+    };
+    exact.certificates = certificates.into_iter().flatten().collect();
     Ok(exact)
 }
 
@@ -158,30 +178,10 @@ fn start_codes(problem: &Coding, samples: usize) -> Matrix {
     Matrix::from_fn(start.len(), samples, |q, _| start[q])
 }
 
-/// The codes, dual vectors and certificates of a few samples.
-fn solve_part(
-    problem: &Coding,
-    x: &Samples,
-    range: std::ops::Range<usize>,
-    tolerance: f64,
-) -> (Matrix, Matrix, Vec<Certificate>) {
-    let c = x.range(range).to_dense();
-    let mut y = start_codes(problem, c.cols());
-    let mut nu = Matrix::zeros(c.rows(), c.cols());
-    let ended = problem.solve_together(&c, y.as_mut_slice(), nu.as_mut_slice());
-    let s = problem.atoms.transpose_times(&nu);
-    let certificates = (ended.into_iter().enumerate())
-        .map(|(j, ended)| {
-            let found = (y.column(j), nu.column(j), s.column(j));
-            certify(problem, c.column(j), found, ended, tolerance)
-        })
-        .collect();
-    (y, nu, certificates)
-}
-
-/// `s` is W'nu.
+/// `s` is W'nu, `lengths` are those of the atoms.
 fn certify(
     problem: &Coding,
+    lengths: &[f64],
     x: &[f64],
     (y, nu, s): (&[f64], &[f64], &[f64]),
     ended: Stop,
@@ -200,6 +200,9 @@ fn certify(
     let data_gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
     let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
     for ((h, s), y) in problem.regularizers.iter().zip(s).zip(y) {
+        if *y == 0.0 && h.zone().is_some_and(|(lo, hi)| lo <= *s && *s <= hi) {
+            continue; // most of them: h, h* and s y are 0
+        }
         let (value, conjugate) = (h.value_at(*y), h.conjugate(std::slice::from_ref(s)));
         code_gap += value + conjugate - s * y;
         code_value += value;
@@ -218,10 +221,7 @@ fn certify(
     }
     let gap = gap.max(0.0);
     // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
-    let terms: f64 = (problem.atoms.columns().zip(y))
-        .filter(|(_, y)| **y != 0.0)
-        .map(|(w, y)| norm(w) * y.abs())
-        .sum();
+    let terms: f64 = lengths.iter().zip(y).map(|(l, y)| l * y.abs()).sum();
     let slip = 16.0 * f64::EPSILON * (norm(x) + terms);
     let through_f = residual.value(&vec![slip; x.len()]);
     let rounding = slip * norm(nu)
