@@ -45,6 +45,9 @@ pub struct ReadArgs {
     /// The column of labels in a table, by name or number from 1
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub label_column: Option<String>,
+    /// The column of a table that names the samples, by name or number from 1
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
+    pub name_column: Option<String>,
     /// A column of a table to leave out; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub drop: Vec<String>,
@@ -63,6 +66,7 @@ impl ReadArgs {
             transpose: self.transpose,
             nan: self.nan,
             label_column: self.label_column.clone(),
+            name_column: self.name_column.clone(),
             drop_columns: self.drop.clone(),
             header: self.header,
             array: self.array.clone(),

@@ -46,7 +46,10 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
     };
     let at = texts.iter().position(|t| Some(t.0) == label);
     let labels = at.map(|at| texts.remove(at).1);
-    let at = texts.iter().position(|t| all_distinct(&t.1));
+    let at = match layout.names {
+        Some(column) => texts.iter().position(|t| t.0 == column),
+        None => texts.iter().position(|t| all_distinct(&t.1)),
+    };
     let names = at.map(|at| texts.remove(at));
     let note = taken::Taken {
         label,
@@ -85,7 +88,8 @@ fn found_label(
     layout: &Layout,
     texts: &[(usize, Vec<String>)],
 ) -> Result<Option<usize>> {
-    let repeats = texts.iter().filter(|(_, values)| !all_distinct(values));
+    let free = texts.iter().filter(|t| Some(t.0) != layout.names);
+    let repeats = free.filter(|(_, values)| !all_distinct(values));
     let columns: Vec<usize> = repeats.map(|&(column, _)| column).collect();
     match columns[..] {
         [] => Ok(None),

@@ -23,10 +23,11 @@ impl Taken {
             parts.push(format!("labels are {}", layout.describe(column)));
         }
         if let Some(column) = self.names {
-            parts.push(format!("names are {}", layout.describe(column)));
-        }
-        if layout.index {
-            parts.push("left out column 1, which has no name and only counts the rows".into());
+            let why = match layout.found_index() {
+                true => ", an index without a name of its own (give it one to learn from it)",
+                false => "",
+            };
+            parts.push(format!("names are {}{why}", layout.describe(column)));
         }
         if !self.left_out.is_empty() {
             let shown = self.left_out.iter().take(SHOWN);

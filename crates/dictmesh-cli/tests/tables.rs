@@ -1,0 +1,83 @@
+//! Tables as pandas, R and spreadsheets write them: what is learned from, and what a sample is called.
+
+mod common;
+
+use common::{said, samples, Scratch};
+
+/// The lines of [`samples`], each behind a field of its own.
+fn behind(fields: impl Iterator<Item = String>, shift: usize) -> String {
+    let lines = samples(40, shift);
+    let each = fields.zip(lines.lines());
+    each.map(|(field, line)| format!("{field},{line}\n"))
+        .collect()
+}
+
+/// What `score` prints in its first column, without the header.
+fn sample_names(scores: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(scores).into_owned();
+    let first = |line: &str| line.split(',').next().unwrap_or_default().to_string();
+    text.lines().skip(1).map(first).collect()
+}
+
+/// What `score` prints, without the names.
+fn scores(printed: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(printed).into_owned();
+    let score = |line: &str| line.split(',').nth(1).unwrap_or_default().to_string();
+    text.lines().skip(1).map(score).collect()
+}
+
+const LEARN: &str = "--atoms 4 --quiet";
+
+/// A split of a table keeps its index, shuffled: it was learned as a feature.
+#[test]
+fn an_index_in_any_order_names_the_samples() {
+    let s = Scratch::new("tables-index");
+    let shuffled: Vec<String> = (0..40).map(|i| (500 + i * 7 % 40).to_string()).collect();
+    let table = |corner: &str| {
+        let rows = behind(shuffled.iter().cloned(), 0);
+        format!("{corner},a,b,c,d,e,f\n{rows}")
+    };
+    s.write("plain.csv", format!("a,b,c,d,e,f\n{}", samples(40, 0)));
+    s.run(&format!("learn plain.csv -o plain {LEARN}"));
+    let expected = scores(&s.run("score plain plain.csv").stdout);
+    for corner in ["", "Unnamed: 0"] {
+        s.write("split.csv", table(corner));
+        let learned = s.run("learn split.csv -o model --atoms 4");
+        assert!(
+            said(&learned).contains("names are column 1")
+                && said(&learned).contains("an index without a name"),
+            "{}",
+            said(&learned)
+        );
+        let out = s.run("score model split.csv");
+        assert_eq!(sample_names(&out.stdout), shuffled, "{}", said(&out));
+        assert_eq!(scores(&out.stdout), expected);
+    }
+    let header_and_row: Vec<String> = table("").lines().take(2).map(String::from).collect();
+    s.write("one.csv", header_and_row.join("\n"));
+    let out = s.run("score model one.csv");
+    assert_eq!(sample_names(&out.stdout), ["500"], "{}", said(&out));
+}
+
+#[test]
+fn any_column_can_name_the_samples() {
+    let s = Scratch::new("tables-names");
+    let rows = behind((0..40).map(|i| format!("{}", i / 2 + 7)), 0);
+    s.write("t.csv", format!("patient,a,b,c,d,e,f\n{rows}"));
+    for column in ["patient", "1"] {
+        s.run(&format!(
+            "learn t.csv -o model --name-column {column} {LEARN}"
+        ));
+        // The model remembers it.
+        let out = s.run("score model t.csv");
+        assert_eq!(sample_names(&out.stdout)[..3], ["7", "7", "8"]);
+        assert!(
+            said(&out).contains("names are column 1 (\"patient\")"),
+            "{}",
+            said(&out)
+        );
+    }
+    s.refused("learn t.csv -o m --name-column nobody", "no column");
+    s.write("x.txt", "some words\nmore words\n");
+    s.refused("learn x.txt -o m --name-column 1", "--name-column belongs");
+}
