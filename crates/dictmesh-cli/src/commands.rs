@@ -70,6 +70,7 @@ impl ReadArgs {
             drop_columns: self.drop.clone(),
             header: self.header,
             array: self.array.clone(),
+            features: None,
             if_there: false,
         }
     }

@@ -79,6 +79,8 @@ pub struct ReadOptions {
     pub header: Option<bool>,
     /// The array to read from an .npz with several.
     pub array: Option<String>,
+    /// The features a model learned from: of a table with names, these are taken, in this order.
+    pub features: Option<Vec<String>>,
     /// Pass over a label column or columns to leave out that are not there: another file had them.
     pub if_there: bool,
 }

@@ -81,3 +81,49 @@ fn any_column_can_name_the_samples() {
     s.write("x.txt", "some words\nmore words\n");
     s.refused("learn x.txt -o m --name-column 1", "--name-column belongs");
 }
+
+/// Columns in another order gave other scores without a word.
+#[test]
+fn a_model_finds_its_columns_by_name() {
+    let s = Scratch::new("tables-by-name");
+    let lines = samples(40, 0);
+    s.write("t.csv", format!("a,b,c,d,e,f\n{lines}"));
+    s.run(&format!("learn t.csv -o model {LEARN}"));
+    let expected = scores(&s.run("score model t.csv").stdout);
+    assert_eq!(expected.len(), 40);
+
+    // Another order, with an index, a number and two columns of text that were not learned from.
+    let mut other = String::from(",f,kind,e,d,age,c,b,a,town\n");
+    for (i, line) in lines.lines().enumerate() {
+        let x: Vec<&str> = line.split(',').collect();
+        let (kind, town) = (["u", "v"][i % 2], ["x", "y", "z"][i % 3]);
+        other += &format!(
+            "{},{},{kind},{},{},{},{},{},{},{town}\n",
+            90 - i,
+            x[5],
+            x[4],
+            x[3],
+            i * i,
+            x[2],
+            x[1],
+            x[0]
+        );
+    }
+    s.write("other.csv", &other);
+    let out = s.run("score model other.csv");
+    assert_eq!(scores(&out.stdout), expected, "{}", said(&out));
+    assert_eq!(sample_names(&out.stdout)[..2], ["90", "89"]);
+    for words in ["\"age\"", "\"kind\"", "\"town\"", "the model's order"] {
+        assert!(said(&out).contains(words), "{}", said(&out));
+    }
+    let coded = s.run("infer model other.csv -o y.npz");
+    assert!(coded.status.success(), "{}", said(&coded));
+    let more = s.run("learn other.csv --resume model -o more --passes 2 --quiet");
+    assert!(more.status.success(), "{}", said(&more));
+
+    s.write("less.csv", other.replacen(",e,d,", ",E,D,", 1));
+    s.refused("score model less.csv", "no columns \"d\", \"e\" (there are");
+    // Without a header the order is all there is.
+    s.write("bare.csv", &lines);
+    assert_eq!(scores(&s.run("score model bare.csv").stdout), expected);
+}

@@ -4,6 +4,7 @@
 //! The file is read twice: first to see what each column holds, then for the numbers, so that no
 //! number is ever kept as text.
 
+mod learned;
 mod survey;
 mod taken;
 
@@ -58,9 +59,18 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
         foreign,
     }
     .note(source.name(), &layout);
-    let row_names = names.map(|n| n.1);
+    let mut row_names = names.map(|n| n.1);
     let column_names = layout.names_of_numbers();
-    let samples = Samples::dense(x).map_err(refused)?;
+    let mut samples = Samples::dense(x).map_err(refused)?;
+    if let (true, Some(given), Some(features)) = (options.transpose, &row_names, &options.features)
+    {
+        if learned::tell_apart(features) {
+            let given: Vec<(usize, &String)> = given.iter().enumerate().collect();
+            let rows = learned::places(source, features, &given, "rows")?;
+            samples = samples.select_rows(&rows);
+            row_names = Some(features.clone());
+        }
+    }
     Ok(if options.transpose {
         Table {
             samples,
@@ -94,6 +104,8 @@ fn found_label(
     match columns[..] {
         [] => Ok(None),
         [only] => Ok(Some(only)),
+        // A model that knows its columns needs no label.
+        _ if layout.extra.is_some() => Ok(None),
         _ => {
             let names: Vec<String> = columns.iter().map(|&c| layout.describe(c)).collect();
             Err(source.error(

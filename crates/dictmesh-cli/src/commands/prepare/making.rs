@@ -44,7 +44,13 @@ pub struct Making {
 impl Making {
     /// The data, and what is done to them.
     pub fn open(&self, data: &Path, args: &DataArgs) -> Result<(Raw, How)> {
-        let raw = Raw::open(data, self.kind(data, args)?, args, &Reading::default())?;
+        let raw = Raw::open(
+            data,
+            self.kind(data, args)?,
+            args,
+            &Reading::default(),
+            None,
+        )?;
         let how = self.how(data, &raw)?;
         Ok((raw, how))
     }

@@ -1,6 +1,6 @@
 //! The first look at a table: where the header, the numbers, the labels and the names are.
 
-use super::{text, Field, Records};
+use super::{learned, text, Field, Records};
 use crate::data::error::{DataError, Result};
 use crate::data::source::Source;
 use crate::data::ReadOptions;
@@ -18,6 +18,8 @@ pub struct Layout {
     pub label: Option<usize>,
     /// The column that names the rows: the one the options name, or an index without a name.
     pub names: Option<usize>,
+    /// Columns of numbers left out because a model did not learn from them; `None` without a model.
+    pub extra: Option<Vec<usize>>,
 }
 
 /// How many fields of a column are what.
@@ -131,7 +133,13 @@ impl Layout {
     /// Looks through the whole file.
     pub fn find(source: &Source, separator: u8, options: &ReadOptions) -> Result<Layout> {
         let mut survey = Survey::of(source, separator)?;
-        let is_header = options.header.unwrap_or_else(|| survey.begins_with_names());
+        let is_header = options.header.unwrap_or_else(|| {
+            survey.begins_with_names()
+                || learned::heads(
+                    &survey.first,
+                    options.features.as_deref().unwrap_or_default(),
+                )
+        });
         if is_header && survey.rows == 0 {
             return Err(source.error(
                 "only a header",
@@ -151,6 +159,7 @@ impl Layout {
             texts: Vec::new(),
             label: None,
             names: None,
+            extra: None,
         };
         layout.settle(source, options, &survey.counts, survey.index)
     }
@@ -174,11 +183,17 @@ impl Layout {
         let dropped = dropped.collect::<Result<Vec<Option<usize>>>>()?;
         self.label = label.flatten();
         self.names = names.flatten();
-        let spoken_of = self.label == Some(0) || dropped.contains(&Some(0));
+        let learned = self.learned(source, options, &dropped)?;
+        let mut is_learned = vec![false; width];
+        learned.iter().flatten().for_each(|&c| is_learned[c] = true);
+        self.label = self.label.filter(|&c| !is_learned[c]);
+        self.names = self.names.filter(|&c| !is_learned[c]);
+        let spoken_of = self.label == Some(0) || dropped.contains(&Some(0)) || is_learned[0];
         if self.names.is_none() && !spoken_of && index && self.is_first_unnamed() {
             self.names = Some(0);
         }
-        for column in (0..width).filter(|c| !dropped.contains(&Some(*c))) {
+        let free = |c: &usize| !dropped.contains(&Some(*c)) && !is_learned[*c];
+        for column in (0..width).filter(free) {
             let named = [self.label, self.names].contains(&Some(column));
             if named || counts[column].is_text() {
                 self.texts.push(column);
@@ -186,10 +201,35 @@ impl Layout {
                 self.numbers.push(column);
             }
         }
+        if let Some(learned) = learned {
+            self.extra = Some(std::mem::replace(&mut self.numbers, learned));
+        }
         match self.numbers.is_empty() {
             true => Err(no_numbers(source, width)),
             false => Ok(self),
         }
+    }
+
+    /// The columns a model learned from, in its order, if names can tell. What it left out by number may
+    /// be elsewhere in this table, so that names win; what is left out now is not there.
+    fn learned(
+        &self,
+        source: &Source,
+        options: &ReadOptions,
+        dropped: &[Option<usize>],
+    ) -> Result<Option<Vec<usize>>> {
+        let (Some(header), Some(features)) = (&self.header, &options.features) else {
+            return Ok(None);
+        };
+        if options.transpose || !learned::tell_apart(features) {
+            return Ok(None);
+        }
+        let mut taken = dropped.to_vec();
+        taken.extend([self.label, self.names]);
+        let there = |c: &usize| options.if_there || !taken.contains(&Some(*c));
+        let given = header.iter().enumerate().filter(|(c, _)| there(c));
+        let given: Vec<(usize, &String)> = given.collect();
+        learned::places(source, features, &given, "columns").map(Some)
     }
 
     /// Whether a header of several names lacks the first one, also as pandas then calls it.
@@ -258,7 +298,10 @@ impl Layout {
         };
         let error = source.error(
             format!("\"{}\"", short(&text(field))),
-            "a number, since most of this column are numbers (leave a missing one empty)",
+            match self.extra {
+                None => "a number, since most of this column are numbers (leave a missing one empty)",
+                Some(_) => "a number, since the model learned from this column",
+            },
             format!(
                 "Correct the entry, leave the column out with --drop {}, or name it as --label-column.{header}",
                 column + 1
