@@ -296,10 +296,7 @@ fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
         },
         Format::Csv | Format::Tsv => {
             let usual = if format == Format::Csv { b',' } else { b'\t' };
-            let separator = match options.format {
-                Some(_) => usual,
-                None => separator(&source, usual)?,
-            };
+            let separator = separator(&source, usual, options.format.is_some())?;
             Opened::Table(source, separator)
         }
         Format::Lines | Format::Jsonl => return Err(source.error(

@@ -127,3 +127,41 @@ fn a_model_finds_its_columns_by_name() {
     s.write("bare.csv", &lines);
     assert_eq!(scores(&s.run("score model bare.csv").stdout), expected);
 }
+
+/// What a spreadsheet writes in German: semicolons, and commas for decimal points.
+#[test]
+fn semicolons_and_decimal_commas_are_read() {
+    let s = Scratch::new("tables-german");
+    let lines = samples(40, 0);
+    s.write("t.csv", format!("a,b,c,d,e,f\n{lines}"));
+    s.run(&format!("learn t.csv -o model {LEARN}"));
+    let expected = scores(&s.run("score model t.csv").stdout);
+    assert_eq!(expected.len(), 40);
+
+    let semicolons = lines.replace(',', ";");
+    let german = semicolons.replace('.', ",");
+    for (name, content) in [
+        ("points.csv", format!("a;b;c;d;e;f\n{semicolons}")),
+        ("german.csv", format!("a;b;c;d;e;f\n{german}")),
+        ("bare.csv", german.clone()),
+        ("german.tsv", german.replace(';', "\t")),
+    ] {
+        s.write(name, content);
+        for format in ["", " --format csv"] {
+            if name.ends_with("tsv") && !format.is_empty() {
+                continue;
+            }
+            let out = s.run(&format!("score model {name}{format}"));
+            assert_eq!(scores(&out.stdout), expected, "{name}: {}", said(&out));
+            let told = said(&out).contains("decimal commas");
+            assert_eq!(told, name != "points.csv", "{name}: {}", said(&out));
+        }
+    }
+    s.write("both.csv", "a;b\n1,5;2\n3;1.234\n");
+    s.refused("learn both.csv -o m", "decimal comma in line 2");
+    s.write("quoted.csv", "a,b\n1,\"2,5\"\n2,\"3,5\"\n");
+    s.refused(
+        "learn quoted.csv -o m",
+        "column 2 (\"b\"): numbers with commas",
+    );
+}

@@ -4,6 +4,7 @@
 //! The file is read twice: first to see what each column holds, then for the numbers, so that no
 //! number is ever kept as text.
 
+mod dialect;
 mod learned;
 mod survey;
 mod taken;
@@ -14,11 +15,12 @@ use super::missing::{settle, Fill};
 use super::source::{Bytes, Source};
 use super::{dense, Nan, ReadOptions, Table};
 use csv::ByteRecord;
+pub use dialect::separator;
 use dictmesh::{Matrix, Samples};
 use std::collections::HashSet;
 use std::io::BufReader;
 use std::sync::Arc;
-pub use survey::{separator, Layout};
+pub use survey::Layout;
 
 /// Reads a table.
 pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Result<Table> {
@@ -190,7 +192,7 @@ impl Rows {
             rows.lines.push(line);
             for &column in &layout.numbers {
                 let field = records.field(column);
-                match Field::of(field) {
+                match Field::of(field, separator) {
                     Field::Number(v) => rows.numbers.push(v),
                     Field::Missing => rows.numbers.push(f64::NAN),
                     Field::Text => {
@@ -292,8 +294,9 @@ pub enum Field {
 }
 
 impl Field {
-    /// Reads a field; what people write for "no value" is missing.
-    pub fn of(bytes: &[u8]) -> Field {
+    /// Reads a field; what people write for "no value" is missing. Where commas do not separate fields,
+    /// a number may have a decimal comma.
+    pub fn of(bytes: &[u8], separator: u8) -> Field {
         let Ok(field) = std::str::from_utf8(bytes) else {
             return Field::Text;
         };
@@ -302,7 +305,11 @@ impl Field {
         if none.iter().any(|n| field.eq_ignore_ascii_case(n)) {
             return Field::Missing;
         }
-        match field.parse::<f64>() {
+        let number = match separator != b',' && field.contains(',') {
+            true => field.replacen(',', ".", 1).parse::<f64>(),
+            false => field.parse::<f64>(),
+        };
+        match number {
             Ok(v) if v.is_nan() => Field::Missing,
             Ok(v) => Field::Number(v),
             Err(_) => Field::Text,

@@ -1,5 +1,6 @@
 //! The first look at a table: where the header, the numbers, the labels and the names are.
 
+use super::dialect::{quoted_commas, Decimals};
 use super::{learned, text, Field, Records};
 use crate::data::error::{DataError, Result};
 use crate::data::source::Source;
@@ -20,6 +21,8 @@ pub struct Layout {
     pub names: Option<usize>,
     /// Columns of numbers left out because a model did not learn from them; `None` without a model.
     pub extra: Option<Vec<usize>>,
+    /// Whether numbers have decimal commas.
+    pub commas: bool,
 }
 
 /// How many fields of a column are what.
@@ -27,6 +30,8 @@ pub struct Layout {
 struct Counts {
     numbers: u64,
     texts: u64,
+    /// Texts that would be numbers but for a comma, where commas separate columns.
+    commas: u64,
 }
 
 impl Counts {
@@ -80,6 +85,8 @@ struct Survey {
     rows: u64,
     /// Whether the first column could be an index.
     index: bool,
+    separator: u8,
+    decimals: Decimals,
 }
 
 impl Survey {
@@ -90,12 +97,22 @@ impl Survey {
         let first = records.texts();
         let mut counts = vec![Counts::default(); first.len()];
         let mut index = Index::default();
+        let mut decimals = Decimals::default();
         let mut rows = 0_u64;
-        while records.advance()?.is_some() {
+        while let Some(line) = records.advance()? {
             rows += 1;
-            index.add(Field::of(records.field(0)));
+            index.add(Field::of(records.field(0), separator));
             for (column, counts) in counts.iter_mut().enumerate() {
-                counts.add(Field::of(records.field(column)));
+                let bytes = records.field(column);
+                let field = Field::of(bytes, separator);
+                counts.add(field);
+                match field {
+                    Field::Number(_) => decimals.add(bytes, line),
+                    Field::Text if matches!(Field::of(bytes, b';'), Field::Number(_)) => {
+                        counts.commas += 1;
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(Survey {
@@ -103,13 +120,19 @@ impl Survey {
             counts,
             rows,
             index: index.found(),
+            separator,
+            decimals,
         })
     }
 
     /// Whether the first line is a header: it has text above numbers, and not just one slip among many
     /// numbers; or it is text throughout and nothing tells otherwise.
     fn begins_with_names(&self) -> bool {
-        let kinds = || self.first.iter().map(|f| Field::of(f.as_bytes()));
+        let kinds = || {
+            self.first
+                .iter()
+                .map(|f| Field::of(f.as_bytes(), self.separator))
+        };
         let text = kinds().filter(|f| *f == Field::Text).count();
         let number = kinds().filter(|f| matches!(f, Field::Number(_))).count();
         if self.rows == 0 {
@@ -150,7 +173,7 @@ impl Layout {
         }
         if !is_header {
             for (counts, field) in survey.counts.iter_mut().zip(&survey.first) {
-                counts.add(Field::of(field.as_bytes()));
+                counts.add(Field::of(field.as_bytes(), separator));
             }
         }
         let layout = Layout {
@@ -160,6 +183,7 @@ impl Layout {
             label: None,
             names: None,
             extra: None,
+            commas: survey.decimals.are_commas(source)?,
         };
         layout.settle(source, options, &survey.counts, survey.index)
     }
@@ -196,6 +220,9 @@ impl Layout {
         for column in (0..width).filter(free) {
             let named = [self.label, self.names].contains(&Some(column));
             if named || counts[column].is_text() {
+                if !named && counts[column].commas == counts[column].texts {
+                    return Err(quoted_commas(source, &self.describe(column)));
+                }
                 self.texts.push(column);
             } else {
                 self.numbers.push(column);
@@ -323,29 +350,4 @@ fn short(field: &str) -> String {
     let cut: String = field.chars().take(40).collect();
     let more = if cut.len() < field.len() { "..." } else { "" };
     format!("{}{more}", cut.escape_debug())
-}
-
-/// The separator the first line uses: the expected one, or the only one of the others there.
-pub fn separator(source: &Source, expected: u8) -> Result<u8> {
-    let head = source.head(1 << 16)?;
-    let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
-    let mut quoted = false;
-    let mut seen = [false; 3];
-    const KNOWN: [u8; 3] = [b',', b'\t', b';'];
-    for b in line {
-        quoted ^= *b == b'"';
-        if let Some(at) = KNOWN.iter().position(|k| k == b && !quoted) {
-            seen[at] = true;
-        }
-    }
-    let others: Vec<u8> = KNOWN
-        .into_iter()
-        .zip(seen)
-        .filter(|k| k.1)
-        .map(|k| k.0)
-        .collect();
-    Ok(match others[..] {
-        [only] => only,
-        _ => expected,
-    })
 }

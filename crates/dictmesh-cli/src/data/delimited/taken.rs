@@ -41,6 +41,9 @@ impl Taken {
                 parts.push("columns put into the model's order by their names".into());
             }
         }
+        if layout.commas {
+            parts.push("commas in numbers are decimal commas".into());
+        }
         parts.extend(self.foreign.map(foreign_words));
         (!parts.is_empty()).then(|| format!("{file}: {}", parts.join("; ")))
     }

@@ -10,10 +10,7 @@ const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
 
 /// Reads the text column of a table; its first line is a header.
 pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Result<Documents> {
-    let separator = match options.format {
-        Some(_) => usual,
-        None => separator(source, usual)?,
-    };
+    let separator = separator(source, usual, options.format.is_some())?;
     let mut records = Records::open(source, separator)?;
     records.advance()?;
     let header = records.texts();
