@@ -165,3 +165,60 @@ fn semicolons_and_decimal_commas_are_read() {
         "column 2 (\"b\"): numbers with commas",
     );
 }
+
+/// A table of documents is one to learn, as it is to score; and what the text is called is told.
+#[test]
+fn documents_in_a_table_and_in_json_lines_are_found_and_told() {
+    let s = Scratch::new("tables-text");
+    let topics = ["boats sail far at sea", "bread bakes warm in ovens"];
+    let pick = |i: usize| topics[i % 2];
+    let table: String = (0..12)
+        .map(|i| format!("{i},t{},{} {i}\n", i % 2, pick(i)))
+        .collect();
+    s.write("news.csv", format!("id,topic,text\n{table}"));
+    let json: String = (0..12)
+        .map(|i| {
+            format!(
+                "{{\"topic\": \"t{}\", \"body\": \"{} {i}\"}}\n",
+                i % 2,
+                pick(i)
+            )
+        })
+        .collect();
+    s.write("news.jsonl", json);
+    for (file, text, label) in [
+        (
+            "news.csv",
+            "text is column 3 (\"text\")",
+            "labels are column 2 (\"topic\")",
+        ),
+        (
+            "news.jsonl",
+            "text is the key \"body\"",
+            "labels are the key \"topic\"",
+        ),
+    ] {
+        let learned = s.run(&format!("learn {file} -o model --atoms 2"));
+        assert!(learned.status.success(), "{}", said(&learned));
+        let scored = s.run(&format!("score model {file}"));
+        assert_eq!(sample_names(&scored.stdout).len(), 12, "{}", said(&scored));
+        for out in [learned, scored] {
+            assert!(
+                said(&out).contains(text) && said(&out).contains(label),
+                "{}",
+                said(&out)
+            );
+        }
+    }
+    // Numbers with a remark stay numbers.
+    s.write(
+        "t.csv",
+        "a,b,c,text\n1,2,3,two words\n2,1,4,more words\n3,3,1,last words\n",
+    );
+    let learned = s.run("learn t.csv -o numbers --atoms 2");
+    assert!(
+        said(&learned).contains("names are column 4"),
+        "{}",
+        said(&learned)
+    );
+}

@@ -4,7 +4,7 @@ use super::super::{say, Result};
 use super::{
     feature_means, patch_side, Centre, Cut, DataArgs, Feed, How, Kind, Norm, Numbers, Raw, Reading,
 };
-use crate::text::{TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
+use crate::text::{is_table_of_documents, TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
 use std::path::Path;
 
 /// How samples are made from the data; the model keeps it.
@@ -74,6 +74,12 @@ impl Making {
             // Without a telling name, the flags say what it is.
             Kind::Numbers if pictures && data.extension().is_none() => Kind::Pictures,
             Kind::Text if pictures && data.is_dir() => Kind::Pictures,
+            // A table says by its columns, as it does to score and novelty; --format csv says numbers.
+            Kind::Numbers
+                if !numbers && args.read.format.is_none() && is_table_of_documents(data) =>
+            {
+                Kind::Text
+            }
             kind => kind,
         };
         let (flags, fits) = match (numbers, text, pictures) {
