@@ -120,6 +120,12 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Whether a file can be made at this place, before hours of work for it.
 pub fn check_place(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Err(
+            "-: this is not written to standard output; name a file (./- if it is called so)"
+                .into(),
+        );
+    }
     let landing = landing(path);
     let parent = match landing.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),

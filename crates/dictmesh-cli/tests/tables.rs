@@ -222,3 +222,39 @@ fn documents_in_a_table_and_in_json_lines_are_found_and_told() {
         said(&learned)
     );
 }
+
+#[test]
+fn results_have_a_place_and_zeros_have_no_sign() {
+    let s = Scratch::new("tables-places");
+    s.write("t.csv", format!("a,b,c,d,e,f\n{}", samples(40, 0)));
+    s.run(&format!("learn t.csv -o model {LEARN}"));
+    s.refused(
+        "learn - -o -",
+        "not written to standard output; name a file",
+    );
+    s.refused(
+        "infer model t.csv -o codes.csv",
+        "codes.csv: it would be written as numpy's .npz; name it codes.npz",
+    );
+    for format in ["lines", "jsonl"] {
+        s.refused(
+            &format!("bicluster t.csv -o out --format {format}"),
+            "expected numbers",
+        );
+    }
+    // A layer of the first half of the columns, with either sign.
+    let entry = |i: usize, j: usize| match (i % 2, j) {
+        (0, 0..=2) => 5.0 - 3.0 * j as f64,
+        _ => (i * 7 + j * 3) as f64 % 5.0 / 50.0,
+    };
+    let row = |i: usize| (0..6).map(|j| entry(i, j).to_string()).collect::<Vec<_>>();
+    let rows: String = (0..20).map(|i| row(i).join(",") + "\n").collect();
+    s.write("layers.csv", rows);
+    let out = s.run("bicluster layers.csv -o layers --layers 2");
+    assert!(out.status.success(), "{}", said(&out));
+    let columns = std::fs::read_to_string(s.0.join("layers/columns.csv")).unwrap();
+    assert!(
+        columns.contains(",0,0") && !columns.contains(",-0,"),
+        "{columns}"
+    );
+}
