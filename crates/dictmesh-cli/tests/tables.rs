@@ -123,6 +123,17 @@ fn a_model_finds_its_columns_by_name() {
 
     s.write("less.csv", other.replacen(",e,d,", ",E,D,", 1));
     s.refused("score model less.csv", "no columns \"d\", \"e\" (there are");
+    // Samples in columns: their rows have names.
+    s.write("genes.csv", "gene,s1,s2,s3\ng1,1,2,3\ng2,4,5,1\ng3,1,1,0\n");
+    s.write(
+        "more.csv",
+        "gene,s1,s2,s3\ng3,1,1,0\ng1,1,2,3\nxx,9,9,9\ng2,4,5,1\n",
+    );
+    s.run("learn genes.csv --transpose -o turned --atoms 2 --quiet");
+    let turned = s.run("score turned more.csv");
+    let same = s.run("score turned genes.csv").stdout;
+    assert_eq!(scores(&turned.stdout), scores(&same));
+    assert!(said(&turned).contains("3 of 4 rows"), "{}", said(&turned));
     // Without a header the order is all there is.
     s.write("bare.csv", &lines);
     assert_eq!(scores(&s.run("score model bare.csv").stdout), expected);

@@ -61,37 +61,32 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
         foreign,
     }
     .note(source.name(), &layout);
-    let mut row_names = names.map(|n| n.1);
+    let row_names = names.map(|n| n.1);
     let column_names = layout.names_of_numbers();
-    let mut samples = Samples::dense(x).map_err(refused)?;
-    if let (true, Some(given), Some(features)) = (options.transpose, &row_names, &options.features)
-    {
-        if learned::tell_apart(features) {
-            let given: Vec<(usize, &String)> = given.iter().enumerate().collect();
-            let rows = learned::places(source, features, &given, "rows")?;
-            samples = samples.select_rows(&rows);
-            row_names = Some(features.clone());
-        }
+    let samples = Samples::dense(x).map_err(refused)?;
+    let table = Table {
+        samples,
+        labels,
+        sample_names: row_names,
+        feature_names: column_names,
+        feature_labels: None,
+        note,
+    };
+    match options.transpose {
+        true => learned::rows_of_model(turned(table), source, options.features.as_deref()),
+        false => Ok(table),
     }
-    Ok(if options.transpose {
-        Table {
-            samples,
-            labels: None,
-            sample_names: column_names,
-            feature_names: row_names,
-            feature_labels: labels,
-            note,
-        }
-    } else {
-        Table {
-            samples,
-            labels,
-            sample_names: row_names,
-            feature_names: column_names,
-            feature_labels: None,
-            note,
-        }
-    })
+}
+
+/// What is said of the rows is said of features, and of samples what is said of the columns.
+fn turned(table: Table) -> Table {
+    Table {
+        labels: None,
+        sample_names: table.feature_names,
+        feature_names: table.sample_names,
+        feature_labels: table.labels,
+        ..table
+    }
 }
 
 /// The one column of text whose values repeat.

@@ -2,6 +2,7 @@
 
 use crate::data::error::Result;
 use crate::data::source::Source;
+use crate::data::Table;
 use std::collections::{HashMap, HashSet};
 
 /// Names that a message lists.
@@ -54,6 +55,34 @@ pub fn places(
         ));
     }
     Ok(features.iter().map(|f| places[f][0]).collect())
+}
+
+/// A transposed table with only the rows a model learned from, in its order, if names can tell.
+pub fn rows_of_model(table: Table, source: &Source, features: Option<&[String]>) -> Result<Table> {
+    let (Some(given), Some(features)) = (&table.feature_names, features) else {
+        return Ok(table);
+    };
+    if !tell_apart(features) || given == features {
+        return Ok(table);
+    }
+    let named: Vec<(usize, &String)> = given.iter().enumerate().collect();
+    let rows = places(source, features, &named, "rows")?;
+    let words = format!(
+        "{} of {} rows taken by their names, in the model's order",
+        rows.len(),
+        given.len()
+    );
+    let labels = table.feature_labels.as_ref();
+    Ok(Table {
+        samples: table.samples.select_rows(&rows),
+        feature_labels: labels.map(|l| rows.iter().map(|&row| l[row].clone()).collect()),
+        feature_names: Some(features.to_vec()),
+        note: Some(match &table.note {
+            Some(note) => format!("{note}; {words}"),
+            None => format!("{}: {words}", source.name()),
+        }),
+        ..table
+    })
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
