@@ -1,5 +1,7 @@
 //! Tables as pandas, R and spreadsheets write them: what is learned from, and what a sample is called.
 
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
+
 mod common;
 
 use common::{said, samples, Scratch};
@@ -170,6 +172,8 @@ fn semicolons_and_decimal_commas_are_read() {
     }
     s.write("both.csv", "a;b\n1,5;2\n3;1.234\n");
     s.refused("learn both.csv -o m", "decimal comma in line 2");
+    s.write("thousands.csv", "a;b\n1.234,5;2\n2.500,5;1\n");
+    s.refused("learn thousands.csv -o m", "separators of thousands");
     s.write("quoted.csv", "a,b\n1,\"2,5\"\n2,\"3,5\"\n");
     s.refused(
         "learn quoted.csv -o m",

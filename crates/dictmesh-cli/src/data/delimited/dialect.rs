@@ -81,13 +81,23 @@ impl Decimals {
     }
 }
 
-/// The error for a column whose numbers have commas in a table that is separated by commas: they came in
-/// quotes, and 1,234 may be more than a thousand.
-pub fn quoted_commas(source: &Source, column: &str) -> DataError {
+/// Whether a text would be a number but for a comma where commas separate fields (it came in quotes), or for
+/// points that separate thousands before a decimal comma.
+pub fn is_almost_number(field: &[u8], separator: u8) -> bool {
+    let is_number = |field: &[u8]| matches!(Field::of(field, b';'), Field::Number(_));
+    if separator == b',' {
+        return is_number(field);
+    }
+    let plain: Vec<u8> = field.iter().copied().filter(|b| *b != b'.').collect();
+    field.contains(&b',') && is_number(&plain)
+}
+
+/// The error for a column of such texts: 1,234 may be more than a thousand, or less than two.
+pub fn no_plain_numbers(source: &Source, column: &str) -> DataError {
     let error = source.error(
-        "numbers with commas in them",
+        "numbers with commas or separators of thousands in them",
         "a decimal point, and no separators of thousands",
-        "Write them with a point (1.5); if these are decimal commas, columns separated by ; are read as well.",
+        "Write them plainly (1234.5); decimal commas (1234,5) are read where ; separates the columns.",
     );
     error.at(column)
 }

@@ -1,6 +1,6 @@
 //! The first look at a table: where the header, the numbers, the labels and the names are.
 
-use super::dialect::{quoted_commas, Decimals};
+use super::dialect::{is_almost_number, no_plain_numbers, Decimals};
 use super::{learned, text, Field, Records};
 use crate::data::error::{DataError, Result};
 use crate::data::source::Source;
@@ -30,8 +30,8 @@ pub struct Layout {
 struct Counts {
     numbers: u64,
     texts: u64,
-    /// Texts that would be numbers but for a comma, where commas separate columns.
-    commas: u64,
+    /// Texts that would be numbers but for commas or separators of thousands.
+    almost: u64,
 }
 
 impl Counts {
@@ -108,8 +108,8 @@ impl Survey {
                 counts.add(field);
                 match field {
                     Field::Number(_) => decimals.add(bytes, line),
-                    Field::Text if matches!(Field::of(bytes, b';'), Field::Number(_)) => {
-                        counts.commas += 1;
+                    Field::Text if is_almost_number(bytes, separator) => {
+                        counts.almost += 1;
                     }
                     _ => {}
                 }
@@ -220,8 +220,8 @@ impl Layout {
         for column in (0..width).filter(free) {
             let named = [self.label, self.names].contains(&Some(column));
             if named || counts[column].is_text() {
-                if !named && counts[column].commas == counts[column].texts {
-                    return Err(quoted_commas(source, &self.describe(column)));
+                if !named && counts[column].almost == counts[column].texts {
+                    return Err(no_plain_numbers(source, &self.describe(column)));
                 }
                 self.texts.push(column);
             } else {
