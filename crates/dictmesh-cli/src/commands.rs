@@ -45,6 +45,9 @@ pub struct ReadArgs {
     /// The column of labels in a table, by name or number from 1
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub label_column: Option<String>,
+    /// The column of a table that names the samples, by name or number from 1
+    #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
+    pub name_column: Option<String>,
     /// A column of a table to leave out; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub drop: Vec<String>,
@@ -63,9 +66,11 @@ impl ReadArgs {
             transpose: self.transpose,
             nan: self.nan,
             label_column: self.label_column.clone(),
+            name_column: self.name_column.clone(),
             drop_columns: self.drop.clone(),
             header: self.header,
             array: self.array.clone(),
+            features: None,
             if_there: false,
         }
     }
@@ -115,6 +120,12 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Whether a file can be made at this place, before hours of work for it.
 pub fn check_place(path: &Path) -> Result<()> {
+    if path == Path::new("-") {
+        return Err(
+            "-: this is not written to standard output; name a file (./- if it is called so)"
+                .into(),
+        );
+    }
     let landing = landing(path);
     let parent = match landing.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),

@@ -48,7 +48,7 @@ pub struct Table {
     pub samples: Samples,
     /// One label per sample: the label column of a table whose rows are samples.
     pub labels: Option<Vec<String>>,
-    /// One name per sample: a column of text without repeats, or a transposed table's header.
+    /// One name per sample: an index, a column of text without repeats, or a transposed table's header.
     pub sample_names: Option<Vec<String>>,
     /// One name per feature: the header, or a transposed table's column of text without repeats.
     pub feature_names: Option<Vec<String>>,
@@ -70,12 +70,17 @@ pub struct ReadOptions {
     /// The label column of a table, by name or by number from 1; by default the only column of
     /// text whose values repeat.
     pub label_column: Option<String>,
+    /// The column of a table that names the samples, by name or by number from 1; by default an index
+    /// without a name in front, or the first column of text without repeats.
+    pub name_column: Option<String>,
     /// Columns of a table to leave out, by name or by number from 1.
     pub drop_columns: Vec<String>,
     /// Whether the first line of a table is a header; by default, as it looks.
     pub header: Option<bool>,
     /// The array to read from an .npz with several.
     pub array: Option<String>,
+    /// The features a model learned from: of a table with names, these are taken, in this order.
+    pub features: Option<Vec<String>>,
     /// Pass over a label column or columns to leave out that are not there: another file had them.
     pub if_there: bool,
 }
@@ -291,10 +296,7 @@ fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
         },
         Format::Csv | Format::Tsv => {
             let usual = if format == Format::Csv { b',' } else { b'\t' };
-            let separator = match options.format {
-                Some(_) => usual,
-                None => separator(&source, usual)?,
-            };
+            let separator = separator(&source, usual, options.format.is_some())?;
             Opened::Table(source, separator)
         }
         Format::Lines | Format::Jsonl => return Err(source.error(

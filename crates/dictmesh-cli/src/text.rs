@@ -20,7 +20,7 @@ mod tokens;
 mod vectoriser;
 mod vocabulary;
 
-pub use documents::{read_documents, DocumentOptions, Documents};
+pub use documents::{is_table_of_documents, read_documents, DocumentOptions, Documents};
 pub use tfidf::{Counting, TfIdf, Weighting};
 pub use vectoriser::{TextOptions, Vectoriser, UNKNOWN};
 pub use vocabulary::Vocabulary;

@@ -188,8 +188,8 @@ fn what_was_taken_for_labels_and_names_is_told_once() {
     assert_eq!(said.lines().count(), 1, "{said}");
     for words in [
         "k.csv: labels are column 2",
-        "names are column 3",
-        "left out column 1",
+        "names are column 1",
+        "left out column 3",
     ] {
         assert!(said.contains(words), "{said}");
     }

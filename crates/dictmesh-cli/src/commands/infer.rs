@@ -50,8 +50,9 @@ fn check_extension(path: &Path, extension: &str) -> Result<()> {
     {
         true => Ok(()),
         false => Err(format!(
-            "{}: numpy's .{extension} is what is written here; give it a name that ends so",
-            path.display()
+            "{}: it would be written as numpy's .{extension}; name it {}",
+            path.display(),
+            path.with_extension(extension).display()
         )),
     }
 }

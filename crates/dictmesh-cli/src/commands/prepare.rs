@@ -69,6 +69,9 @@ pub struct Reading {
     /// The column of labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_column: Option<String>,
+    /// The column of names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name_column: Option<String>,
     /// Columns left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub drop: Vec<String>,
@@ -97,6 +100,7 @@ impl Reading {
             transpose: args.read.transpose,
             nan: args.read.nan,
             label_column: args.read.label_column.clone(),
+            name_column: args.read.name_column.clone(),
             drop: args.read.drop.clone(),
             header: args.read.header,
             text_column: args.text_column.clone(),
@@ -113,8 +117,11 @@ impl Reading {
                 nan => nan,
             },
             // New data may well come without the columns that were not learned from.
-            if_there: given.label_column.is_none() && given.drop_columns.is_empty(),
+            if_there: given.label_column.is_none()
+                && given.name_column.is_none()
+                && given.drop_columns.is_empty(),
             label_column: given.label_column.or(self.label_column.clone()),
+            name_column: given.name_column.or(self.name_column.clone()),
             drop_columns: match given.drop_columns.is_empty() {
                 true => self.drop.clone(),
                 false => given.drop_columns,

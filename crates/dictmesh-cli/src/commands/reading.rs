@@ -61,7 +61,7 @@ pub fn check_flags(
 ) -> Result<()> {
     use Shape::{Archive, Matrix, Records, Table};
     let numbers: &[Shape] = &[Table, Archive, Matrix];
-    let flags: [(&str, bool, &[Shape], &str); 7] = [
+    let flags: [(&str, bool, &[Shape], &str); 8] = [
         ("--transpose", args.transpose, numbers, "numbers"),
         ("--nan", args.nan != Nan::Error, numbers, "numbers"),
         (
@@ -69,6 +69,12 @@ pub fn check_flags(
             args.label_column.is_some(),
             &[Table, Records],
             "tables (.csv, .tsv) and .jsonl",
+        ),
+        (
+            "--name-column",
+            args.name_column.is_some(),
+            &[Table],
+            "tables of numbers (.csv, .tsv)",
         ),
         (
             "--drop",

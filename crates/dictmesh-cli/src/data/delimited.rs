@@ -4,6 +4,8 @@
 //! The file is read twice: first to see what each column holds, then for the numbers, so that no
 //! number is ever kept as text.
 
+mod dialect;
+mod learned;
 mod survey;
 mod taken;
 
@@ -13,11 +15,12 @@ use super::missing::{settle, Fill};
 use super::source::{Bytes, Source};
 use super::{dense, Nan, ReadOptions, Table};
 use csv::ByteRecord;
+pub use dialect::separator;
 use dictmesh::{Matrix, Samples};
 use std::collections::HashSet;
 use std::io::BufReader;
 use std::sync::Arc;
-pub use survey::{separator, Layout};
+pub use survey::Layout;
 
 /// Reads a table.
 pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Result<Table> {
@@ -46,7 +49,10 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
     };
     let at = texts.iter().position(|t| Some(t.0) == label);
     let labels = at.map(|at| texts.remove(at).1);
-    let at = texts.iter().position(|t| all_distinct(&t.1));
+    let at = match layout.names {
+        Some(column) => texts.iter().position(|t| t.0 == column),
+        None => texts.iter().position(|t| all_distinct(&t.1)),
+    };
     let names = at.map(|at| texts.remove(at));
     let note = taken::Taken {
         label,
@@ -58,25 +64,29 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
     let row_names = names.map(|n| n.1);
     let column_names = layout.names_of_numbers();
     let samples = Samples::dense(x).map_err(refused)?;
-    Ok(if options.transpose {
-        Table {
-            samples,
-            labels: None,
-            sample_names: column_names,
-            feature_names: row_names,
-            feature_labels: labels,
-            note,
-        }
-    } else {
-        Table {
-            samples,
-            labels,
-            sample_names: row_names,
-            feature_names: column_names,
-            feature_labels: None,
-            note,
-        }
-    })
+    let table = Table {
+        samples,
+        labels,
+        sample_names: row_names,
+        feature_names: column_names,
+        feature_labels: None,
+        note,
+    };
+    match options.transpose {
+        true => learned::rows_of_model(turned(table), source, options.features.as_deref()),
+        false => Ok(table),
+    }
+}
+
+/// What is said of the rows is said of features, and of samples what is said of the columns.
+fn turned(table: Table) -> Table {
+    Table {
+        labels: None,
+        sample_names: table.feature_names,
+        feature_names: table.sample_names,
+        feature_labels: table.labels,
+        ..table
+    }
 }
 
 /// The one column of text whose values repeat.
@@ -85,11 +95,14 @@ fn found_label(
     layout: &Layout,
     texts: &[(usize, Vec<String>)],
 ) -> Result<Option<usize>> {
-    let repeats = texts.iter().filter(|(_, values)| !all_distinct(values));
+    let free = texts.iter().filter(|t| Some(t.0) != layout.names);
+    let repeats = free.filter(|(_, values)| !all_distinct(values));
     let columns: Vec<usize> = repeats.map(|&(column, _)| column).collect();
     match columns[..] {
         [] => Ok(None),
         [only] => Ok(Some(only)),
+        // A model that knows its columns needs no label.
+        _ if layout.extra.is_some() => Ok(None),
         _ => {
             let names: Vec<String> = columns.iter().map(|&c| layout.describe(c)).collect();
             Err(source.error(
@@ -174,7 +187,7 @@ impl Rows {
             rows.lines.push(line);
             for &column in &layout.numbers {
                 let field = records.field(column);
-                match Field::of(field) {
+                match Field::of(field, separator) {
                     Field::Number(v) => rows.numbers.push(v),
                     Field::Missing => rows.numbers.push(f64::NAN),
                     Field::Text => {
@@ -276,8 +289,9 @@ pub enum Field {
 }
 
 impl Field {
-    /// Reads a field; what people write for "no value" is missing.
-    pub fn of(bytes: &[u8]) -> Field {
+    /// Reads a field; what people write for "no value" is missing. Where commas do not separate fields,
+    /// a number may have a decimal comma.
+    pub fn of(bytes: &[u8], separator: u8) -> Field {
         let Ok(field) = std::str::from_utf8(bytes) else {
             return Field::Text;
         };
@@ -286,7 +300,11 @@ impl Field {
         if none.iter().any(|n| field.eq_ignore_ascii_case(n)) {
             return Field::Missing;
         }
-        match field.parse::<f64>() {
+        let number = match separator != b',' && field.contains(',') {
+            true => field.replacen(',', ".", 1).parse::<f64>(),
+            false => field.parse::<f64>(),
+        };
+        match number {
             Ok(v) if v.is_nan() => Field::Missing,
             Ok(v) => Field::Number(v),
             Err(_) => Field::Text,

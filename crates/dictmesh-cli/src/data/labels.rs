@@ -19,7 +19,7 @@ pub fn read_labels(path: &Path, column: Option<&str>, expected: usize) -> Result
             } else {
                 b','
             };
-            from_table(&source, separator(&source, usual)?, column, expected)?
+            from_table(&source, separator(&source, usual, false)?, column, expected)?
         }
     };
     check_labels(source.name(), &labels, expected)?;

@@ -71,14 +71,31 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
     Ok(documents)
 }
 
+/// Whether a file is a table of documents as [`read_documents`] finds them without being told. What comes
+/// through a pipe could not be read again, and is none.
+pub fn is_table_of_documents(path: &Path) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str());
+    let usual = match extension.and_then(Format::by_extension) {
+        Some(Format::Csv) if path.is_file() => b',',
+        Some(Format::Tsv) if path.is_file() => b'\t',
+        _ => return false,
+    };
+    // What is wrong with the file is told when it is read.
+    let found = Source::open(path).and_then(|source| records::holds_documents(&source, usual));
+    found.unwrap_or(false)
+}
+
 fn read_lines(source: &Source) -> Result<Documents> {
     let mut documents = Documents::default();
-    let note = each_line(source, &mut |number, line| {
+    let foreign = each_line(source, &mut |number, line| {
         documents.texts.push(line.to_string());
         documents.names.push(format!("line {number}"));
         Ok(())
     })?;
-    Ok(Documents { note, ..documents })
+    Ok(Documents {
+        note: foreign_note(source, foreign),
+        ..documents
+    })
 }
 
 /// What to say of a file that is not UTF-8 from a line on.
@@ -86,11 +103,11 @@ fn foreign_note(source: &Source, line: Option<u64>) -> Option<String> {
     line.map(|line| format!("{}: {}", source.name(), foreign_words(line)))
 }
 
-/// Calls `take` with the number and the text of each line; gives what to say about the reading.
+/// Calls `take` with the number and the text of each line; gives the first line that is not UTF-8.
 fn each_line(
     source: &Source,
     take: &mut dyn FnMut(u64, &str) -> Result<()>,
-) -> Result<Option<String>> {
+) -> Result<Option<u64>> {
     let mut reader = source.reader();
     let mut bytes = Vec::new();
     let mut foreign = None;
@@ -109,7 +126,7 @@ fn each_line(
         let line = line.trim_start_matches('\u{feff}');
         take(number, line.trim_end_matches(['\n', '\r']))?;
     }
-    Ok(foreign_note(source, foreign))
+    Ok(foreign)
 }
 
 fn read_directory(root: &Path) -> Result<Documents> {

@@ -56,7 +56,8 @@ fn head(symbol: &str, layers: usize) -> String {
 
 /// Coefficients, and whether they make a member.
 fn entries(values: impl Iterator<Item = (f64, bool)>) -> String {
-    let one = |(v, inside): (f64, bool)| format!(",{v},{}", u8::from(inside));
+    // Adding 0 takes the sign off a zero.
+    let one = |(v, inside): (f64, bool)| format!(",{},{}", v + 0.0, u8::from(inside));
     values.map(one).chain(["\n".to_string()]).collect()
 }
 

@@ -57,7 +57,14 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
     same_choices(path, &model, options)?;
     let preparation = Preparation::of(&model)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
-    let raw = Raw::for_model(&args.data, &args.data_args, &preparation, mesh.rows())?;
+    let names = model.description.feature_names.as_deref();
+    let raw = Raw::for_model(
+        &args.data,
+        &args.data_args,
+        &preparation,
+        mesh.rows(),
+        names,
+    )?;
     let mut data = Data {
         choices: choices(&model),
         names: model.description.feature_names.clone(),

@@ -4,7 +4,7 @@ use super::super::{say, Result};
 use super::{
     feature_means, patch_side, Centre, Cut, DataArgs, Feed, How, Kind, Norm, Numbers, Raw, Reading,
 };
-use crate::text::{TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
+use crate::text::{is_table_of_documents, TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
 use std::path::Path;
 
 /// How samples are made from the data; the model keeps it.
@@ -44,7 +44,13 @@ pub struct Making {
 impl Making {
     /// The data, and what is done to them.
     pub fn open(&self, data: &Path, args: &DataArgs) -> Result<(Raw, How)> {
-        let raw = Raw::open(data, self.kind(data, args)?, args, &Reading::default())?;
+        let raw = Raw::open(
+            data,
+            self.kind(data, args)?,
+            args,
+            &Reading::default(),
+            None,
+        )?;
         let how = self.how(data, &raw)?;
         Ok((raw, how))
     }
@@ -68,6 +74,12 @@ impl Making {
             // Without a telling name, the flags say what it is.
             Kind::Numbers if pictures && data.extension().is_none() => Kind::Pictures,
             Kind::Text if pictures && data.is_dir() => Kind::Pictures,
+            // A table says by its columns, as it does to score and novelty; --format csv says numbers.
+            Kind::Numbers
+                if !numbers && args.read.format.is_none() && is_table_of_documents(data) =>
+            {
+                Kind::Text
+            }
             kind => kind,
         };
         let (flags, fits) = match (numbers, text, pictures) {

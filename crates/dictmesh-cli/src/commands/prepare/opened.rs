@@ -20,9 +20,9 @@ impl Opened {
         let model = load_model(model)?;
         let preparation = Preparation::of(&model)?;
         let mesh = Mesh::from_model(&model).map_err(say)?;
-        let raw = Raw::for_model(data, args, &preparation, mesh.rows())?;
-        note(raw.note(), !warn);
         let names = model.description.feature_names;
+        let raw = Raw::for_model(data, args, &preparation, mesh.rows(), names.as_deref())?;
+        note(raw.note(), !warn);
         if let (true, Some(known), Some(given)) = (warn, &names, raw.feature_names()) {
             if let Some((known, given)) = known.iter().zip(given).find(|(a, b)| a != b) {
                 eprintln!(

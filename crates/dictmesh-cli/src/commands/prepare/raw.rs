@@ -117,8 +117,15 @@ pub enum Raw {
 }
 
 impl Raw {
-    /// Opens data of a kind, read by the flags, and by `reading` where they are silent.
-    pub fn open(path: &Path, kind: Kind, args: &DataArgs, reading: &Reading) -> Result<Raw> {
+    /// Opens data of a kind, read by the flags, and by `reading` where they are silent; `features` are the
+    /// names of what a model learned from.
+    pub fn open(
+        path: &Path,
+        kind: Kind,
+        args: &DataArgs,
+        reading: &Reading,
+        features: Option<&[String]>,
+    ) -> Result<Raw> {
         let check = |shape| check_flags(path, shape, &args.read, args.text_column.as_deref());
         let raw = match kind {
             Kind::Text => {
@@ -132,6 +139,7 @@ impl Raw {
             Kind::Numbers => {
                 let source = Arc::new(Source::open(path).map_err(say)?);
                 let mut options = reading.options(&args.read);
+                options.features = features.map(<[String]>::to_vec);
                 let format = Format::of(&source, options.format).map_err(say)?;
                 check(Shape::of_numbers(format))?;
                 if matches!(format, Format::Csv | Format::Tsv) {
@@ -158,12 +166,14 @@ impl Raw {
         }
     }
 
-    /// Opens new data for a model of `rows` rows; what it cannot take is refused with what it expects.
+    /// Opens new data for a model of `rows` rows, which may have names; what it cannot take is refused with
+    /// what it expects.
     pub fn for_model(
         path: &Path,
         args: &DataArgs,
         model: &Preparation,
         rows: usize,
+        names: Option<&[String]>,
     ) -> Result<Raw> {
         let (kind, shown) = (model.how.kind(), path.display());
         let expects = model.how.expects(rows);
@@ -173,7 +183,7 @@ impl Raw {
             let found = seen.words();
             return Err(format!("{shown}: {found}; the model expects {expects}"));
         }
-        let raw = Raw::open(path, kind, args, &model.reading)?;
+        let raw = Raw::open(path, kind, args, &model.reading, names)?;
         match raw.features() {
             Some(features) if features != rows => {
                 let turned = match model.reading.transpose {

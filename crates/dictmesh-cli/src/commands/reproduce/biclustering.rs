@@ -108,6 +108,7 @@ fn read(dir: &Path) -> Result<(Input, Vec<String>)> {
         transpose: false,
         nan: Nan::Error,
         label_column: Some("1".into()),
+        name_column: None,
         drop: Vec::new(),
         header: None,
         array: None,

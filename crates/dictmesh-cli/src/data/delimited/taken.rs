@@ -23,20 +23,38 @@ impl Taken {
             parts.push(format!("labels are {}", layout.describe(column)));
         }
         if let Some(column) = self.names {
-            parts.push(format!("names are {}", layout.describe(column)));
-        }
-        if layout.index {
-            parts.push("left out column 1, which has no name and only counts the rows".into());
+            let why = match layout.found_index() {
+                true => ", an index without a name of its own (give it one to learn from it)",
+                false => "",
+            };
+            parts.push(format!("names are {}{why}", layout.describe(column)));
         }
         if !self.left_out.is_empty() {
-            let shown = self.left_out.iter().take(SHOWN);
-            let mut columns: Vec<String> = shown.map(|&c| layout.describe(c)).collect();
-            if self.left_out.len() > SHOWN {
-                columns.push(format!("{} more", self.left_out.len() - SHOWN));
+            parts.push(format!("left out {}: text", listed(&self.left_out, layout)));
+        }
+        if let Some(extra) = &layout.extra {
+            if !extra.is_empty() {
+                let columns = listed(extra, layout);
+                parts.push(format!("left out {columns}: not learned by the model"));
             }
-            parts.push(format!("left out {}: text", columns.join(", ")));
+            if !layout.numbers.is_sorted() {
+                parts.push("columns put into the model's order by their names".into());
+            }
+        }
+        if layout.commas {
+            parts.push("commas in numbers are decimal commas".into());
         }
         parts.extend(self.foreign.map(foreign_words));
         (!parts.is_empty()).then(|| format!("{file}: {}", parts.join("; ")))
     }
+}
+
+/// Columns as a person finds them; of many, the first.
+fn listed(columns: &[usize], layout: &Layout) -> String {
+    let shown = columns.iter().take(SHOWN);
+    let mut words: Vec<String> = shown.map(|&c| layout.describe(c)).collect();
+    if columns.len() > SHOWN {
+        words.push(format!("{} more", columns.len() - SHOWN));
+    }
+    words.join(", ")
 }

@@ -182,21 +182,25 @@ fn the_lung_table_has_its_patients() {
 
 /// pandas writes an index without a name; it once became a feature.
 #[test]
-fn an_index_without_a_name_is_left_out_and_told() {
-    for text in [
-        ",a,b\n0,5,6\n1,7,8\n2,9,1\n",
-        "Unnamed: 0,a,b\n1,5,6\n2,7,8\n3,9,1\n",
+fn an_index_without_a_name_names_the_samples_and_is_told() {
+    for (text, names) in [
+        (",a,b\n0,5,6\n1,7,8\n2,9,1\n", ["0", "1", "2"]),
+        ("Unnamed: 0,a,b\n1,5,6\n2,7,8\n3,9,1\n", ["1", "2", "3"]),
         // As pandas writes an array: its columns are numbered too.
-        ",0,1\n0,5,6\n1,7,8\n2,9,1\n",
+        (",0,1\n0,5,6\n1,7,8\n2,9,1\n", ["0", "1", "2"]),
+        // A part of a shuffled table.
+        (",a,b\n70,5,6\n3,7,8\n511,9,1\n", ["70", "3", "511"]),
     ] {
         let t = table(text);
         assert_eq!((t.samples.rows(), t.samples.len()), (2, 3), "{text}");
         assert_eq!(t.samples.to_dense().column(1), [7.0, 8.0], "{text}");
-        assert!(t.note.unwrap().contains("only counts the rows"), "{text}");
+        assert_eq!(t.sample_names, strings(&names), "{text}");
+        assert!(t.note.unwrap().contains("an index without"), "{text}");
     }
     for text in [
         "id,a,b\n0,5,6\n1,7,8\n2,9,1\n",
-        ",a,b\n0,5,6\n2,7,8\n3,9,1\n",
+        ",a,b\n0,5,6\n2,7,8\n2,9,1\n",
+        ",a,b\n0,5,6\n2.5,7,8\n3,9,1\n",
         "0,5,6\n1,7,8\n2,9,1\n",
     ] {
         let t = table(text);

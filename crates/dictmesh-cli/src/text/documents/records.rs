@@ -10,10 +10,7 @@ const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
 
 /// Reads the text column of a table; its first line is a header.
 pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Result<Documents> {
-    let separator = match options.format {
-        Some(_) => usual,
-        None => separator(source, usual)?,
-    };
+    let separator = separator(source, usual, options.format.is_some())?;
     let mut records = Records::open(source, separator)?;
     records.advance()?;
     let header = records.texts();
@@ -49,36 +46,56 @@ pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Resu
             labels.push(field(at).trim().to_string());
         }
     }
-    let found = [
-        ("text is", options.text_column.is_none().then_some(text)),
-        (
-            "labels are",
-            label.filter(|_| options.label_column.is_none()),
-        ),
-    ];
+    let words = |column: usize| format!("column {} ({:?})", column + 1, header[column]);
+    let found = (words(text), label.map(words));
     documents.note = match header.len() {
         1 => foreign_note(source, records.foreign()),
-        _ => found_note(source, found, &header, records.foreign()),
+        _ => found_note(source, found, options, records.foreign()),
     };
     Ok(documents)
 }
 
-/// What to say of columns that nobody named.
+/// Records that tell whether a table holds documents.
+const LOOK: u32 = 100;
+
+/// Whether a table has a column of several words that is called like one of texts, and no more numbers
+/// beside it than an identity and a label.
+pub fn holds_documents(source: &Source, usual: u8) -> Result<bool> {
+    let mut records = Records::open(source, separator(source, usual, false)?)?;
+    records.advance()?;
+    let header = records.texts();
+    let find = |name: &&str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
+    let Some(text) = TEXT.iter().find_map(find) else {
+        return Ok(false);
+    };
+    let (mut rows, mut wordy, mut numbers) = (0, 0, vec![0; header.len()]);
+    while rows < LOOK && records.advance()?.is_some() {
+        rows += 1;
+        let fields = records.texts();
+        wordy += u32::from(fields[text].contains(' '));
+        for (count, field) in numbers.iter_mut().zip(&fields) {
+            *count += u32::from(field.parse::<f64>().is_ok());
+        }
+    }
+    let columns = numbers.iter().filter(|count| **count * 2 > rows).count();
+    Ok(wordy * 2 > rows && columns <= 2)
+}
+
+/// What to say of the text and the labels if nobody named them.
 fn found_note(
     source: &Source,
-    found: [(&str, Option<usize>); 2],
-    header: &[String],
+    (text, label): (String, Option<String>),
+    options: &DocumentOptions,
     foreign: Option<u64>,
 ) -> Option<String> {
-    let found = found.into_iter().filter_map(|(what, column)| {
-        let column = column?;
-        Some(format!(
-            "{what} column {} ({:?})",
-            column + 1,
-            header[column]
-        ))
-    });
-    let parts: Vec<String> = found.chain(foreign.map(foreign_words)).collect();
+    let mut parts = Vec::new();
+    if options.text_column.is_none() {
+        parts.push(format!("text is {text}"));
+    }
+    if let (Some(label), None) = (label, &options.label_column) {
+        parts.push(format!("labels are {label}"));
+    }
+    parts.extend(foreign.map(foreign_words));
     (!parts.is_empty()).then(|| format!("{}: {}", source.name(), parts.join("; ")))
 }
 
@@ -101,7 +118,8 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
     let mut labels = Vec::new();
     // The first line settles what the text and the label are called.
     let mut keys: Option<(String, Option<String>)> = None;
-    let note = each_line(source, &mut |number, line| {
+    let mut alone = false;
+    let foreign = each_line(source, &mut |number, line| {
         if line.trim().is_empty() {
             return Ok(());
         }
@@ -122,13 +140,8 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
             return Err(wrong("JSON, but no object".into()));
         };
         let (text, label) = keys.get_or_insert_with(|| {
-            let known = |names: &[&str]| {
-                let name = names.iter().find(|n| object.contains_key(**n));
-                name.map(|n| n.to_string())
-            };
-            let text = options.text_column.clone().or_else(|| known(&TEXT));
-            let label = options.label_column.clone().or_else(|| known(&LABEL));
-            (text.unwrap_or_else(|| "text".into()), label)
+            alone = object.len() == 1;
+            chosen_keys(&object, options)
         });
         let Some(Value::String(found)) = object.get(text) else {
             return Err(wrong(missing(&object, text)));
@@ -144,9 +157,27 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
         }
         Ok(())
     })?;
-    documents.note = note;
+    let words = |key: &String| format!("the key {key:?}");
+    documents.note = match &keys {
+        Some((text, label)) if !alone => {
+            let found = (words(text), label.as_ref().map(words));
+            found_note(source, found, options, foreign)
+        }
+        _ => foreign_note(source, foreign),
+    };
     documents.labels = keys.and_then(|(_, label)| label).map(|_| labels);
     Ok(documents)
+}
+
+/// What the text and the label are called, as asked for or as an object has them.
+fn chosen_keys(object: &Map<String, Value>, options: &DocumentOptions) -> (String, Option<String>) {
+    let known = |names: &[&str]| {
+        let name = names.iter().find(|n| object.contains_key(**n));
+        name.map(|n| n.to_string())
+    };
+    let text = options.text_column.clone().or_else(|| known(&TEXT));
+    let label = options.label_column.clone().or_else(|| known(&LABEL));
+    (text.unwrap_or_else(|| "text".into()), label)
 }
 
 fn missing(object: &Map<String, Value>, key: &str) -> String {
