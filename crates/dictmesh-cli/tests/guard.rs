@@ -45,3 +45,17 @@ fn a_jpeg_that_is_cut_off_or_damaged_is_refused() {
         ok(&dir.0, &format!("learn {name}.jpg --atoms 4 -o m --quiet"));
     }
 }
+
+#[test]
+fn limits_of_the_system_are_told_and_leave_nothing_behind() {
+    let dir = Scratch::new("guard-limits");
+    ok(&dir.0, "examples ex --quiet");
+    let size = "ulimit -f 8; dictmesh learn ex/samples.npy -o m --quiet";
+    let threads = "ulimit -v 400000; RAYON_NUM_THREADS=2000 dictmesh learn ex/samples.npy -o m";
+    for (line, words) in [(size, "ulimit -f"), (threads, "cannot be started")] {
+        let out = shell(&dir.0, line);
+        assert_eq!(out.status.code(), Some(1), "{line}: {}", said(&out));
+        assert!(said(&out).contains(words), "{line}: {}", said(&out));
+        assert_eq!(files(&dir.0), ["ex"], "{line}");
+    }
+}

@@ -65,6 +65,9 @@ pub fn refusal(e: &std::io::Error) -> String {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "the disk is full; free some space or choose another place".into()
         }
+        ErrorKind::FileTooLarge => {
+            "the file would be larger than is allowed; raise the limit (ulimit -f) or choose another place".into()
+        }
         _ => format!("{e}; check the path, its permissions and the free space"),
     }
 }

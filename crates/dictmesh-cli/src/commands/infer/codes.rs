@@ -1,6 +1,6 @@
 //! Codes and reconstructions as files, written while they are found.
 
-use super::super::{say, Result};
+use super::super::{refusal, say, Result};
 use crate::output::Draft;
 use dictmesh::Matrix;
 use npyz::WriterBuilder;
@@ -100,9 +100,10 @@ fn again(file: BufWriter<File>) -> io::Result<BufReader<File>> {
 fn waiting(e: &io::Error) -> String {
     let directory = std::env::temp_dir();
     format!(
-        "the codes cannot be kept in a temporary file in {}: {e}; free some space, or set TMPDIR to a \
-         directory that has it",
-        directory.display()
+        "the codes cannot be kept in a temporary file in {}: {}; or set TMPDIR to a directory that \
+         has room",
+        directory.display(),
+        refusal(e)
     )
 }
 
