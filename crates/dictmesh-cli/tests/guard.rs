@@ -59,3 +59,74 @@ fn limits_of_the_system_are_told_and_leave_nothing_behind() {
         assert_eq!(files(&dir.0), ["ex"], "{line}");
     }
 }
+
+#[test]
+fn a_checkpoint_takes_no_foreign_place() {
+    let dir = Scratch::new("guard-checkpoint");
+    dir.write("x.csv", samples(40, 0));
+    dir.write("m.checkpoint", samples(40, 0));
+    let learn = "learn x.csv --header no --atoms 4";
+    dir.refused(&format!("{learn} -o m"), "move it away");
+    dir.refused(
+        "learn m.checkpoint --format csv --header no -o m",
+        "m.checkpoint",
+    );
+    assert_eq!(
+        fs::read_to_string(dir.0.join("m.checkpoint")).unwrap(),
+        samples(40, 0)
+    );
+    // One of ours is gone on from and goes in the end, as ever.
+    ok(&dir.0, &format!("{learn} -o n --quiet"));
+    fs::rename(dir.0.join("n"), dir.0.join("n.checkpoint")).unwrap();
+    ok(
+        &dir.0,
+        "learn x.csv --resume n.checkpoint --passes 2 -o n --quiet",
+    );
+    assert_eq!(files(&dir.0), ["m.checkpoint", "n", "x.csv"]);
+}
+
+#[test]
+fn what_is_read_is_never_written_over() {
+    let dir = Scratch::new("guard-over");
+    ok(&dir.0, "examples ex --quiet");
+    dir.write("x.csv", samples(40, 0));
+    ok(&dir.0, "learn x.csv --header no --atoms 3 -o m --quiet");
+    for name in ["out", "texts"] {
+        fs::create_dir(dir.0.join(name)).unwrap();
+    }
+    fs::copy(dir.0.join("ex/genes.csv"), dir.0.join("out/rows.csv")).unwrap();
+    dir.write("labels", "a\n".repeat(800));
+    dir.write("texts/a.txt", "red apples");
+    let before = |name: &str| fs::read(dir.0.join(name)).unwrap();
+    for (args, file) in [
+        ("denoise ex/noisy.png --clean F -o F", "ex/clean.png"),
+        ("learn x.csv --config F -o F", "ex/settings.toml"),
+        ("bicluster F -o out", "out/rows.csv"),
+        ("novelty ex/news.csv --labels F --model F", "labels"),
+        ("learn texts -o F", "texts/a.txt"),
+        ("learn texts -o texts/../F", "texts/a.txt"),
+    ] {
+        let content = before(file);
+        dir.refused(&args.replace('F', file), "would be written over");
+        assert_eq!(before(file), content, "{args}");
+    }
+    for args in [
+        "infer m x.csv --header no -o n.npz --report n.npz",
+        "infer m x.csv --header no -o n.npz --report ./n.npz",
+        "novelty ex/news.csv -o s --model ./s",
+    ] {
+        dir.refused(args, "two results would go there");
+    }
+    // Beside what is read there is room.
+    ok(&dir.0, "learn texts --atoms 1 -o texts/.model --quiet");
+}
+
+#[test]
+fn examples_do_not_replace_what_is_not_theirs() {
+    let dir = Scratch::new("guard-examples");
+    ok(&dir.0, "examples ex --quiet");
+    ok(&dir.0, "examples ex --quiet");
+    dir.write("ex/settings.toml", "mine");
+    dir.refused("examples ex", "settings.toml: it is there and is something");
+    assert_eq!(fs::read(dir.0.join("ex/settings.toml")).unwrap(), b"mine");
+}

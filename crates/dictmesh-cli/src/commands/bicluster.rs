@@ -8,7 +8,7 @@ pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
 use super::reading::{check_flags, Shape};
-use super::{note, say, ReadArgs, Result, Speech};
+use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
 use crate::data::{self, Format, ReadOptions, Source};
 use crate::memory::Sizes;
 use crate::output::Folder;
@@ -123,6 +123,11 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     let folder = Folder::check_for("the biclusters", &args.output)?;
+    let files = files::NAMES.map(|name| args.output.join(name));
+    // The report may lie in the same directory: its files have other names.
+    let page = page_place(args.report.as_ref());
+    let inputs = std::iter::once(&args.table).chain(&args.labels);
+    check_apart(files.iter().chain(&page), inputs)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

@@ -9,7 +9,7 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, note, save_model, say, Result, Speech};
+use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -21,7 +21,7 @@ use engine::Outcome;
 use input::InputOptions;
 use serde_json::{json, Value};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Documents scored at a time: a matter of speed and memory only.
 pub const SCORE_BATCH: usize = 50;
@@ -113,16 +113,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let outputs: Vec<&Path> = args
-        .output
-        .iter()
-        .chain(&args.model)
-        .map(PathBuf::as_path)
-        .collect();
-    for path in &outputs {
-        check_place(path)?;
-    }
-    check_apart(&outputs, &[&args.stream])?;
+    let outputs = || args.output.iter().chain(&args.model);
+    outputs().try_for_each(|path| check_place(path))?;
+    let page = page_place(args.report.as_ref());
+    let inputs = std::iter::once(&args.stream).chain(&args.labels);
+    check_apart(outputs().chain(&page), inputs)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

@@ -6,6 +6,9 @@ use super::{Input, Judged};
 use crate::output::Folder;
 use dictmesh::apps::biclustering::Bicluster;
 
+/// What they are called.
+pub const NAMES: [&str; 2] = ["rows.csv", "columns.csv"];
+
 /// Writes both files.
 pub fn write(
     folder: &Folder,
@@ -14,8 +17,8 @@ pub fn write(
     judged: Option<&Judged>,
 ) -> Result<()> {
     let files = [
-        ("rows.csv".into(), of_rows(input, layers, judged).into()),
-        ("columns.csv".into(), of_columns(input, layers).into()),
+        (NAMES[0].into(), of_rows(input, layers, judged).into()),
+        (NAMES[1].into(), of_columns(input, layers).into()),
     ];
     folder.write("the biclusters", &files)
 }
