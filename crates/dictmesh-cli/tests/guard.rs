@@ -130,3 +130,25 @@ fn examples_do_not_replace_what_is_not_theirs() {
     dir.refused("examples ex", "settings.toml: it is there and is something");
     assert_eq!(fs::read(dir.0.join("ex/settings.toml")).unwrap(), b"mine");
 }
+
+#[test]
+fn pipes_in_directories_are_refused_and_circles_end() {
+    use std::os::unix::fs::symlink;
+    let dir = Scratch::new("guard-circle");
+    fs::create_dir_all(dir.0.join("texts/b")).unwrap();
+    dir.write("texts/b/one.txt", "red apples grow here");
+    dir.write("texts/b/two.txt", "blue whales swim there");
+    for (to, link) in [("..", "b/up"), (".", "self"), ("b", "a")] {
+        symlink(to, dir.0.join("texts").join(link)).unwrap();
+    }
+    let learned = dir.json("learn texts --atoms 2 -o m --json");
+    assert_eq!(learned["samples_a_pass"], 2);
+    shell(&dir.0, "mkfifo texts/pipe");
+    dir.refused("learn texts -o n", "texts/pipe: a pipe");
+    shell(&dir.0, "mkdir pictures; mkfifo pictures/a.png");
+    dir.refused("learn pictures -o n", "pictures/a.png: expected");
+    dir.write("x.csv", samples(40, 0));
+    dir.refused("learn x.csv --config /dev/zero -o n", "a device");
+    dir.write("binary", [0xff, 0xfe, 0x00]);
+    dir.refused("learn x.csv --config binary -o n", "no settings file");
+}
