@@ -152,3 +152,23 @@ fn pipes_in_directories_are_refused_and_circles_end() {
     dir.write("binary", [0xff, 0xfe, 0x00]);
     dir.refused("learn x.csv --config binary -o n", "no settings file");
 }
+
+#[test]
+fn flags_that_say_too_much_or_contradict_each_other_are_refused() {
+    let dir = Scratch::new("guard-flags");
+    dir.write("x.csv", samples(40, 0));
+    for (args, words) in [
+        ("learn x.csv -o m --topology ring:3", "leave \":3\" out"),
+        ("learn x.csv -o m --topology complete:xyz", "complete takes"),
+        ("tune x.csv --gamma .1 --gammas .2", "cannot be used with"),
+        ("tune x.csv --atoms 3 --atoms-grid 4,5", "cannot be used"),
+    ] {
+        let out = run(&dir.0, args);
+        assert_eq!(out.status.code(), Some(2), "{args}");
+        assert!(said(&out).contains(words), "{args}: {}", said(&out));
+    }
+    dir.refused("learn x.csv -o -", "name a file");
+    dir.refused("bicluster x.csv -o -", "name a directory");
+    dir.refused("learn x.csv -o /proc/x", "no file can be made");
+    assert_eq!(files(&dir.0), ["x.csv"]);
+}
