@@ -51,7 +51,8 @@ fn limits_of_the_system_are_told_and_leave_nothing_behind() {
     let dir = Scratch::new("guard-limits");
     ok(&dir.0, "examples ex --quiet");
     let size = "ulimit -f 8; dictmesh learn ex/samples.npy -o m --quiet";
-    let threads = "ulimit -v 400000; RAYON_NUM_THREADS=2000 dictmesh learn ex/samples.npy -o m";
+    // Stacks that cannot be had, with room for all else.
+    let threads = "ulimit -v 2000000; RUST_MIN_STACK=4000000000 dictmesh learn ex/samples.npy -o m";
     for (line, words) in [(size, "ulimit -f"), (threads, "cannot be started")] {
         let out = shell(&dir.0, line);
         assert_eq!(out.status.code(), Some(1), "{line}: {}", said(&out));
@@ -171,4 +172,21 @@ fn flags_that_say_too_much_or_contradict_each_other_are_refused() {
     dir.refused("bicluster x.csv -o -", "name a directory");
     dir.refused("learn x.csv -o /proc/x", "no file can be made");
     assert_eq!(files(&dir.0), ["x.csv"]);
+}
+
+#[test]
+fn streams_without_words_and_tables_with_open_quotes_are_refused() {
+    let dir = Scratch::new("guard-empty");
+    dir.write("stop.txt", "the of and\nto in the\n".repeat(20));
+    dir.write("zero.csv", "a,b\n".to_string() + &"0,0\n".repeat(40));
+    dir.refused("novelty stop.txt", "no words but stop words");
+    dir.refused("novelty zero.csv --counts", "nothing but zeros");
+    let texts = "text\n\"red, green\"\n\"say \"\"blue\"\"\"\nplain \"inner\" words\n";
+    dir.write("closed.csv", texts);
+    ok(&dir.0, "learn closed.csv --text-column text --atoms 2 -o m");
+    dir.write("open.csv", format!("{texts}\"yellow\nblack\nwhite\n"));
+    let open = "line 5 or after it: a field with a quotation mark that nothing closes";
+    dir.refused("learn open.csv --text-column text -o n", open);
+    dir.write("numbers.csv", "a,b\n1,2\n3,\"4\n");
+    dir.refused("learn numbers.csv -o n", "nothing closes");
 }
