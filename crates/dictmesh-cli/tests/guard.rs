@@ -190,3 +190,23 @@ fn streams_without_words_and_tables_with_open_quotes_are_refused() {
     dir.write("numbers.csv", "a,b\n1,2\n3,\"4\n");
     dir.refused("learn numbers.csv -o n", "nothing closes");
 }
+
+/// The largest numbers were printed with all their 300 digits, and nothing as -0.
+#[test]
+fn numbers_are_as_long_as_they_are_of_use() {
+    let dir = Scratch::new("guard-digits");
+    dir.write("x.csv", samples(40, 0));
+    ok(&dir.0, "learn x.csv --header no --atoms 3 -o m --quiet");
+    dir.write("large.csv", "1e100,0,0,0,0,1e100\n0,0,0,0,0,0\n");
+    for args in [
+        "score m large.csv --header no --threshold 1 --exact",
+        "infer m large.csv --header no -o c.npz",
+    ] {
+        let out = run(&dir.0, args);
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "{args}: {}", said(&out));
+        assert!(text.lines().all(|line| line.len() < 80), "{text}");
+        assert!(text.contains("e2") || text.contains("e1"), "{text}");
+        assert!(!text.contains("-0"), "{text}");
+    }
+}

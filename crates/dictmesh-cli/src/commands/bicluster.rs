@@ -9,6 +9,7 @@ pub use pictures::{heat_map, scatters};
 
 use super::reading::{check_flags, Shape};
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
+use crate::canvas::numbers::fixed;
 use crate::data::{self, Format, ReadOptions, Source};
 use crate::memory::Sizes;
 use crate::output::Folder;
@@ -289,7 +290,7 @@ fn tell(
             }
             text += "\n";
             if let Some(objective) = found.objective {
-                text += &format!("objective: {objective:.6}\n");
+                text += &format!("objective: {}\n", fixed(objective, 6));
             }
             if let Some(judged) = judged {
                 text += &format!("misclassified: {} of {m} rows\n", judged.wrong.len());
@@ -317,7 +318,11 @@ fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
     let filled = |(_, l): &(usize, &Bicluster)| pictures::fills(l);
     for (k, l) in found.layers.iter().enumerate().filter(filled) {
         let (rows, columns, weight) = (l.main_rows().len(), l.columns().len(), l.weight);
-        text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
+        text += &format!(
+            "{:>5}  {rows:>4}  {columns:>7}  {:>10}\n",
+            k + 1,
+            fixed(weight, 4)
+        );
     }
     text += "rows: those with at least an even share of the layer; columns: not 0\n";
     let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();

@@ -10,6 +10,7 @@ pub use input::Input;
 use super::pages;
 use super::score::{quoted, threshold};
 use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
+use crate::canvas::numbers::{exact, fixed};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -273,7 +274,7 @@ fn lines(outcome: &Outcome, input: &Input) -> String {
     let mut text = format!("block {number}: {documents}");
     if let Some(chi) = outcome.threshold {
         let novel = outcome.novel.len();
-        text += &format!(", {novel} called novel (score above {chi:.4})");
+        text += &format!(", {novel} called novel (score above {})", fixed(chi, 4));
     }
     if let Some(roc) = &outcome.roc {
         text += &format!(", AUC {:.3}", roc.auc());
@@ -281,7 +282,7 @@ fn lines(outcome: &Outcome, input: &Input) -> String {
     text += &format!("; {mesh}\n");
     for document in &outcome.top {
         let name = input.name(outcome.range.start + document.at);
-        text += &format!("  {:.4}  {name}\n", document.score);
+        text += &format!("  {}  {name}\n", fixed(document.score, 4));
         if !document.unexplained.is_empty() {
             let terms = pages::words(&document.unexplained);
             text += &format!("          unexplained: {terms}\n");
@@ -378,7 +379,11 @@ fn csv(input: &Input, outcomes: &[Outcome]) -> String {
             let document = outcome.range.start + j;
             let name = quoted(&input.name(document));
             let novel = u8::from(outcome.novel.binary_search(&j).is_ok());
-            text += &format!("{},{document},{name},{score},{novel}\n", outcome.number);
+            text += &format!(
+                "{},{document},{name},{},{novel}\n",
+                outcome.number,
+                exact(*score)
+            );
         }
     }
     text

@@ -3,6 +3,7 @@
 use super::super::score::quoted;
 use super::super::Result;
 use super::{Input, Judged};
+use crate::canvas::numbers::exact;
 use crate::output::Folder;
 use dictmesh::apps::biclustering::Bicluster;
 
@@ -59,7 +60,7 @@ fn head(symbol: &str, layers: usize) -> String {
 
 /// Coefficients, and whether they make a member.
 fn entries(values: impl Iterator<Item = (f64, bool)>) -> String {
-    let one = |(v, inside): (f64, bool)| format!(",{v},{}", u8::from(inside));
+    let one = |(v, inside): (f64, bool)| format!(",{},{}", exact(v), u8::from(inside));
     values.map(one).chain(["\n".to_string()]).collect()
 }
 
