@@ -53,10 +53,17 @@ fn limits_of_the_system_are_told_and_leave_nothing_behind() {
     let size = "ulimit -f 8; dictmesh learn ex/samples.npy -o m --quiet";
     // Stacks that cannot be had, with room for all else.
     let threads = "ulimit -v 2000000; RUST_MIN_STACK=4000000000 dictmesh learn ex/samples.npy -o m";
-    for (line, words) in [(size, "ulimit -f"), (threads, "cannot be started")] {
+    ok(&dir.0, "learn ex/samples.npy --atoms 3 -o ex/m --quiet");
+    let codes = "ulimit -f 20; dictmesh infer ex/m ex/samples.npy -o c.npz";
+    for (line, words) in [
+        (size, "m: the file would be larger"),
+        (codes, "temporary file in"),
+        (threads, "cannot be started"),
+    ] {
         let out = shell(&dir.0, line);
         assert_eq!(out.status.code(), Some(1), "{line}: {}", said(&out));
         assert!(said(&out).contains(words), "{line}: {}", said(&out));
+        assert_eq!(said(&out).lines().count(), 1, "{line}: {}", said(&out));
         assert_eq!(files(&dir.0), ["ex"], "{line}");
     }
 }
@@ -195,8 +202,17 @@ fn streams_without_words_and_tables_with_open_quotes_are_refused() {
 #[test]
 fn numbers_are_as_long_as_they_are_of_use() {
     let dir = Scratch::new("guard-digits");
+    ok(&dir.0, "examples ex --quiet");
     dir.write("x.csv", samples(40, 0));
     ok(&dir.0, "learn x.csv --header no --atoms 3 -o m --quiet");
+    for args in [
+        "learn x.csv --gamma -1e300 -o n",
+        "learn x.csv --checkpoint-every 1e300 -o n",
+        "denoise ex/noisy.png --sigma -1e300 -o n.png",
+    ] {
+        let said = said(&run(&dir.0, args));
+        assert!(said.contains("1e300: ") && said.len() < 120, "{said}");
+    }
     dir.write("large.csv", "1e100,0,0,0,0,1e100\n0,0,0,0,0,0\n");
     for args in [
         "score m large.csv --header no --threshold 1 --exact",
@@ -208,5 +224,26 @@ fn numbers_are_as_long_as_they_are_of_use() {
         assert!(text.lines().all(|line| line.len() < 80), "{text}");
         assert!(text.contains("e2") || text.contains("e1"), "{text}");
         assert!(!text.contains("-0"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_picture_is_said_in_one_line_of_plain_words() {
+    let dir = Scratch::new("guard-words");
+    ok(&dir.0, "examples ex --quiet");
+    ok(&dir.0, "denoise ex/clean.png --sigma 0 -o a.jpg --quiet");
+    let cut = |from: &str, to: &str, length: usize| {
+        dir.write(to, &fs::read(dir.0.join(from)).unwrap()[..length]);
+    };
+    cut("a.jpg", "head.jpg", 100);
+    cut("ex/noisy.png", "cut.png", 300);
+    let mut png = fs::read(dir.0.join("ex/noisy.png")).unwrap();
+    png[40] ^= 9;
+    dir.write("flipped.png", png);
+    for name in ["head.jpg", "cut.png", "flipped.png"] {
+        let out = run(&dir.0, &format!("learn {name} -o m"));
+        let said = said(&out);
+        assert!(said.contains("damaged or cut off"), "{said}");
+        assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1));
     }
 }

@@ -11,6 +11,7 @@ use super::prepare::{Cut, How, Preparation};
 use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
+use crate::canvas::numbers::exact;
 use crate::data::{self, Image};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -213,7 +214,8 @@ fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
 fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
     if let Some(sigma) = args.sigma.filter(|s| !s.is_finite() || *s < 0.0) {
         return Err(format!(
-            "--sigma {sigma}: the standard deviation of the noise must be a number of at least 0"
+            "--sigma {}: the standard deviation of the noise must be a number of at least 0",
+            exact(sigma)
         ));
     }
     let (patch, stride) = (settings.patch, settings.stride);

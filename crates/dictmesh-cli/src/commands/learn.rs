@@ -6,6 +6,7 @@ mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
 use super::{check_apart, check_place, note, page_place, save_model, say, Ended, Result, Speech};
+use crate::canvas::numbers::exact;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -112,7 +113,7 @@ impl Data {
 pub fn run(args: Args) -> Result<Ended> {
     check_places(&args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
-        let given = args.checkpoint_every;
+        let given = exact(args.checkpoint_every);
         return Err(format!(
             "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
         ));

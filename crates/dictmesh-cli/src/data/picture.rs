@@ -6,9 +6,12 @@ use super::source::{Bytes, Source};
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
-use image::{DynamicImage, GrayImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{
+    DynamicImage, GrayImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader,
+    Limits,
+};
 use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
-use std::io::{BufReader, Cursor};
+use std::io::{BufReader, Cursor, ErrorKind};
 use std::path::Path;
 
 /// A picture: entry (i, j) of a plane is the pixel in row i and column j, from 0 to 255 whatever the
@@ -101,15 +104,19 @@ pub fn image_size(path: &Path) -> Result<(usize, usize)> {
     Ok((height as usize, width as usize))
 }
 
-/// What a decoder found, in one line and without the names of its own types.
-fn words(e: &image::ImageError) -> String {
-    if matches!(e, image::ImageError::Limits(_)) {
-        return "a picture that is too large".into();
-    }
-    let said = e.to_string();
-    match said.contains(['{', '[']) {
-        true => "a damaged picture".into(),
-        false => said.split_whitespace().collect::<Vec<_>>().join(" "),
+/// What a decoder found, in one line and in no words of its own about chunks, markers and buffers.
+fn words(e: &ImageError) -> String {
+    match e {
+        ImageError::Limits(_) => "a picture that is too large".into(),
+        ImageError::Decoding(_) => "a picture that is damaged or cut off".into(),
+        ImageError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
+            "a picture that is damaged or cut off".into()
+        }
+        e => e
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
     }
 }
 
