@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod learn;
 pub mod novelty;
 mod pages;
+mod places;
 mod prepare;
 mod reading;
 pub mod reproduce;
@@ -18,8 +19,9 @@ pub mod tune;
 use crate::data::{Format, Nan, ReadOptions};
 use crate::interrupt;
 use crate::output::landing;
+pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 pub use told::{given_up, refusal, say};
 
 /// What goes wrong is told in one sentence.
@@ -116,68 +118,6 @@ pub fn print(text: &str) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Whether a file can be made at this place, before hours of work for it.
-pub fn check_place(path: &Path) -> Result<()> {
-    if path == Path::new("-") {
-        return Err(
-            "-: this is not written to standard output; name a file (./- if it is called so)"
-                .into(),
-        );
-    }
-    let landing = landing(path);
-    let parent = match landing.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    };
-    if !parent.is_dir() {
-        return Err(format!(
-            "{}: the directory {} does not exist; make it first",
-            path.display(),
-            parent.display()
-        ));
-    }
-    if path.is_dir() {
-        return Err(format!(
-            "{}: this is a directory; name a file",
-            path.display()
-        ));
-    }
-    // A file takes the place of what is there, and a device or a pipe must not be replaced.
-    if path.exists() && !path.is_file() {
-        return Err(format!(
-            "{}: it is there and is not a file; name one",
-            path.display()
-        ));
-    }
-    // Files are written beside their place and moved there; this one is gone at once.
-    match tempfile::tempfile_in(&parent) {
-        Ok(_) => Ok(()),
-        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e))),
-    }
-}
-
-/// Refuses to write over what is read, or over another output.
-pub fn check_apart(outputs: &[&Path], inputs: &[&Path]) -> Result<()> {
-    let place = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| landing(path));
-    for (i, output) in outputs.iter().enumerate() {
-        let shown = output.display();
-        if inputs.iter().any(|input| place(input) == place(output)) {
-            return Err(format!(
-                "{shown}: this is read, and would be written over; name another file"
-            ));
-        }
-        if outputs[..i]
-            .iter()
-            .any(|other| place(other) == place(output))
-        {
-            return Err(format!(
-                "{shown}: two results would go there; name another file for one of them"
-            ));
-        }
-    }
-    Ok(())
 }
 
 /// Costs that are numbers; `first` is the number of the first sample.

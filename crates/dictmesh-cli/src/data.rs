@@ -16,6 +16,7 @@ mod delimited;
 mod dense;
 mod encoding;
 mod error;
+mod jpeg;
 mod labels;
 mod missing;
 mod mtx;

@@ -7,6 +7,7 @@ mod commands;
 mod data;
 mod demo;
 mod interrupt;
+mod limits;
 mod matching;
 mod memory;
 mod options;
@@ -19,6 +20,7 @@ mod text;
 
 use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use commands::Ended;
 use output::{Format, Output};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -163,15 +165,29 @@ fn plainer(error: clap::Error) -> clap::Error {
 
 fn main() -> ExitCode {
     interrupt::watch();
+    limits::outlive_file_size();
     let parsed = command().try_get_matches();
     let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
-    let done = match parsed.unwrap_or_else(|e| plainer(e).exit()).command {
+    let command = parsed.unwrap_or_else(|e| plainer(e).exit()).command;
+    let done = match limits::start_threads() {
+        Ok(()) => perform(command),
+        Err(message) => Err(message),
+    };
+    match done {
+        Ok(Ended::Complete) => ExitCode::SUCCESS,
+        Ok(Ended::Interrupted) => ExitCode::from(interrupt::INTERRUPTED),
+        Err(message) => {
+            eprintln!("dictmesh: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(command: Command) -> Result<Ended, String> {
+    match command {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
-        Command::Learn(args) => match commands::learn::run(*args) {
-            Ok(commands::Ended::Interrupted) => return ExitCode::from(interrupt::INTERRUPTED),
-            done => done.map(|_| ()),
-        },
+        Command::Learn(args) => return commands::learn::run(*args),
         Command::Infer(args) => commands::infer::run(*args),
         Command::Score(args) => commands::score::run(*args),
         Command::Bicluster(args) => commands::bicluster::run(*args),
@@ -181,14 +197,8 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Completions(args) => completions(args.shell),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("dictmesh: {message}");
-            ExitCode::FAILURE
-        }
     }
+    .map(|()| Ended::Complete)
 }
 
 fn demo(args: &DemoArgs) -> Result<(), String> {

@@ -3,7 +3,8 @@
 mod mesh;
 pub mod names;
 
-use crate::commands::refusal;
+use crate::commands::say;
+use crate::data::Source;
 use clap::Args;
 use names::OneOf;
 use serde::{Deserialize, Serialize};
@@ -173,12 +174,25 @@ fn toml_words(e: &toml::de::Error, text: &str) -> String {
     format!("{place}: {message}. Write a key and its value on a line, as in gamma = 0.1 or task = \"nmf\"")
 }
 
+/// Bytes of a settings file at most.
+const LONGEST: usize = 1 << 20;
+
 impl Options {
     /// Reads a TOML file with these names as keys.
     pub fn from_toml(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path);
-        let text = text.map_err(|e| format!("{shown}: {}", refusal(&e)))?;
+        // A device, which may never end, is refused where data are.
+        let bytes = Source::open(path).and_then(|source| source.head(LONGEST + 1));
+        let bytes = bytes.map_err(say)?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) if text.len() <= LONGEST => text,
+            _ => {
+                return Err(format!(
+                    "{shown}: this is no settings file; expected text in UTF-8 of at most 1 MB, such as \
+                     gamma = 0.1"
+                ))
+            }
+        };
         toml::from_str(&text).map_err(|e| format!("{shown}, {}", toml_words(&e, &text)))
     }
 

@@ -1,5 +1,6 @@
 //! Files that are there completely or not at all.
 
+use crate::commands::refusal;
 use crate::interrupt::undisturbed;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -209,6 +210,9 @@ impl Folder {
                 "cannot write {what}: the name of the directory is empty"
             ));
         }
+        if path == Path::new("-") {
+            return refuse("files are not written to standard output; name a directory");
+        }
         // The nearest directory that is there is where something would be made.
         let mut there = path;
         while fs::symlink_metadata(there).is_err() {
@@ -273,7 +277,8 @@ fn reason(path: &Path, e: &io::Error) -> String {
         io::ErrorKind::NotFound if missing => "its directory does not exist".into(),
         io::ErrorKind::PermissionDenied => "permission denied in its directory".into(),
         io::ErrorKind::NotADirectory => "its directory is a file".into(),
-        _ => e.to_string(),
+        io::ErrorKind::NotFound => "no file can be made in its directory".into(),
+        _ => refusal(e),
     }
 }
 

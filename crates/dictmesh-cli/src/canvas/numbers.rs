@@ -44,9 +44,45 @@ pub fn number(v: f64) -> String {
     }
 }
 
+/// With so many decimals, as columns of numbers have it; beyond any use of digits as a power of ten.
+pub fn fixed(v: f64, decimals: usize) -> String {
+    if v.abs() >= MOST_DIGITS {
+        return format!("{v:.decimals$e}");
+    }
+    let text = format!("{v:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.into(),
+        _ => text,
+    }
+}
+
+/// All its digits, for a file; beyond any use of them as a power of ten.
+pub fn exact(v: f64) -> String {
+    match v.abs() {
+        0.0 => "0".into(),
+        a if (1.0 / MOST_DIGITS..MOST_DIGITS).contains(&a) => v.to_string(),
+        _ => format!("{v:e}"),
+    }
+}
+
+/// From here on not every whole number is one of ours.
+const MOST_DIGITS: f64 = 1e15;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_end_where_they_say_nothing() {
+        assert_eq!(fixed(-1e-9, 6), "0.000000");
+        assert_eq!(fixed(-1.25, 1), "-1.2");
+        assert_eq!(fixed(1.5e299, 4), "1.5000e299");
+        assert_eq!((exact(-0.0), exact(0.1)), ("0".into(), "0.1".into()));
+        for v in [1e300, -2.5e-200, 123456.789] {
+            assert_eq!(exact(v).parse(), Ok(v));
+            assert!(exact(v).len() < 12);
+        }
+    }
 
     #[test]
     fn numbers_are_short_in_any_size() {

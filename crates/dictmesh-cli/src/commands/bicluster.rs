@@ -8,7 +8,8 @@ pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
 use super::reading::{check_flags, Shape};
-use super::{note, say, ReadArgs, Result, Speech};
+use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
+use crate::canvas::numbers::fixed;
 use crate::data::{self, Format, ReadOptions, Source};
 use crate::memory::Sizes;
 use crate::output::Folder;
@@ -123,6 +124,11 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     let folder = Folder::check_for("the biclusters", &args.output)?;
+    let files = files::NAMES.map(|name| args.output.join(name));
+    // The report may lie in the same directory: its files have other names.
+    let page = page_place(args.report.as_ref());
+    let inputs = std::iter::once(&args.table).chain(&args.labels);
+    check_apart(files.iter().chain(&page), inputs)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -284,7 +290,7 @@ fn tell(
             }
             text += "\n";
             if let Some(objective) = found.objective {
-                text += &format!("objective: {objective:.6}\n");
+                text += &format!("objective: {}\n", fixed(objective, 6));
             }
             if let Some(judged) = judged {
                 text += &format!("misclassified: {} of {m} rows\n", judged.wrong.len());
@@ -312,7 +318,11 @@ fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
     let filled = |(_, l): &(usize, &Bicluster)| pictures::fills(l);
     for (k, l) in found.layers.iter().enumerate().filter(filled) {
         let (rows, columns, weight) = (l.main_rows().len(), l.columns().len(), l.weight);
-        text += &format!("{:>5}  {rows:>4}  {columns:>7}  {weight:>10.4}\n", k + 1);
+        text += &format!(
+            "{:>5}  {rows:>4}  {columns:>7}  {:>10}\n",
+            k + 1,
+            fixed(weight, 4)
+        );
     }
     text += "rows: those with at least an even share of the layer; columns: not 0\n";
     let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();

@@ -8,7 +8,10 @@ pub use pictures::{atoms, before_and_after};
 pub use quality::{quality, Quality};
 
 use super::prepare::{Cut, How, Preparation};
-use super::{check_apart, check_place, load_model, note, save_model, say, Result, Speech};
+use super::{
+    check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
+};
+use crate::canvas::numbers::exact;
 use crate::data::{self, Image};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -78,9 +81,11 @@ pub fn run(args: Args) -> Result<()> {
     check_place(&args.output)?;
     if let Some(path) = &args.save_model {
         check_place(path)?;
-        check_apart(&[&args.output, path], &[])?;
     }
-    check_apart(&[&args.output], &[&args.image])?;
+    let page = page_place(args.report.as_ref());
+    let outputs = std::iter::once(&args.output).chain(&args.save_model);
+    let inputs = std::iter::once(&args.image).chain(&args.clean);
+    check_apart(outputs.chain(&page), inputs.chain(&args.model))?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -209,7 +214,8 @@ fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
 fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
     if let Some(sigma) = args.sigma.filter(|s| !s.is_finite() || *s < 0.0) {
         return Err(format!(
-            "--sigma {sigma}: the standard deviation of the noise must be a number of at least 0"
+            "--sigma {}: the standard deviation of the noise must be a number of at least 0",
+            exact(sigma)
         ));
     }
     let (patch, stride) = (settings.patch, settings.stride);

@@ -107,7 +107,9 @@ pub fn run(args: Args) -> Result<()> {
     ];
     let names = files.map(|file| file.0);
     let written = names.map(String::from).into_iter().zip(contents);
-    folder.write("an example", &written.collect::<Vec<_>>())?;
+    let written: Vec<(String, Vec<u8>)> = written.collect();
+    check_own(dir, &written)?;
+    folder.write("an example", &written)?;
     args.speech
         .tell(json!({"directory": dir, "files": names}), || {
             let lines = files.map(|(name, what)| {
@@ -115,6 +117,21 @@ pub fn run(args: Args) -> Result<()> {
             });
             lines.concat()
         })
+}
+
+/// Refuses to write over a file that is not the same example.
+fn check_own(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
+    for (name, content) in files {
+        let path = dir.join(name);
+        if path.exists() && std::fs::read(&path).ok().as_ref() != Some(content) {
+            return Err(format!(
+                "{}: it is there and is something else; move it away, or name another directory for the \
+                 examples",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Mixtures of planted atoms, a row each.

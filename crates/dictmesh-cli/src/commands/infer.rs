@@ -4,7 +4,7 @@ mod codes;
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_apart, check_finite, check_place, say, Result, Speech};
+use super::{check_apart, check_finite, check_place, page_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
 use crate::output::Folder;
@@ -105,11 +105,9 @@ struct Coded {
 pub fn run(args: Args) -> Result<()> {
     check_place(&args.output)?;
     check_extension(&args.output, "npz")?;
-    let outputs: Vec<&Path> = std::iter::once(&args.output)
-        .chain(&args.reconstruct)
-        .map(PathBuf::as_path)
-        .collect();
-    check_apart(&outputs, &[&args.model, &args.data])?;
+    let page = page_place(args.report.as_ref());
+    let outputs = std::iter::once(&args.output).chain(&args.reconstruct);
+    check_apart(outputs.chain(&page), [&args.model, &args.data])?;
     if let Some(path) = &args.reconstruct {
         check_place(path)?;
         check_extension(path, "npy")?;

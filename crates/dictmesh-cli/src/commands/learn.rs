@@ -5,7 +5,8 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, note, save_model, Ended, Result, Speech};
+use super::{check_apart, check_place, note, page_place, save_model, say, Ended, Result, Speech};
+use crate::canvas::numbers::exact;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -110,14 +111,9 @@ impl Data {
 }
 
 pub fn run(args: Args) -> Result<Ended> {
-    check_place(&args.output)?;
-    check_apart(&[&args.output], &[&args.data])?;
-    check_place(&checkpoint(&args.output))?;
-    if let Some(dir) = &args.report {
-        Folder::check(dir)?;
-    }
+    check_places(&args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
-        let given = args.checkpoint_every;
+        let given = exact(args.checkpoint_every);
         return Err(format!(
             "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
         ));
@@ -148,6 +144,34 @@ pub fn run(args: Args) -> Result<Ended> {
     };
     show::tell(&args, &begun, &learned, before, page)?;
     Ok(learned.ended)
+}
+
+/// Whether all that is written has a place of its own. What is resumed may be gone on with in its own place.
+fn check_places(args: &Args) -> Result<()> {
+    let checkpoint = checkpoint(&args.output);
+    check_place(&args.output)?;
+    check_place(&checkpoint)?;
+    check_checkpoint(&checkpoint)?;
+    let page = page_place(args.report.as_ref());
+    let outputs = [&args.output, &checkpoint].into_iter().chain(&page);
+    check_apart(outputs, std::iter::once(&args.data).chain(&args.config))?;
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    Ok(())
+}
+
+/// A checkpoint is written over and taken away in the end: it has to be one of ours.
+fn check_checkpoint(path: &Path) -> Result<()> {
+    match path.exists().then(|| Model::load(path)) {
+        None | Some(Ok(_)) => Ok(()),
+        Some(Err(dictmesh::Error::Model { why, .. })) => Err(format!(
+            "{}: no checkpoint of dictmesh ({why}), and learning writes its checkpoints there; move it away or \
+             choose another -o",
+            path.display()
+        )),
+        Some(Err(e)) => Err(say(e)),
+    }
 }
 
 /// Where checkpoints go: beside the model, so that a model is never half learned.

@@ -9,7 +9,8 @@ pub use input::Input;
 
 use super::pages;
 use super::score::{quoted, threshold};
-use super::{check_apart, check_place, note, save_model, say, Result, Speech};
+use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
+use crate::canvas::numbers::{exact, fixed};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -21,7 +22,7 @@ use engine::Outcome;
 use input::InputOptions;
 use serde_json::{json, Value};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Documents scored at a time: a matter of speed and memory only.
 pub const SCORE_BATCH: usize = 50;
@@ -113,16 +114,11 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<()> {
-    let outputs: Vec<&Path> = args
-        .output
-        .iter()
-        .chain(&args.model)
-        .map(PathBuf::as_path)
-        .collect();
-    for path in &outputs {
-        check_place(path)?;
-    }
-    check_apart(&outputs, &[&args.stream])?;
+    let outputs = || args.output.iter().chain(&args.model);
+    outputs().try_for_each(|path| check_place(path))?;
+    let page = page_place(args.report.as_ref());
+    let inputs = std::iter::once(&args.stream).chain(&args.labels);
+    check_apart(outputs().chain(&page), inputs)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -278,7 +274,7 @@ fn lines(outcome: &Outcome, input: &Input) -> String {
     let mut text = format!("block {number}: {documents}");
     if let Some(chi) = outcome.threshold {
         let novel = outcome.novel.len();
-        text += &format!(", {novel} called novel (score above {chi:.4})");
+        text += &format!(", {novel} called novel (score above {})", fixed(chi, 4));
     }
     if let Some(roc) = &outcome.roc {
         text += &format!(", AUC {:.3}", roc.auc());
@@ -286,7 +282,7 @@ fn lines(outcome: &Outcome, input: &Input) -> String {
     text += &format!("; {mesh}\n");
     for document in &outcome.top {
         let name = input.name(outcome.range.start + document.at);
-        text += &format!("  {:.4}  {name}\n", document.score);
+        text += &format!("  {}  {name}\n", fixed(document.score, 4));
         if !document.unexplained.is_empty() {
             let terms = pages::words(&document.unexplained);
             text += &format!("          unexplained: {terms}\n");
@@ -383,7 +379,11 @@ fn csv(input: &Input, outcomes: &[Outcome]) -> String {
             let document = outcome.range.start + j;
             let name = quoted(&input.name(document));
             let novel = u8::from(outcome.novel.binary_search(&j).is_ok());
-            text += &format!("{},{document},{name},{score},{novel}\n", outcome.number);
+            text += &format!(
+                "{},{document},{name},{},{novel}\n",
+                outcome.number,
+                exact(*score)
+            );
         }
     }
     text

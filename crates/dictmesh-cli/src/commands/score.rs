@@ -4,6 +4,7 @@ mod show;
 
 use super::prepare::{DataArgs, Opened};
 use super::{check_finite, given_up, refusal, say, Result};
+use crate::canvas::numbers::exact;
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::terminal::Bar;
@@ -160,7 +161,13 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
             let line = json!({"sample": name, "score": score, "novel": novel});
             writeln!(out, "{line}")?;
         } else {
-            writeln!(out, "{},{score},{}", quoted(&name), u8::from(novel))?;
+            writeln!(
+                out,
+                "{},{},{}",
+                quoted(&name),
+                exact(*score),
+                u8::from(novel)
+            )?;
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What went wrong, in the words of the command line: the library names its parameters, a person typed flags.
 
+use crate::canvas::numbers::exact;
 use crate::data::DataError;
 use dictmesh::{Error, Samples, Stop};
 use std::io::ErrorKind;
@@ -40,7 +41,7 @@ impl Told for Error {
                 name,
                 given,
                 allowed,
-            } => match typed(name, given) {
+            } => match typed(name, &shortened(given)) {
                 Some(flag) => format!("{flag}: {allowed}"),
                 None => self.to_string(),
             },
@@ -65,7 +66,18 @@ pub fn refusal(e: &std::io::Error) -> String {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             "the disk is full; free some space or choose another place".into()
         }
+        ErrorKind::FileTooLarge => {
+            "the file would be larger than is allowed; raise the limit (ulimit -f) or choose another place".into()
+        }
         _ => format!("{e}; check the path, its permissions and the free space"),
+    }
+}
+
+/// A number of more digits than it was typed with, shorter.
+fn shortened(given: &str) -> String {
+    match given.parse::<f64>() {
+        Ok(v) if given.len() > 15 => exact(v),
+        _ => given.into(),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Args {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        conflicts_with = "model",
+        conflicts_with_all = ["model", "gamma"],
         help_heading = "What to try"
     )]
     pub gammas: Vec<f64>,
@@ -74,7 +74,7 @@ pub struct Args {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        conflicts_with = "model",
+        conflicts_with_all = ["model", "atoms"],
         help_heading = "What to try"
     )]
     pub atoms_grid: Vec<usize>,

@@ -6,6 +6,7 @@
 
 mod dialect;
 mod learned;
+mod quotes;
 mod survey;
 mod taken;
 
@@ -207,9 +208,12 @@ impl Rows {
 /// The records of a file.
 pub struct Records<'a> {
     source: &'a Source,
+    separator: u8,
     reader: csv::Reader<BufReader<Bytes>>,
     record: ByteRecord,
     foreign: Option<u64>,
+    /// Where the last record began: its byte and its line.
+    last: (u64, u64),
 }
 
 impl<'a> Records<'a> {
@@ -217,12 +221,14 @@ impl<'a> Records<'a> {
     pub fn open(source: &'a Source, separator: u8) -> Result<Self> {
         Ok(Records {
             source,
+            separator,
             reader: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .delimiter(separator)
                 .from_reader(source.reader()),
             record: ByteRecord::new(),
             foreign: None,
+            last: (0, 1),
         })
     }
 
@@ -230,13 +236,17 @@ impl<'a> Records<'a> {
     pub fn advance(&mut self) -> Result<Option<u64>> {
         match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => {
-                let line = self.record.position().map_or(0, csv::Position::line);
+                let position = self.record.position();
+                let line = position.map_or(0, csv::Position::line);
+                self.last = (position.map_or(0, csv::Position::byte), line);
                 if self.foreign.is_none() && std::str::from_utf8(self.record.as_slice()).is_err() {
                     self.foreign = Some(line);
                 }
                 Ok(Some(line))
             }
-            Ok(false) => Ok(None),
+            Ok(false) => {
+                quotes::check_closed(self.source, self.separator, self.last).map(|()| None)
+            }
             Err(e) => Err(self.refused(&e)),
         }
     }

@@ -1,13 +1,17 @@
 //! Pictures as matrices, one per colour plane. The formats are the `image` crate's.
 
 use super::error::{DataError, Result};
+use super::jpeg;
 use super::source::{Bytes, Source};
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
-use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader};
+use image::{
+    DynamicImage, GrayImage, ImageBuffer, ImageDecoder, ImageError, ImageFormat, ImageReader,
+    Limits,
+};
 use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
-use std::io::{BufReader, Cursor};
+use std::io::{BufReader, Cursor, ErrorKind};
 use std::path::Path;
 
 /// A picture: entry (i, j) of a plane is the pixel in row i and column j, from 0 to 255 whatever the
@@ -54,8 +58,11 @@ pub fn read_image(path: &Path) -> Result<Image> {
     let source = Source::open(path)?;
     let refused = |found: String| refused(&source, found);
     let reader = opened(&source)?;
+    if reader.format() == Some(ImageFormat::Jpeg) {
+        jpeg::check(&source)?.map_err(&refused)?;
+    }
     // The reader's own limits keep a header that claims too much from taking memory.
-    let picture = reader.decode().map_err(|e| refused(e.to_string()))?;
+    let picture = reader.decode().map_err(|e| refused(words(&e)))?;
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     if width == 0 || height == 0 {
         return Err(refused(format!("a picture of {width} x {height} pixels")));
@@ -84,12 +91,33 @@ pub fn read_image(path: &Path) -> Result<Image> {
     })
 }
 
-/// Rows and columns of pixels, from the head of the file alone.
+/// Rows and columns of pixels, from the head of the file alone. One that claims more than would be read is
+/// refused here already: what follows takes memory by this size.
 pub fn image_size(path: &Path) -> Result<(usize, usize)> {
     let source = Source::open(path)?;
-    let size = opened(&source)?.into_dimensions();
-    let (width, height) = size.map_err(|e| refused(&source, e.to_string()))?;
+    let decoder = opened(&source)?.into_decoder();
+    let sized = decoder.and_then(|decoder| {
+        Limits::default().reserve(decoder.total_bytes())?;
+        Ok(decoder.dimensions())
+    });
+    let (width, height) = sized.map_err(|e| refused(&source, words(&e)))?;
     Ok((height as usize, width as usize))
+}
+
+/// What a decoder found, in one line and in no words of its own about chunks, markers and buffers.
+fn words(e: &ImageError) -> String {
+    match e {
+        ImageError::Limits(_) => "a picture that is too large".into(),
+        ImageError::Decoding(_) => "a picture that is damaged or cut off".into(),
+        ImageError::IoError(e) if e.kind() == ErrorKind::UnexpectedEof => {
+            "a picture that is damaged or cut off".into()
+        }
+        e => e
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+    }
 }
 
 fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {

@@ -66,6 +66,12 @@ pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
         })?;
         number_in("--topology", given)
     };
+    if let (Some(argument), "complete" | "ring" | "path" | "star") = (argument, name) {
+        return Err(format!(
+            "--topology {text}: {name} takes nothing behind a colon; leave \":{argument}\" out (--agents says how \
+             many agents there are)"
+        ));
+    }
     Ok(match name {
         "complete" => TopologySpec::Complete,
         "ring" => TopologySpec::Ring,

@@ -6,6 +6,7 @@ mod tests;
 
 use crate::data::{decoded, foreign_words, DataError, Format, Result, Source};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -130,8 +131,7 @@ fn each_line(
 }
 
 fn read_directory(root: &Path) -> Result<Documents> {
-    let mut files = Vec::new();
-    collect_files(root, 0, &mut files)?;
+    let files = collect_files(root)?;
     if files.is_empty() {
         return Err(DataError::new(
             root.display().to_string(),
@@ -140,7 +140,6 @@ fn read_directory(root: &Path) -> Result<Documents> {
             "Check the name, or give a file with one document a line.",
         ));
     }
-    files.sort();
     let mut documents = Documents::default();
     let mut labels = Some(Vec::new());
     for path in files {
@@ -171,26 +170,44 @@ fn read_directory(root: &Path) -> Result<Documents> {
     Ok(documents)
 }
 
-/// Deeper than any tree of documents; a circle of links ends here.
-const DEEPEST: usize = 32;
-
-fn collect_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
-    let failed = |e: std::io::Error| DataError::io(directory.display().to_string(), &e);
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        if entry.file_name().to_string_lossy().starts_with('.') {
+/// The files in a directory and in those below it. Links to directories are followed after all else, and only
+/// to those not read yet, so that no document comes twice and a circle ends.
+fn collect_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let (mut files, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut waiting, mut links) = (vec![root.to_path_buf()], BTreeSet::new());
+    while let Some(directory) = waiting.pop().or_else(|| links.pop_first()) {
+        let failed = |e: std::io::Error| DataError::io(directory.display().to_string(), &e);
+        if !seen.insert(directory.canonicalize().map_err(failed)?) {
             continue;
         }
-        let path = entry.path();
-        if path.is_dir() {
-            if depth < DEEPEST {
-                collect_files(&path, depth + 1, files)?;
+        for entry in std::fs::read_dir(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            } else if path.is_dir() && path.is_symlink() {
+                links.insert(path);
+            } else if path.is_dir() {
+                waiting.push(path);
+            } else if path.is_file() || !path.exists() {
+                files.push(path);
+            } else {
+                return Err(no_file(&path));
             }
-        } else {
-            files.push(path);
         }
     }
-    Ok(())
+    files.sort();
+    Ok(files)
+}
+
+/// A pipe would be waited for, and a device may never end.
+fn no_file(path: &Path) -> DataError {
+    DataError::new(
+        path.display().to_string(),
+        "a pipe, a socket or a device",
+        "nothing but files and directories in a directory of documents",
+        "Take it out of the directory.",
+    )
 }
 
 /// The bytes of a file that is one document; here it may be empty.

@@ -3,8 +3,12 @@
 use super::super::score::quoted;
 use super::super::Result;
 use super::{Input, Judged};
+use crate::canvas::numbers::exact;
 use crate::output::Folder;
 use dictmesh::apps::biclustering::Bicluster;
+
+/// What they are called.
+pub const NAMES: [&str; 2] = ["rows.csv", "columns.csv"];
 
 /// Writes both files.
 pub fn write(
@@ -14,8 +18,8 @@ pub fn write(
     judged: Option<&Judged>,
 ) -> Result<()> {
     let files = [
-        ("rows.csv".into(), of_rows(input, layers, judged).into()),
-        ("columns.csv".into(), of_columns(input, layers).into()),
+        (NAMES[0].into(), of_rows(input, layers, judged).into()),
+        (NAMES[1].into(), of_columns(input, layers).into()),
     ];
     folder.write("the biclusters", &files)
 }
@@ -56,8 +60,7 @@ fn head(symbol: &str, layers: usize) -> String {
 
 /// Coefficients, and whether they make a member.
 fn entries(values: impl Iterator<Item = (f64, bool)>) -> String {
-    // Adding 0 takes the sign off a zero.
-    let one = |(v, inside): (f64, bool)| format!(",{},{}", v + 0.0, u8::from(inside));
+    let one = |(v, inside): (f64, bool)| format!(",{},{}", exact(v), u8::from(inside));
     values.map(one).chain(["\n".to_string()]).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Codes and reconstructions as files, written while they are found.
 
-use super::super::{say, Result};
+use super::super::{refusal, say, Result};
 use crate::output::Draft;
 use dictmesh::Matrix;
 use npyz::WriterBuilder;
@@ -66,15 +66,33 @@ fn write_archive(
     value: BufWriter<File>,
     atoms: usize,
 ) -> io::Result<()> {
+    let mut zip = zip::ZipWriter::new(draft);
+    // Flushed here, so that closing the archive, which stays in the buffer, does not meet a full disk.
+    let written = write_entries(&mut zip, start, index, value, atoms).and_then(|()| zip.flush());
+    if written.is_err() {
+        // Dropped, it would try to close the archive and print what it thinks of that.
+        std::mem::forget(zip);
+        return written;
+    }
+    zip.finish()?;
+    Ok(())
+}
+
+fn write_entries(
+    zip: &mut zip::ZipWriter<&mut Draft>,
+    start: &[i64],
+    index: BufWriter<File>,
+    value: BufWriter<File>,
+    atoms: usize,
+) -> io::Result<()> {
     let entries = start.last().copied().unwrap_or(0) as u64;
     let shape = [start.len() as i64 - 1, atoms as i64];
     let large = 8 * entries.max(start.len() as u64) >= u64::from(u32::MAX);
     let options = zip::write::SimpleFileOptions::default().large_file(large);
-    let mut zip = zip::ZipWriter::new(draft);
     let mut entry = |name: &str, header: Vec<u8>, content: &mut dyn Read| -> io::Result<()> {
         zip.start_file(format!("{name}.npy"), options)?;
         zip.write_all(&header)?;
-        io::copy(content, &mut zip).map(|_| ())
+        io::copy(content, zip).map(|_| ())
     };
     let numbers = |n: &[i64]| n.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
     entry("indices", header::<i64>(&[entries])?, &mut again(index)?)?;
@@ -85,9 +103,7 @@ fn write_archive(
     )?;
     entry("format", Vec::new(), &mut &format_entry()?[..])?;
     entry("shape", header::<i64>(&[2])?, &mut &numbers(&shape)[..])?;
-    entry("data", header::<f64>(&[entries])?, &mut again(value)?)?;
-    zip.finish()?;
-    Ok(())
+    entry("data", header::<f64>(&[entries])?, &mut again(value)?)
 }
 
 /// A temporary file from its beginning.
@@ -100,9 +116,9 @@ fn again(file: BufWriter<File>) -> io::Result<BufReader<File>> {
 fn waiting(e: &io::Error) -> String {
     let directory = std::env::temp_dir();
     format!(
-        "the codes cannot be kept in a temporary file in {}: {e}; free some space, or set TMPDIR to a \
-         directory that has it",
-        directory.display()
+        "the codes cannot be kept in a temporary file in {}: {} (set TMPDIR)",
+        directory.display(),
+        refusal(e)
     )
 }
 

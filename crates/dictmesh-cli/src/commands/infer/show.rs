@@ -4,6 +4,7 @@ use super::super::pages::{mesh_section, objective, versions};
 use super::super::prepare::Opened;
 use super::super::{command_line, Result};
 use super::{Args, Summary};
+use crate::canvas::numbers::fixed;
 use crate::canvas::ticks::Scale;
 use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
@@ -26,10 +27,11 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
         }),
         || {
             let mut text = format!(
-                "{} coded: {}\nmean cost: {cost:.8}\n\
+                "{} coded: {}\nmean cost: {}\n\
                  entries that are not zero: {sparsity:.1} of {}\n",
                 counted(samples, "sample"),
                 found.stop,
+                fixed(cost, 8),
                 opened.mesh.atoms()
             );
             if let Some(gap) = found.gap {

@@ -7,6 +7,7 @@ use super::super::pages::{
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
+use crate::canvas::numbers::fixed;
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
@@ -178,11 +179,13 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         false => format!(" ({samples} seen in this run)"),
     };
     let (first, last, few) = first_and_last(learned);
+    let (first, last) = (fixed(first, 6), fixed(last, 6));
     let cost = match (learned.costs.len(), few) {
-        (1, _) => format!("{first:.6}, all in one batch"),
-        (all, 1) => format!("{first:.6} in the first of {all} batches, {last:.6} in the last"),
+        (0, _) => "none, as no batch came to its end".into(),
+        (1, _) => format!("{first}, all in one batch"),
+        (all, 1) => format!("{first} in the first of {all} batches, {last} in the last"),
         (all, n) => {
-            format!("{first:.6} in the first {n} of {all} batches, {last:.6} in the last {n}")
+            format!("{first} in the first {n} of {all} batches, {last} in the last {n}")
         }
     };
     let mut text = format!(

@@ -165,6 +165,24 @@ impl Input {
     /// The samples of the next block. Blocks must be asked for in order, each once: weights come
     /// from what was asked for before.
     pub fn block(&mut self, range: Range<usize>) -> Result<Samples> {
+        let first = range.start == 0;
+        let x = self.weighed(range)?;
+        let empty = |j: usize| x.entries(j).all(|(_, v)| v == 0.0);
+        if !first || !(0..x.len()).all(empty) {
+            return Ok(x);
+        }
+        // Every document would be as new as any other.
+        let found = match &self.kind {
+            Kind::Text(..) => "no words but stop words",
+            Kind::Counts(..) | Kind::Weighed(_) => "nothing but zeros",
+        };
+        Err(format!(
+            "{found} in the first block, so that there is nothing to learn from it; check the file, or give a \
+             larger --first"
+        ))
+    }
+
+    fn weighed(&mut self, range: Range<usize>) -> Result<Samples> {
         match &mut self.kind {
             Kind::Text(texts, vectoriser) => {
                 let texts: Vec<&str> = texts[range].iter().map(String::as_str).collect();

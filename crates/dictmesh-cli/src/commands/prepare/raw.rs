@@ -215,7 +215,15 @@ impl Raw {
                 path.display()
             ));
         }
+        let alone = !path.is_dir();
         let sized = files.into_iter().map(|path| {
+            // A pipe would be waited for.
+            if path.exists() && !path.is_file() && !alone {
+                return Err(format!(
+                    "{}: expected nothing but files in a directory of pictures; take it out",
+                    path.display()
+                ));
+            }
             let size = data::image_size(&path).map_err(say)?;
             Ok(PictureFile { path, size })
         });

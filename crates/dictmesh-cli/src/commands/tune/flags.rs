@@ -1,6 +1,7 @@
 //! The flags that make `learn` solve the problem that was tuned.
 
 use super::Args;
+use crate::canvas::numbers::exact;
 use crate::commands::typed_without;
 use crate::options::Options;
 
@@ -41,7 +42,7 @@ pub fn given(args: &Args, options: &Options) -> Vec<String> {
     let mut add = |name: &str, value: Option<String>| {
         flags.extend(value.into_iter().flat_map(|value| [name.into(), value]));
     };
-    add("--gamma", options.gamma.map(|gamma| gamma.to_string()));
+    add("--gamma", options.gamma.map(exact));
     add("--atoms", options.atoms.map(|atoms| atoms.to_string()));
     flags
 }
