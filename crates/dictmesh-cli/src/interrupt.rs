@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 /// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
@@ -12,21 +13,33 @@ pub const INTERRUPTED: u8 = 130;
 static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether the first Ctrl-C only asks.
 static GENTLE: AtomicBool = AtomicBool::new(false);
+/// When it was asked.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+/// What comes so soon after the first is the same Ctrl-C: `timeout` signals its child and then the whole group.
+const ECHO: Duration = Duration::from_secs(1);
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Default::default);
 
-/// From now on Ctrl-C ends the program at once, without the files in the making. Under nohup it does nothing:
-/// a handler would let a hang-up through, which this is to be safe from.
+/// From now on Ctrl-C ends the program at once, without the files in the making.
 pub fn watch() {
-    if !hang_ups_are_ignored() {
-        install();
+    // Read before there is a handler, which takes hang-ups as well.
+    let ignored = hang_ups_are_ignored();
+    // Without a handler, Ctrl-C just ends us.
+    let _ = ctrlc::set_handler(pressed);
+    if ignored {
+        ignore_hang_ups();
     }
 }
 
 /// From now on the first Ctrl-C sets this flag only, and the second ends the program.
 pub fn gently() -> Arc<AtomicBool> {
     GENTLE.store(true, Ordering::SeqCst);
-    install();
     Arc::clone(&ASKED)
+}
+
+/// From now on Ctrl-C ends the program at once again. Whether it was pressed before.
+pub fn at_once() -> bool {
+    GENTLE.store(false, Ordering::SeqCst);
+    ASKED.load(Ordering::SeqCst)
 }
 
 /// Does what must not be cut short, such as moving a file to its place.
@@ -34,22 +47,21 @@ pub fn undisturbed<T>(work: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
     work(&mut parts())
 }
 
-fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Without a handler, Ctrl-C just ends us.
-        let _ = ctrlc::set_handler(|| {
-            if GENTLE.load(Ordering::SeqCst) && !ASKED.swap(true, Ordering::SeqCst) {
-                return;
-            }
-            // Never given back: nothing new begins.
-            let parts = parts();
-            for part in parts.iter() {
-                let _ = fs::remove_file(part);
-            }
-            std::process::exit(INTERRUPTED.into());
-        });
-    });
+/// What Ctrl-C does; a thread of its own runs it, one signal after the other.
+fn pressed() {
+    if GENTLE.load(Ordering::SeqCst) && !ASKED.swap(true, Ordering::SeqCst) {
+        let _ = FIRST.set(Instant::now());
+        return;
+    }
+    if FIRST.get().is_some_and(|first| first.elapsed() < ECHO) {
+        return;
+    }
+    // Never given back: nothing new begins.
+    let parts = parts();
+    for part in parts.iter() {
+        let _ = fs::remove_file(part);
+    }
+    std::process::exit(INTERRUPTED.into());
 }
 
 fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -65,3 +77,15 @@ fn hang_ups_are_ignored() -> bool {
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_some_and(|mask| mask & 1 == 1)
 }
+
+/// Under nohup a hang-up goes on being ignored, whatever else ends the program.
+#[cfg(unix)]
+#[allow(unsafe_code)]
+fn ignore_hang_ups() {
+    use nix::sys::signal::{signal, SigHandler, Signal};
+    // SAFETY: to ignore a signal runs no code of ours, so that none can be unfit for a handler.
+    let _ = unsafe { signal(Signal::SIGHUP, SigHandler::SigIgn) };
+}
+
+#[cfg(not(unix))]
+fn ignore_hang_ups() {}

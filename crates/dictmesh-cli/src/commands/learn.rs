@@ -6,6 +6,7 @@ mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
 use super::{check_apart, check_place, note, save_model, Ended, Result, Speech};
+use crate::interrupt;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -135,19 +136,22 @@ pub fn run(args: Args) -> Result<Ended> {
     }
     let before = begun.state.mesh.progress().samples_learned;
     let learned = passes::learn(&mut begun, &args)?;
-    let page = match learned.ended {
-        Ended::Interrupted => None,
-        Ended::Complete => {
-            save_model(&begun.data.model(&begun.state)?, &args.output)?;
-            // The checkpoint has done its duty; if it cannot go, that harms nobody.
-            let _ = std::fs::remove_file(checkpoint(&args.output));
-            let page = args.report.as_ref();
-            page.map(|dir| show::report(&args, &begun, &learned)?.write(dir))
-                .transpose()?
+    let (mut page, mut ended) = (None, learned.ended);
+    if ended == Ended::Complete {
+        save_model(&begun.data.model(&begun.state)?, &args.output)?;
+        // The checkpoint has done its duty; if it cannot go, that harms nobody.
+        let _ = std::fs::remove_file(checkpoint(&args.output));
+        match (interrupt::at_once(), &args.report) {
+            (true, _) => {
+                ended = Ended::Interrupted;
+                eprintln!("dictmesh: interrupted when all was learned: the model is complete, what comes after is left out");
+            }
+            (false, Some(dir)) => page = Some(show::report(&args, &begun, &learned)?.write(dir)?),
+            (false, None) => {}
         }
-    };
+    }
     show::tell(&args, &begun, &learned, before, page)?;
-    Ok(learned.ended)
+    Ok(ended)
 }
 
 /// Where checkpoints go: beside the model, so that a model is never half learned.
