@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod learn;
 pub mod novelty;
 mod pages;
+mod past;
 mod prepare;
 mod reading;
 pub mod reproduce;

@@ -5,7 +5,7 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, note, save_model, Ended, Result, Speech};
+use super::{check_apart, check_place, note, past, save_model, Ended, Result, Speech};
 use crate::interrupt;
 use crate::options::Options;
 use crate::output::Folder;
@@ -84,6 +84,8 @@ struct Learned {
     ends: Vec<usize>,
     /// The mean number of entries of a code that are not zero in each batch.
     entries: Vec<f64>,
+    /// What samples scored when all was learned.
+    past: Vec<f64>,
     last: Option<Event>,
     ended: Ended,
 }
@@ -138,7 +140,9 @@ pub fn run(args: Args) -> Result<Ended> {
     let learned = passes::learn(&mut begun, &args)?;
     let (mut page, mut ended) = (None, learned.ended);
     if ended == Ended::Complete {
-        save_model(&begun.data.model(&begun.state)?, &args.output)?;
+        let mut model = begun.data.model(&begun.state)?;
+        past::store(&learned.past, &mut model)?;
+        save_model(&model, &args.output)?;
         // The checkpoint has done its duty; if it cannot go, that harms nobody.
         let _ = std::fs::remove_file(checkpoint(&args.output));
         match (interrupt::at_once(), &args.report) {

@@ -7,9 +7,9 @@ mod show;
 pub use engine::{blocks, curve, explain, truth, Engine};
 pub use input::Input;
 
-use super::pages;
 use super::score::{quoted, threshold};
 use super::{check_apart, check_place, note, save_model, say, Result, Speech};
+use super::{pages, past};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -265,13 +265,10 @@ fn known_truth(
 
 /// What is said of a block.
 fn lines(outcome: &Outcome, input: &Input) -> String {
-    let (number, count) = (outcome.number, outcome.range.len());
-    let (atoms, agents) = (
-        counted(outcome.atoms, "atom"),
-        counted(outcome.agents, "agent"),
-    );
-    let mesh = format!("{atoms} at {agents}");
-    let documents = counted(count, "document");
+    let number = outcome.number;
+    let atoms = counted(outcome.atoms, "atom");
+    let mesh = format!("{atoms} at {}", counted(outcome.agents, "agent"));
+    let documents = counted(outcome.range.len(), "document");
     if number == 0 {
         return format!("block 0: {documents} learned; {mesh}\n");
     }
@@ -310,6 +307,9 @@ fn finish(
     if let Some(path) = &args.model {
         let mut model = mesh.to_model();
         input.store(&mut model)?;
+        // Of each document before it was learned.
+        let scores = outcomes.iter().flat_map(|o| &o.scores);
+        past::store(&scores.copied().collect::<Vec<_>>(), &mut model)?;
         save_model(&model, path)?;
     }
     if let Some(path) = &args.output {
@@ -323,8 +323,8 @@ fn finish(
     let mean = (!aucs.is_empty()).then(|| aucs.iter().sum::<f64>() / aucs.len() as f64);
     let blocks: Vec<Value> = outcomes.iter().map(|o| block_json(o, input)).collect();
     let result = json!({
-        "documents": input.len(), "blocks": blocks, "mean_auc": mean,
-        "scores": args.output, "model": args.model, "report": page,
+        "documents": input.len(), "blocks": blocks, "mean_auc": mean, "scores": args.output,
+        "model": args.model, "report": page,
     });
     args.speech.tell(result, || {
         let mut text = String::new();

@@ -1,6 +1,6 @@
 //! A model with new data for it.
 
-use super::super::{load_model, note, say, Result};
+use super::super::{load_model, note, past, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
 use dictmesh::Mesh;
 use std::path::Path;
@@ -12,6 +12,8 @@ pub struct Opened {
     pub raw: Raw,
     /// The names of the features, if the model has them.
     pub names: Option<Vec<String>>,
+    /// What samples that the model learned from scored, if it knows.
+    pub past: Option<Vec<f64>>,
 }
 
 impl Opened {
@@ -22,6 +24,7 @@ impl Opened {
         let mesh = Mesh::from_model(&model).map_err(say)?;
         let raw = Raw::for_model(data, args, &preparation, mesh.rows())?;
         note(raw.note(), !warn);
+        let past = past::of(&model);
         let names = model.description.feature_names;
         if let (true, Some(known), Some(given)) = (warn, &names, raw.feature_names()) {
             if let Some((known, given)) = known.iter().zip(given).find(|(a, b)| a != b) {
@@ -37,6 +40,7 @@ impl Opened {
             preparation,
             raw,
             names,
+            past,
         })
     }
 
