@@ -145,7 +145,7 @@ pub fn run(args: Args) -> Result<()> {
     note(input.note.as_deref(), args.speech.quiet);
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
-    check_memory(&args, &input, &ranges)?;
+    check_memory(&args, &settings, &input, &ranges)?;
     let mut engine = Engine::new(settings);
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
@@ -205,7 +205,8 @@ fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
 }
 
 /// All agents that will have joined in the end must fit.
-fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+fn check_memory(args: &Args, with: &Novelty, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+    let task = with.task.build().map_err(say)?;
     let joining = args.atoms_per_block.saturating_mul(ranges.len() - 1);
     let agents = args.agents_start.saturating_add(joining);
     let sizes = Sizes {
@@ -214,6 +215,7 @@ fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<(
         agents,
         batch: SCORE_BATCH,
         data: 0,
+        rotates: task.residual().is_rotation_invariant(),
     };
     sizes.check(&format!(
         "--agents-start {} --atoms-per-block {} over {} blocks",

@@ -105,6 +105,7 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let opened = Opened::new(&args.model, &args.data, &args.data_args, !args.quiet)?;
+    opened.check_memory(&args.model, BATCH, args.exact)?;
     let bar = Bar::new(args.quiet);
     let scored = score_all(&args, &opened, &bar);
     bar.clear();

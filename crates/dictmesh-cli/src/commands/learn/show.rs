@@ -7,6 +7,7 @@ use super::super::pages::{
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
+use crate::memory::Sizes;
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
@@ -25,12 +26,9 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = mesh.batch().min(total);
     let part = begun.data.feed(mesh).part();
-    let sizes = crate::memory::Sizes {
-        rows: m,
-        atoms: k,
-        agents: n,
-        batch,
+    let sizes = Sizes {
         data: m * part.min(total),
+        ..Sizes::of(mesh, batch, false)
     };
     let bytes = sizes.bytes();
     let first = begun.data.feed(mesh).parts(0)?.next();

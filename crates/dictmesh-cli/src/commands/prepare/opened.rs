@@ -2,6 +2,7 @@
 
 use super::super::{load_model, note, past, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
+use crate::memory::Sizes;
 use dictmesh::Mesh;
 use std::path::Path;
 
@@ -42,6 +43,12 @@ impl Opened {
             names,
             past,
         })
+    }
+
+    /// Whether there is memory to code `batch` samples together, in one place if `exact`; `model` is its file.
+    pub fn check_memory(&self, model: &Path, batch: usize, exact: bool) -> Result<()> {
+        let batch = batch.min(self.feed(batch).samples()?);
+        Sizes::of(&self.mesh, batch, exact).check(&model.display().to_string())
     }
 
     /// The samples, prepared, in parts of whole batches.
