@@ -5,7 +5,7 @@ use super::source::{Bytes, Source};
 use dictmesh::Matrix;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::pnm::{GraymapHeader, PixmapHeader, PnmEncoder, PnmHeader, SampleEncoding};
-use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, ImageReader};
+use image::{DynamicImage, GrayImage, ImageBuffer, ImageDecoder, ImageFormat, ImageReader};
 use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
 use std::io::{BufReader, Cursor};
 use std::path::Path;
@@ -84,12 +84,14 @@ pub fn read_image(path: &Path) -> Result<Image> {
     })
 }
 
-/// Rows and columns of pixels, from the head of the file alone.
-pub fn image_size(path: &Path) -> Result<(usize, usize)> {
+/// Rows and columns of pixels, and whether they have colour, from the head of the file alone.
+pub fn image_head(path: &Path) -> Result<((usize, usize), bool)> {
     let source = Source::open(path)?;
-    let size = opened(&source)?.into_dimensions();
-    let (width, height) = size.map_err(|e| refused(&source, e.to_string()))?;
-    Ok((height as usize, width as usize))
+    let decoder = opened(&source)?.into_decoder();
+    let decoder = decoder.map_err(|e| refused(&source, e.to_string()))?;
+    let (width, height) = decoder.dimensions();
+    let colour = decoder.color_type().has_color();
+    Ok(((height as usize, width as usize), colour))
 }
 
 fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {
