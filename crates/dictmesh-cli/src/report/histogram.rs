@@ -26,36 +26,7 @@ impl Histogram {
             values.iter().copied().filter(|v| v.is_finite()).collect()
         };
         let groups: Vec<Vec<f64>> = self.groups.iter().map(|g| finite(&g.1)).collect();
-        let all = || groups.iter().flatten().copied();
-        // The threshold is on the sheet even if nothing came near it.
-        let shown = all().chain(self.threshold);
-        let bins = match whole(all()) {
-            Some((low, high)) => {
-                let ends = shown.chain([low - 0.5, high + 0.5]);
-                let x = Axis::new(Scale::Linear, Ends::Round, ends);
-                // A bar for each number, or for as many as keep bars apart.
-                let each = ((high - low + 1.0) / BARS as f64).ceil().max(1.0);
-                let count = ((high - low + 1.0) / each).ceil() as usize;
-                let at = |v: f64| x.at(v).unwrap_or(0.0);
-                let (start, next) = (at(low - 0.5), at(low - 0.5 + each));
-                Bins {
-                    start,
-                    width: next - start,
-                    count,
-                    x,
-                }
-            }
-            None => {
-                let most = groups.iter().map(Vec::len).max().unwrap_or(0);
-                let count = ((most as f64).sqrt() as usize).clamp(8, BARS);
-                Bins {
-                    start: 0.0,
-                    width: 1.0 / count as f32,
-                    count,
-                    x: Axis::new(Scale::Linear, Ends::Round, shown),
-                }
-            }
-        };
+        let bins = Bins::of(&groups, self.threshold);
         let counts: Vec<Vec<f64>> = groups.iter().map(|g| bins.count(g)).collect();
         let highest = counts.iter().flatten().copied().chain([0.0, 1.0]);
         let y = Axis::new(Scale::Linear, Ends::Round, highest);
@@ -113,6 +84,34 @@ struct Bins {
 }
 
 impl Bins {
+    fn of(groups: &[Vec<f64>], threshold: Option<f64>) -> Self {
+        let all = || groups.iter().flatten().copied();
+        // The threshold is on the sheet even if nothing came near it.
+        let shown = all().chain(threshold);
+        let Some((low, high)) = whole(all()) else {
+            let most = groups.iter().map(Vec::len).max().unwrap_or(0);
+            let count = ((most as f64).sqrt() as usize).clamp(8, BARS);
+            return Bins {
+                start: 0.0,
+                width: 1.0 / count as f32,
+                count,
+                x: Axis::new(Scale::Linear, Ends::Round, shown),
+            };
+        };
+        let ends = shown.chain([low - 0.5, high + 0.5]);
+        let x = Axis::new(Scale::Linear, Ends::Round, ends);
+        // A bar for each number, or for as many as keep bars apart.
+        let each = ((high - low + 1.0) / BARS as f64).ceil().max(1.0);
+        let at = |v: f64| x.at(v).unwrap_or(0.0);
+        let start = at(low - 0.5);
+        Bins {
+            start,
+            width: at(low - 0.5 + each) - start,
+            count: ((high - low + 1.0) / each).ceil() as usize,
+            x,
+        }
+    }
+
     /// How many values fall in each part.
     fn count(&self, values: &[f64]) -> Vec<f64> {
         let mut counts = vec![0.0; self.count];
