@@ -99,6 +99,29 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
     }
 }
 
+/// A model that was learned with small batches, or on a larger machine, is asked for too.
+#[test]
+fn a_model_too_large_for_the_memory_is_refused_where_it_is_used() {
+    let dir = Scratch::new("robust-model");
+    dir.write("t.txt", "moon rocket orbit\nbread flour oven\n".repeat(40));
+    let learn =
+        "learn t.txt -o m --task nmf-huber --hash 16 --atoms 8 --agents 4 --rounds 3 --quiet";
+    common::ok(&dir.0, &format!("{learn} --batch 8"));
+    common::ok(
+        &dir.0,
+        &format!("{learn} --batch 80").replace("-o m", "-o wide"),
+    );
+    for args in [
+        "score m t.txt",
+        "infer m t.txt -o c.npz --strategy diffusion",
+        "learn t.txt -o n --resume wide --passes 2",
+    ] {
+        let out = shell(&dir.0, &format!("ulimit -v 400000; dictmesh {args}"));
+        assert_eq!(out.status.code(), Some(1), "{args}: {}", said(&out));
+        assert!(said(&out).contains("of memory"), "{args}: {}", said(&out));
+    }
+}
+
 /// Starts a run that would take for ever, presses Ctrl-C when it is at work, and gives how it ended.
 #[cfg(target_os = "linux")]
 fn interrupted(dir: &Path, args: &str) -> Output {
