@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod learn;
 pub mod novelty;
 mod pages;
+mod past;
 mod places;
 mod prepare;
 mod reading;

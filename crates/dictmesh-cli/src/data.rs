@@ -35,7 +35,7 @@ use dictmesh::Samples;
 pub use encoding::{decoded, foreign_words};
 pub use error::{DataError, Result};
 pub use labels::read_labels;
-pub use picture::{check_image_name, encode_image, image_size, read_image, Image};
+pub use picture::{check_image_name, encode_image, image_head, read_image, Image};
 use serde::{Deserialize, Serialize};
 pub use source::Source;
 use sparse::SparseReader;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 /// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
@@ -12,21 +13,44 @@ pub const INTERRUPTED: u8 = 130;
 static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether the first Ctrl-C only asks.
 static GENTLE: AtomicBool = AtomicBool::new(false);
+/// When it was asked.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+/// What comes so soon after the first is the same Ctrl-C: `timeout` signals its child and then the whole group.
+const ECHO: Duration = Duration::from_secs(1);
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Default::default);
 
-/// From now on Ctrl-C ends the program at once, without the files in the making. Under nohup it does nothing:
-/// a handler would let a hang-up through, which this is to be safe from.
+/// From now on Ctrl-C ends the program at once, without the files in the making. Without a handler, it just
+/// ends us.
+#[cfg(unix)]
 pub fn watch() {
-    if !hang_ups_are_ignored() {
-        install();
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // Under nohup a hang-up goes on being ignored, whatever else ends the program.
+    let signals = match hang_ups_are_ignored() {
+        true => vec![SIGINT, SIGTERM],
+        false => vec![SIGINT, SIGTERM, SIGHUP],
+    };
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) {
+        let listen = move || signals.forever().for_each(|_| pressed());
+        let _ = std::thread::Builder::new().spawn(listen);
     }
+}
+
+/// From now on Ctrl-C ends the program at once, without the files in the making.
+#[cfg(not(unix))]
+pub fn watch() {
+    let _ = ctrlc::set_handler(pressed);
 }
 
 /// From now on the first Ctrl-C sets this flag only, and the second ends the program.
 pub fn gently() -> Arc<AtomicBool> {
     GENTLE.store(true, Ordering::SeqCst);
-    install();
     Arc::clone(&ASKED)
+}
+
+/// From now on Ctrl-C ends the program at once again. Whether it was pressed before.
+pub fn at_once() -> bool {
+    GENTLE.store(false, Ordering::SeqCst);
+    ASKED.load(Ordering::SeqCst)
 }
 
 /// Does what must not be cut short, such as moving a file to its place.
@@ -34,22 +58,21 @@ pub fn undisturbed<T>(work: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
     work(&mut parts())
 }
 
-fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Without a handler, Ctrl-C just ends us.
-        let _ = ctrlc::set_handler(|| {
-            if GENTLE.load(Ordering::SeqCst) && !ASKED.swap(true, Ordering::SeqCst) {
-                return;
-            }
-            // Never given back: nothing new begins.
-            let parts = parts();
-            for part in parts.iter() {
-                let _ = fs::remove_file(part);
-            }
-            std::process::exit(INTERRUPTED.into());
-        });
-    });
+/// What Ctrl-C does; a thread of its own runs it, one signal after the other.
+fn pressed() {
+    if GENTLE.load(Ordering::SeqCst) && !ASKED.swap(true, Ordering::SeqCst) {
+        let _ = FIRST.set(Instant::now());
+        return;
+    }
+    if FIRST.get().is_some_and(|first| first.elapsed() < ECHO) {
+        return;
+    }
+    // Never given back: nothing new begins.
+    let parts = parts();
+    for part in parts.iter() {
+        let _ = fs::remove_file(part);
+    }
+    std::process::exit(INTERRUPTED.into());
 }
 
 fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
@@ -59,6 +82,7 @@ fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
 }
 
 /// Whether SIGHUP, the first signal, is among those that are ignored.
+#[cfg(unix)]
 fn hang_ups_are_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

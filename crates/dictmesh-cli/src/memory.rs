@@ -2,17 +2,29 @@
 //! word, so that what cannot fit is refused before.
 
 use crate::picture::bytes;
+use dictmesh::Mesh;
 
 /// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
-const AGENTS: usize = 5_000;
-const ATOMS: usize = 50_000;
+const LIMITS: [(&str, usize); 2] = [("agents", 5_000), ("atoms", 50_000)];
 
-/// `Ok` if a mesh can have so many agents and atoms.
+/// `Ok` if a mesh can have so many agents and atoms, as the flags of these names say.
 pub fn check_sizes(agents: usize, atoms: usize) -> Result<(), String> {
-    for (flag, given, most) in [("agents", agents, AGENTS), ("atoms", atoms, ATOMS)] {
+    check_limits(agents, atoms, |what, given| {
+        format!("--{what} {given}: give a number")
+    })
+}
+
+/// `Ok` if a mesh can have so many; `words` begin the sentence about what it cannot have.
+fn check_limits(
+    agents: usize,
+    atoms: usize,
+    words: impl Fn(&str, usize) -> String,
+) -> Result<(), String> {
+    for (given, (what, most)) in [agents, atoms].into_iter().zip(LIMITS) {
         if !(1..=most).contains(&given) {
+            let words = words(what, given);
             return Err(format!(
-                "--{flag} {given}: give a number from 1 to {most}, which is the most that fits into a process"
+                "{words} from 1 to {most}, which is the most that fits into a process"
             ));
         }
     }
@@ -32,15 +44,30 @@ pub struct Sizes {
     pub batch: usize,
     /// Numbers of the data that are held besides.
     pub data: usize,
+    /// Whether long samples can be turned into the span of the atoms: not if the residual minds, as Huber's
+    /// and the l1 norm do.
+    pub rotates: bool,
 }
 
 impl Sizes {
+    /// What a mesh takes that codes `batch` samples together; in one place if `exact`.
+    pub fn of(mesh: &Mesh, batch: usize, exact: bool) -> Self {
+        Sizes {
+            rows: mesh.rows(),
+            atoms: mesh.atoms(),
+            agents: if exact { 1 } else { mesh.agents() },
+            batch,
+            data: 0,
+            rotates: mesh.task().residual().is_rotation_invariant(),
+        }
+    }
+
     /// About how many bytes: the atoms with their update, W'W and its eigenvectors where they are wanted,
     /// the graph's matrices, every agent's dual vectors and multipliers of a batch, the codes and the data.
     pub fn bytes(&self) -> u64 {
         let [m, k, n, b, data] =
             [self.rows, self.atoms, self.agents, self.batch, self.data].map(|v| v as f64);
-        let reduced = m >= 2.0 * (k + 1.0);
+        let reduced = self.rotates && m >= 2.0 * (k + 1.0);
         let rows = if reduced { k + 1.0 } else { m };
         let gram = if reduced { 4.0 * k * k } else { k * k / n };
         let numbers = 3.0 * m * k + gram + 4.0 * n * n + 6.0 * rows * n * b + 2.0 * k * b + data;
@@ -50,16 +77,9 @@ impl Sizes {
 
     /// Refuses what is not possible or does not fit; `given` says by which flags it came about.
     pub fn check(&self, given: &str) -> Result<(), String> {
-        for (what, value, most) in [
-            ("agents", self.agents, AGENTS),
-            ("atoms", self.atoms, ATOMS),
-        ] {
-            if value > most {
-                return Err(format!(
-                    "{given}: {value} {what}; at most {most} are possible in one process"
-                ));
-            }
-        }
+        check_limits(self.agents, self.atoms, |what, value| {
+            format!("{given}: {value} {what}; choose a number")
+        })?;
         let (need, free) = (self.bytes(), free());
         if need <= free {
             return Ok(());
@@ -91,7 +111,13 @@ fn free() -> u64 {
     let used = of("/proc/self/status", "VmSize:").map_or(0, |kilobytes| kilobytes * 1024);
     let allowed =
         of("/proc/self/limits", "Max address space").map(|most| most.saturating_sub(used));
-    let group = of("/sys/fs/cgroup/memory.max", "");
+    // What is kept of files goes when room is wanted.
+    let group = |name: &str, key: &str| of(&format!("/sys/fs/cgroup/{name}"), key);
+    let files = group("memory.stat", "inactive_file").unwrap_or(0);
+    let taken = group("memory.current", "")
+        .unwrap_or(0)
+        .saturating_sub(files);
+    let group = group("memory.max", "").map(|most| most.saturating_sub(taken));
     let limits = [machine, allowed, group];
     limits.into_iter().flatten().min().unwrap_or(USUAL)
 }
@@ -114,6 +140,7 @@ mod tests {
             agents: 4,
             batch: 256,
             data: 1 << 20,
+            rotates: true,
         };
         small.check("--atoms 128").unwrap();
         let long = Sizes {
@@ -124,6 +151,16 @@ mod tests {
         for word in ["--hash 40: ", "128 atoms", "TB of memory", "are free"] {
             assert!(said.contains(word), "{said}");
         }
+        // What cannot be turned keeps its length, for every agent and sample.
+        let turned = Sizes {
+            rows: 1 << 18,
+            ..small
+        };
+        let as_it_is = Sizes {
+            rotates: false,
+            ..turned
+        };
+        assert!(as_it_is.bytes() > 4 * turned.bytes());
         // Beyond all numbers is too much as well.
         for sizes in [
             Sizes {

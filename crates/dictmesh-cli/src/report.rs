@@ -62,6 +62,8 @@ pub struct Section {
     pub heading: String,
     /// Paragraphs, with an empty line between them.
     pub text: String,
+    /// Command lines to copy, under the text.
+    pub commands: Vec<String>,
     pub figures: Vec<Figure>,
     pub tables: Vec<Table>,
 }

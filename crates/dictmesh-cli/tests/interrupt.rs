@@ -142,6 +142,74 @@ fn ctrl_c_and_kill_lose_nothing_and_the_model_is_the_same_to_the_last_bit() {
     assert!(same("killed"));
 }
 
+/// `timeout` and shells signal twice in a row, which had ended it before the checkpoint was there; and under
+/// nohup a hang-up had ended it.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_echo_of_ctrl_c_is_no_second_and_hang_ups_stay_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join(DATA), samples(300)).unwrap();
+    let args = learn("m", &["--rounds", "1000000000000", "--tolerance", "1e-300"]);
+    let quoted: Vec<String> = args.iter().map(|a| format!("'{a}'")).collect();
+    let script = format!(
+        "trap '' HUP; exec '{}' {}",
+        env!("CARGO_BIN_EXE_dictmesh"),
+        quoted.join(" ")
+    );
+    let child = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(dir)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It is at work when it catches Ctrl-C and has used the processor for a while.
+    let of = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", child.id())).unwrap();
+    while {
+        let ticks: u64 = of("stat").split(' ').nth(13).unwrap().parse().unwrap();
+        ticks < 30
+    } {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-HUP");
+    let status = of("status");
+    let ignored = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    assert_eq!(ignored & 1, 1, "a hang-up is ignored still");
+    signal(&child, "-INT");
+    // It may be gone already; if it is not, this is the echo.
+    for _ in 0..2 {
+        let id = child.id().to_string();
+        let _ = Command::new("kill").args(["-INT", &id]).output();
+    }
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    assert!(String::from_utf8_lossy(&out.stdout).contains("go on with"));
+    assert!(dir.join("m.checkpoint").exists());
+}
+
+/// Ctrl-C when the model is there and the page is drawn had been without effect.
+#[test]
+fn ctrl_c_behind_the_model_ends_it_and_the_model_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let rows = |i: usize| (0..200).map(move |j| ((i * 7 + j * 3) % 19).to_string());
+    let lines = (0..260).map(|i| rows(i).collect::<Vec<_>>().join(",") + "\n");
+    fs::write(dir.join("x.csv"), lines.collect::<String>()).unwrap();
+    let args = "learn x.csv --header no -o m --atoms 256 --rounds 2 --report page --norm l2";
+    let words: Vec<&str> = args.split(' ').collect();
+    let mut child = command(dir, &words);
+    let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
+    wait_for(&dir.join("m"), &mut child);
+    signal(&child, "-INT");
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130));
+    dictmesh::Model::load(dir.join("m")).unwrap();
+    let left: Vec<_> = fs::read_dir(dir).unwrap().collect();
+    let shown = dir.join("page").join("index.html").exists();
+    assert!(left.len() <= 3 && !shown, "{left:?}");
+}
+
 /// Runs with files of at most 1 kB (what a full disk looks like), the signal for it ignored.
 fn without_room(dir: &Path, args: &str) -> Output {
     let script = format!(

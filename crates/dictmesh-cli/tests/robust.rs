@@ -26,20 +26,25 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         ),
         (
             format!("learn x.csv --header no -o m --atoms {huge}"),
-            "50000",
+            "1 to 50000,",
         ),
         (
             format!("learn x.csv --header no -o m --agents {huge}"),
-            "5000",
+            "1 to 5000,",
         ),
         ("learn t.txt -o m --hash 26".into(), "of memory"),
+        // Huber's residual is not turned into the span of the atoms: every agent holds whole vectors.
+        (
+            "learn t.txt -o m --task nmf-huber --hash 18 --atoms 100 --agents 100".into(),
+            "of memory",
+        ),
         (
             "tune x.csv --header no --atoms-grid 50000".into(),
             "of memory",
         ),
         (
             format!("tune x.csv --header no --atoms-grid 4,{huge}"),
-            "50000",
+            "1 to 50000,",
         ),
         (
             "denoise ex/noisy.png -o d.png --atoms 50000".into(),
@@ -47,11 +52,11 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         ),
         (
             format!("denoise ex/noisy.png -o d.png --atoms {huge}"),
-            "50000",
+            "1 to 50000,",
         ),
         (
             format!("denoise ex/noisy.png -o d.png --agents {huge}"),
-            "5000",
+            "1 to 5000,",
         ),
         (
             format!("bicluster x.csv --header no -o b --layers {huge}"),
@@ -61,10 +66,13 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
             format!("bicluster x.csv --header no -o b --method ssvd --layers {huge}"),
             "at most 6",
         ),
-        (format!("novelty ex/news.csv --agents-start {huge}"), "5000"),
+        (
+            format!("novelty ex/news.csv --agents-start {huge}"),
+            "1 to 5000,",
+        ),
         (
             "novelty ex/news.csv --block 100 --atoms-per-block 4000".into(),
-            "5000",
+            "1 to 5000,",
         ),
         (
             "learn x.csv --header no -o m --agents 2 --rho 1e-320".into(),
@@ -88,6 +96,29 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         format!("novelty ex/news.csv --block 400 --agents-start 2 --top {huge} --quiet"),
     ] {
         common::ok(&dir.0, &args);
+    }
+}
+
+/// A model that was learned with small batches, or on a larger machine, is asked for too.
+#[test]
+fn a_model_too_large_for_the_memory_is_refused_where_it_is_used() {
+    let dir = Scratch::new("robust-model");
+    dir.write("t.txt", "moon rocket orbit\nbread flour oven\n".repeat(40));
+    let learn =
+        "learn t.txt -o m --task nmf-huber --hash 16 --atoms 8 --agents 4 --rounds 3 --quiet";
+    common::ok(&dir.0, &format!("{learn} --batch 8"));
+    common::ok(
+        &dir.0,
+        &format!("{learn} --batch 80").replace("-o m", "-o wide"),
+    );
+    for args in [
+        "score m t.txt",
+        "infer m t.txt -o c.npz --strategy diffusion",
+        "learn t.txt -o n --resume wide --passes 2",
+    ] {
+        let out = shell(&dir.0, &format!("ulimit -v 400000; dictmesh {args}"));
+        assert_eq!(out.status.code(), Some(1), "{args}: {}", said(&out));
+        assert!(said(&out).contains("of memory"), "{args}: {}", said(&out));
     }
 }
 

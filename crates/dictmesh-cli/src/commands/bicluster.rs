@@ -232,6 +232,7 @@ fn check_layers(settings: &Biclustering, x: &Matrix) -> Result<()> {
         agents: settings.layers,
         batch: settings.batch.min(x.cols()),
         data: 2 * x.as_slice().len(),
+        rotates: true,
     };
     sizes.check(&format!("--layers {}", settings.layers))
 }

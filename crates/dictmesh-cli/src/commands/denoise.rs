@@ -246,6 +246,7 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
         batch: settings.batch.min(patches),
         // The patches before and after.
         data: 2 * patches.saturating_mul(patch * patch),
+        rotates: true,
     };
     sizes.check(&format!(
         "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",

@@ -120,6 +120,7 @@ pub fn run(args: Args) -> Result<()> {
         let strategy = StrategySpec::from_name(&args.strategy).map_err(say)?;
         opened.mesh.set_strategy(strategy).map_err(say)?;
     }
+    opened.check_memory(&args.model, BATCH, args.strategy == "exact")?;
     let bar = Bar::new(args.speech.quiet);
     let coded = code_all(&args, &opened, &bar);
     bar.clear();

@@ -5,8 +5,11 @@ mod passes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
-use super::{check_apart, check_place, note, page_place, save_model, say, Ended, Result, Speech};
+use super::{
+    check_apart, check_place, note, page_place, past, save_model, say, Ended, Result, Speech,
+};
 use crate::canvas::numbers::exact;
+use crate::interrupt;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
@@ -84,6 +87,8 @@ struct Learned {
     ends: Vec<usize>,
     /// The mean number of entries of a code that are not zero in each batch.
     entries: Vec<f64>,
+    /// What samples scored when all was learned.
+    past: Vec<f64>,
     last: Option<Event>,
     ended: Ended,
 }
@@ -131,19 +136,24 @@ pub fn run(args: Args) -> Result<Ended> {
     }
     let before = begun.state.mesh.progress().samples_learned;
     let learned = passes::learn(&mut begun, &args)?;
-    let page = match learned.ended {
-        Ended::Interrupted => None,
-        Ended::Complete => {
-            save_model(&begun.data.model(&begun.state)?, &args.output)?;
-            // The checkpoint has done its duty; if it cannot go, that harms nobody.
-            let _ = std::fs::remove_file(checkpoint(&args.output));
-            let page = args.report.as_ref();
-            page.map(|dir| show::report(&args, &begun, &learned)?.write(dir))
-                .transpose()?
+    let (mut page, mut ended) = (None, learned.ended);
+    if ended == Ended::Complete {
+        let mut model = begun.data.model(&begun.state)?;
+        past::store(&learned.past, &mut model)?;
+        save_model(&model, &args.output)?;
+        // The checkpoint has done its duty; if it cannot go, that harms nobody.
+        let _ = std::fs::remove_file(checkpoint(&args.output));
+        match (interrupt::at_once(), &args.report) {
+            (true, _) => {
+                ended = Ended::Interrupted;
+                eprintln!("dictmesh: interrupted when all was learned: the model is complete, what comes after is left out");
+            }
+            (false, Some(dir)) => page = Some(show::report(&args, &begun, &learned)?.write(dir)?),
+            (false, None) => {}
         }
-    };
+    }
     show::tell(&args, &begun, &learned, before, page)?;
-    Ok(learned.ended)
+    Ok(ended)
 }
 
 /// Whether all that is written has a place of its own. What is resumed may be gone on with in its own place.

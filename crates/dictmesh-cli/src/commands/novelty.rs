@@ -7,9 +7,9 @@ mod show;
 pub use engine::{blocks, curve, explain, truth, Engine};
 pub use input::Input;
 
-use super::pages;
 use super::score::{quoted, threshold};
 use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
+use super::{pages, past};
 use crate::canvas::numbers::{exact, fixed};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
@@ -141,7 +141,7 @@ pub fn run(args: Args) -> Result<()> {
     note(input.note.as_deref(), args.speech.quiet);
     let ranges = ranges(&args, input.len())?;
     let truth = known_truth(&args, &input, &ranges)?;
-    check_memory(&args, &input, &ranges)?;
+    check_memory(&args, &settings, &input, &ranges)?;
     let mut engine = Engine::new(settings);
     let bar = Bar::new(args.speech.quiet);
     let mut outcomes = Vec::new();
@@ -201,7 +201,8 @@ fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
 }
 
 /// All agents that will have joined in the end must fit.
-fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+fn check_memory(args: &Args, with: &Novelty, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+    let task = with.task.build().map_err(say)?;
     let joining = args.atoms_per_block.saturating_mul(ranges.len() - 1);
     let agents = args.agents_start.saturating_add(joining);
     let sizes = Sizes {
@@ -210,6 +211,7 @@ fn check_memory(args: &Args, input: &Input, ranges: &[Range<usize>]) -> Result<(
         agents,
         batch: SCORE_BATCH,
         data: 0,
+        rotates: task.residual().is_rotation_invariant(),
     };
     sizes.check(&format!(
         "--agents-start {} --atoms-per-block {} over {} blocks",
@@ -261,13 +263,10 @@ fn known_truth(
 
 /// What is said of a block.
 fn lines(outcome: &Outcome, input: &Input) -> String {
-    let (number, count) = (outcome.number, outcome.range.len());
-    let (atoms, agents) = (
-        counted(outcome.atoms, "atom"),
-        counted(outcome.agents, "agent"),
-    );
-    let mesh = format!("{atoms} at {agents}");
-    let documents = counted(count, "document");
+    let number = outcome.number;
+    let atoms = counted(outcome.atoms, "atom");
+    let mesh = format!("{atoms} at {}", counted(outcome.agents, "agent"));
+    let documents = counted(outcome.range.len(), "document");
     if number == 0 {
         return format!("block 0: {documents} learned; {mesh}\n");
     }
@@ -306,6 +305,9 @@ fn finish(
     if let Some(path) = &args.model {
         let mut model = mesh.to_model();
         input.store(&mut model)?;
+        // Of each document before it was learned.
+        let scores = outcomes.iter().flat_map(|o| &o.scores);
+        past::store(&scores.copied().collect::<Vec<_>>(), &mut model)?;
         save_model(&model, path)?;
     }
     if let Some(path) = &args.output {
@@ -319,8 +321,8 @@ fn finish(
     let mean = (!aucs.is_empty()).then(|| aucs.iter().sum::<f64>() / aucs.len() as f64);
     let blocks: Vec<Value> = outcomes.iter().map(|o| block_json(o, input)).collect();
     let result = json!({
-        "documents": input.len(), "blocks": blocks, "mean_auc": mean,
-        "scores": args.output, "model": args.model, "report": page,
+        "documents": input.len(), "blocks": blocks, "mean_auc": mean, "scores": args.output,
+        "model": args.model, "report": page,
     });
     args.speech.tell(result, || {
         let mut text = String::new();

@@ -190,8 +190,11 @@ fn atoms_map(mesh: &Mesh, names: Option<&[String]>) -> HeatMap {
     }
 }
 
-/// The mesh with what each agent carries.
-pub fn mesh_section(mesh: &Mesh) -> Section {
+/// The mesh with what each agent carries; an agent alone is no mesh.
+pub fn mesh_section(mesh: &Mesh) -> Option<Section> {
+    if mesh.agents() < 2 {
+        return None;
+    }
     let agents = 0..mesh.agents();
     let plot = MeshPlot {
         informed: agents.clone().map(|k| mesh.is_informed(k)).collect(),
@@ -199,7 +202,7 @@ pub fn mesh_section(mesh: &Mesh) -> Section {
         load: agents.map(|k| mesh.block(k).len() as f64).collect(),
         load_label: "atoms kept".into(),
     };
-    Section {
+    Some(Section {
         heading: "The mesh".into(),
         figures: vec![Figure::new(
             "mesh",
@@ -207,7 +210,7 @@ pub fn mesh_section(mesh: &Mesh) -> Section {
             plot.draw(),
         )],
         ..Section::default()
-    }
+    })
 }
 
 /// The choices a model was learned with.

@@ -7,6 +7,7 @@ use super::{check_finite, given_up, refusal, say, Result};
 use crate::canvas::numbers::exact;
 use crate::demo::Progress;
 use crate::output::Folder;
+use crate::picture::counted;
 use crate::terminal::Bar;
 use dictmesh::apps::novelty::Threshold;
 use dictmesh::{Mesh, Samples, Stop};
@@ -34,7 +35,7 @@ pub struct Args {
         allow_hyphen_values = true
     )]
     pub threshold: Option<f64>,
-    /// Call novel what scores above this share of the samples [default: 0.95]
+    /// Call novel what scores above this share of what the model learned from [default: 0.95]
     #[arg(long, value_name = "Q")]
     pub quantile: Option<f64>,
     /// Solve in one place instead of over the mesh: the same to the tolerance, and faster
@@ -58,8 +59,45 @@ struct Scored {
     scores: Vec<f64>,
     /// Above it a sample is called novel.
     threshold: f64,
+    /// Where the threshold comes from.
+    from: From,
     /// Number and score, the highest first.
     top: Vec<(usize, f64, Samples)>,
+}
+
+/// Where a threshold comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum From {
+    Flag,
+    /// A quantile of so many scores that the model has kept.
+    Model(f64, usize),
+    /// A quantile of the very samples that are scored.
+    Samples(f64),
+}
+
+impl From {
+    fn words(self) -> String {
+        match self {
+            From::Flag => "as given".into(),
+            From::Model(q, count) => format!(
+                "the {q} quantile of what the model learned from ({})",
+                counted(count, "sample")
+            ),
+            From::Samples(q) => format!(
+                "the {q} quantile of these samples themselves, as the model has no scores of what it learned \
+                 from; --threshold gives another"
+            ),
+        }
+    }
+
+    /// A word for programs.
+    fn name(self) -> &'static str {
+        match self {
+            From::Flag => "given",
+            From::Model(..) => "learned",
+            From::Samples(_) => "these-samples",
+        }
+    }
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -68,15 +106,23 @@ pub fn run(args: Args) -> Result<()> {
         Folder::check(dir)?;
     }
     let opened = Opened::new(&args.model, &args.data, &args.data_args, !args.quiet)?;
+    opened.check_memory(&args.model, BATCH, args.exact)?;
     let bar = Bar::new(args.quiet);
     let scored = score_all(&args, &opened, &bar);
     bar.clear();
     let mut scored = scored?;
-    scored.threshold = threshold.choose(&scored.scores).unwrap_or(f64::INFINITY);
+    scored.judge(threshold, opened.past.as_deref());
+    if !args.quiet && scored.from != From::Flag {
+        // Standard output is for the scores.
+        eprintln!(
+            "dictmesh: threshold {:.6} = {}",
+            scored.threshold,
+            scored.from.words()
+        );
+    }
     if let Some(dir) = &args.report {
         let page = show::report(&args, &opened, &scored)?.write(dir)?;
         if !args.quiet {
-            // Standard output is for the scores.
             eprintln!("report: {}", page.display());
         }
     }
@@ -110,6 +156,7 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
     let mut scored = Scored {
         scores: Vec::new(),
         threshold: f64::INFINITY,
+        from: From::Flag,
         top: Vec::new(),
     };
     for part in feed.parts(0)? {
@@ -136,6 +183,17 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
 }
 
 impl Scored {
+    /// Sets the threshold: by what the model learned from if it knows, else by these samples.
+    fn judge(&mut self, threshold: Threshold, past: Option<&[f64]>) {
+        self.from = match (threshold, past) {
+            (Threshold::Given(_), _) => From::Flag,
+            (Threshold::Quantile(q), Some(past)) => From::Model(q, past.len()),
+            (Threshold::Quantile(q), None) => From::Samples(q),
+        };
+        let chosen = threshold.choose(past.unwrap_or(&self.scores));
+        self.threshold = chosen.unwrap_or(f64::INFINITY);
+    }
+
     /// Keeps a sample if it is among the most novel so far.
     fn consider(&mut self, number: usize, score: f64, sample: impl FnOnce() -> Samples) {
         let before = |kept: &(usize, f64, Samples)| kept.1 >= score;
@@ -158,7 +216,10 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
             let name = name
                 .parse::<u64>()
                 .map_or(json!(name), |number| json!(number));
-            let line = json!({"sample": name, "score": score, "novel": novel});
+            let line = json!({
+                "sample": name, "score": score, "novel": novel, "threshold": scored.threshold,
+                "threshold_from": scored.from.name(),
+            });
             writeln!(out, "{line}")?;
         } else {
             writeln!(
@@ -174,7 +235,7 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
 }
 
 /// The cost of each sample, as every agent ends up knowing it; `first` is the number of the first.
-fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
+pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
     let last = first + x.len() - 1;
     let scores: Vec<f64> = if exact {
         let solved = mesh.exact(x).map_err(say)?;

@@ -141,7 +141,9 @@ pub fn run(args: Args) -> Result<()> {
         let mut text = String::new();
         if let Some(choice) = &found.choice {
             text += &words::choice(choice);
-            text += &edge_words(choice);
+            if let Some((words, command)) = edge(choice) {
+                text += &format!("{words}\n  {command}\n");
+            }
         }
         if let Some(curves) = &found.curves {
             text += &words::curves(curves);
@@ -155,19 +157,18 @@ pub fn run(args: Args) -> Result<()> {
 }
 
 /// Says so if the choice lies at the edge of what was tried, with the command that looks beyond.
-fn edge_words(choice: &Choice) -> String {
+fn edge(choice: &Choice) -> Option<(String, String)> {
     let edges = choice.edges();
     if edges.is_empty() {
-        return String::new();
+        return None;
     }
     let (places, flags): (Vec<String>, Vec<String>) = edges.into_iter().unzip();
     let given = [("--gammas", true), ("--atoms-grid", true)];
-    format!(
-        "This is {}: the best may lie beyond it. Try wider:\n  {} {}\n",
-        places.join(" and "),
-        command_line_with(&given, &[]),
-        flags.join(" ")
-    )
+    let words = places.join(" and ");
+    Some((
+        format!("This is {words}: the best may lie beyond it. Try wider:"),
+        format!("{} {}", command_line_with(&given, &[]), flags.join(" ")),
+    ))
 }
 
 /// The command to go on with; with a model only its new part.

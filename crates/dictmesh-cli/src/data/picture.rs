@@ -91,17 +91,17 @@ pub fn read_image(path: &Path) -> Result<Image> {
     })
 }
 
-/// Rows and columns of pixels, from the head of the file alone. One that claims more than would be read is
-/// refused here already: what follows takes memory by this size.
-pub fn image_size(path: &Path) -> Result<(usize, usize)> {
+/// Rows and columns of pixels, and whether they have colour, from the head of the file alone. One that claims
+/// more than would be read is refused here already: what follows takes memory by this size.
+pub fn image_head(path: &Path) -> Result<((usize, usize), bool)> {
     let source = Source::open(path)?;
     let decoder = opened(&source)?.into_decoder();
-    let sized = decoder.and_then(|decoder| {
+    let head = decoder.and_then(|decoder| {
         Limits::default().reserve(decoder.total_bytes())?;
-        Ok(decoder.dimensions())
+        Ok((decoder.dimensions(), decoder.color_type().has_color()))
     });
-    let (width, height) = sized.map_err(|e| refused(&source, words(&e)))?;
-    Ok((height as usize, width as usize))
+    let ((width, height), colour) = head.map_err(|e| refused(&source, words(&e)))?;
+    Ok(((height as usize, width as usize), colour))
 }
 
 /// What a decoder found, in one line and in no words of its own about chunks, markers and buffers.

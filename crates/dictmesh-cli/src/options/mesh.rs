@@ -176,37 +176,25 @@ impl Options {
         }
     }
 
-    /// Whether such a mesh fits into memory.
-    fn check_memory(
-        &self,
-        rows: usize,
-        agents: usize,
-        atoms: usize,
-        batch: usize,
-        start: &Start<'_>,
-    ) -> Result<()> {
-        // A batch has no more samples than there are.
-        let batch = match start {
-            Start::Samples(x) => batch.min(x.len()),
-            _ => batch.min(256),
-        };
-        let sizes = Sizes {
-            rows,
-            atoms,
-            agents,
-            batch,
-            data: 0,
-        };
-        sizes.check(&format!("--atoms {atoms} --agents {agents}"))
-    }
-
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
     pub fn mesh(&self, fallback: &str, rows: usize, start: Start<'_>) -> Result<Mesh> {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(256);
-        self.check_memory(rows, n, k, batch, &start)?;
-        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
         let task = self.task(fallback)?.build().map_err(say)?;
+        Sizes {
+            rows,
+            atoms: k,
+            agents: n,
+            // A batch has no more samples than there are.
+            batch: match start {
+                Start::Samples(x) => batch.min(x.len()),
+                _ => batch.min(256),
+            },
+            data: 0,
+            rotates: task.residual().is_rotation_invariant(),
+        }
+        .check(&format!("--atoms {k} --agents {n}"))?;
+        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
         let weights = self.weights.as_deref().unwrap_or("metropolis");
         known("weights", weights, &WEIGHTS)?;
         let weights = match weights {

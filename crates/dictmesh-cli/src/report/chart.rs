@@ -7,7 +7,7 @@ use crate::canvas::{bold, fit, plain, text_width, Anchor, Canvas, Frame, Pen};
 
 /// Width of a chart in pixels: two fit beside each other on a page, and its words can be read on a
 /// phone.
-pub const WIDTH: f32 = 480.0;
+pub const WIDTH: f32 = 400.0;
 
 /// A legend entry.
 pub struct Key {
@@ -120,18 +120,30 @@ impl Chart {
         }
     }
 
-    /// A dashed line across the plot at a value of the vertical axis, with its label.
-    pub fn level(&mut self, value: f64, label: &str, ink: Ink) {
-        let Some(at) = self.y.at(value).filter(|v| (0.0..=1.0).contains(v)) else {
+    /// A dashed line across the plot at a value of the vertical axis.
+    pub fn level(&mut self, value: f64, ink: Ink) {
+        if let Some(y) = self.height_of(value) {
+            let ends = [(self.plot.x, y), (self.plot.right(), y)];
+            self.canvas.line(&ends, Pen::new(1.2, ink).dashed(4.0));
+        }
+    }
+
+    /// Its label, on a card that keeps curves from running through it: to be drawn after them.
+    pub fn level_label(&mut self, value: f64, label: &str, ink: Ink) {
+        let Some(y) = self.height_of(value) else {
             return;
         };
-        let y = self.plot.bottom() - at * self.plot.h;
-        let ends = [(self.plot.x, y), (self.plot.right(), y)];
-        self.canvas.line(&ends, Pen::new(1.2, ink).dashed(4.0));
         let style = plain(12.0, ink);
-        let at = (self.plot.right() - 2.0, y - 4.0);
-        self.canvas
-            .text_within(at, Anchor::End, style, label, self.plot.w);
+        let label = fit(style, label, self.plot.w);
+        let (w, right) = (text_width(style, &label), self.plot.right() - 2.0);
+        let card = [right - w - 3.0, y - 16.0, w + 5.0, 15.0];
+        self.canvas.card(card, 3.0, Some(WHITE.alpha(0.85)), None);
+        self.canvas.text(right, y - 4.0, Anchor::End, style, &label);
+    }
+
+    fn height_of(&self, value: f64) -> Option<f32> {
+        let at = self.y.at(value).filter(|v| (0.0..=1.0).contains(v))?;
+        Some(self.plot.bottom() - at * self.plot.h)
     }
 
     /// A dashed line up the plot at a value of the horizontal axis, with its label.

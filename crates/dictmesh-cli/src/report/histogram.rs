@@ -26,13 +26,8 @@ impl Histogram {
             values.iter().copied().filter(|v| v.is_finite()).collect()
         };
         let groups: Vec<Vec<f64>> = self.groups.iter().map(|g| finite(&g.1)).collect();
-        let all = || groups.iter().flatten().copied();
-        // The threshold is on the sheet even if nothing came near it.
-        let shown = all().chain(self.threshold);
-        let x = Axis::new(Scale::Linear, Ends::Round, shown);
-        let bins =
-            ((groups.iter().map(Vec::len).max().unwrap_or(0) as f64).sqrt() as usize).clamp(8, 40);
-        let counts: Vec<Vec<f64>> = groups.iter().map(|g| count(g, &x, bins)).collect();
+        let bins = Bins::of(&groups, self.threshold);
+        let counts: Vec<Vec<f64>> = groups.iter().map(|g| bins.count(g)).collect();
         let highest = counts.iter().flatten().copied().chain([0.0, 1.0]);
         let y = Axis::new(Scale::Linear, Ends::Round, highest);
         let legend: Vec<Key> = match self.groups.len() {
@@ -54,15 +49,16 @@ impl Histogram {
             y: "how many",
             legend: &legend,
         };
-        let mut chart = Chart::new(&labels, x, y, 200.0);
+        let (start, width) = (bins.start, bins.width);
+        let mut chart = Chart::new(&labels, bins.x, y, 200.0);
         chart.tell_if_empty(groups.iter().flatten().map(|&v| (v, 0.0)));
         let plot = chart.plot;
-        let w = plot.w / bins as f32;
+        let w = plot.w * width;
         let alpha = if groups.len() > 1 { 0.6 } else { 0.85 };
         for (i, counts) in counts.iter().enumerate() {
             for (bin, &n) in counts.iter().enumerate().filter(|c| *c.1 > 0.0) {
                 let h = chart.y.at(n).unwrap_or(0.0) * plot.h;
-                let x = plot.x + bin as f32 * w;
+                let x = plot.x + start * plot.w + bin as f32 * w;
                 let y = plot.bottom() - h;
                 chart
                     .canvas
@@ -76,12 +72,90 @@ impl Histogram {
     }
 }
 
-/// How many values fall in each part of the axis.
-fn count(values: &[f64], x: &Axis, bins: usize) -> Vec<f64> {
-    let mut counts = vec![0.0; bins];
-    for at in values.iter().filter_map(|&v| x.at(v)) {
-        let bin = ((at * bins as f32) as usize).min(bins - 1);
-        counts[bin] += 1.0;
+/// Bars of a histogram, at most.
+const BARS: usize = 40;
+
+/// Equal parts of an axis, by shares of its length.
+struct Bins {
+    start: f32,
+    width: f32,
+    count: usize,
+    x: Axis,
+}
+
+impl Bins {
+    fn of(groups: &[Vec<f64>], threshold: Option<f64>) -> Self {
+        let all = || groups.iter().flatten().copied();
+        // The threshold is on the sheet even if nothing came near it.
+        let shown = all().chain(threshold);
+        let Some((low, high)) = whole(all()) else {
+            let most = groups.iter().map(Vec::len).max().unwrap_or(0);
+            let count = ((most as f64).sqrt() as usize).clamp(8, BARS);
+            return Bins {
+                start: 0.0,
+                width: 1.0 / count as f32,
+                count,
+                x: Axis::new(Scale::Linear, Ends::Round, shown),
+            };
+        };
+        let ends = shown.chain([low - 0.5, high + 0.5]);
+        let x = Axis::new(Scale::Linear, Ends::Round, ends);
+        // A bar for each number, or for as many as keep bars apart.
+        let each = ((high - low + 1.0) / BARS as f64).ceil().max(1.0);
+        let at = |v: f64| x.at(v).unwrap_or(0.0);
+        let start = at(low - 0.5);
+        Bins {
+            start,
+            width: at(low - 0.5 + each) - start,
+            count: ((high - low + 1.0) / each).ceil() as usize,
+            x,
+        }
     }
-    counts
+
+    /// How many values fall in each part.
+    fn count(&self, values: &[f64]) -> Vec<f64> {
+        let mut counts = vec![0.0; self.count];
+        for at in values.iter().filter_map(|&v| self.x.at(v)) {
+            let bin = ((at - self.start) / self.width) as usize;
+            counts[bin.min(self.count - 1)] += 1.0;
+        }
+        counts
+    }
+}
+
+/// The lowest and the highest, if all are whole numbers: parts of an axis that hold now one of them and now two
+/// would show gaps that are not there.
+fn whole(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    let low = values.clone().fold(f64::INFINITY, f64::min);
+    let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    let countable = |v: f64| v == v.round() && v.abs() < 1e6;
+    (low <= high && values.clone().all(countable)).then_some((low, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 to 30, each as often: bars of equal height beside each other.
+    #[test]
+    fn whole_numbers_have_a_bar_each() {
+        let values = || (1..=30).flat_map(|v| [v as f64; 9]);
+        assert_eq!(whole(values()), Some((1.0, 30.0)));
+        assert_eq!(whole([0.5, 1.0].into_iter()), None);
+        assert_eq!(whole(std::iter::empty()), None);
+        let plot = Histogram {
+            title: "t".into(),
+            x: "x".into(),
+            groups: vec![("all".into(), values().collect())],
+            threshold: None,
+        };
+        let svg = plot.draw().svg();
+        let alone = Histogram {
+            groups: vec![("all".into(), vec![3.0; 9])],
+            ..plot
+        };
+        let bars = |svg: &str| svg.matches(&series(0).hex()).count();
+        assert_eq!(bars(&svg), 30);
+        assert_eq!(bars(&alone.draw().svg()), 1);
+    }
 }

@@ -59,14 +59,22 @@ impl Series {
     }
 }
 
+/// From so many batches on their mean runs over more than one.
+const SMOOTHED: usize = 50;
+
 impl Lines {
+    /// Whether the running mean of so many costs differs from them.
+    pub fn smooths(costs: usize) -> bool {
+        costs >= SMOOTHED
+    }
+
     /// The cost of every mini-batch against the samples seen at its end, faintly, and its running mean.
     pub fn costs(costs: &[f64], ends: &[usize]) -> Self {
         let points = |values: &[f64]| {
             let ends = ends.iter().map(|end| *end as f64);
             ends.zip(values.iter().copied()).collect()
         };
-        let mean = running_mean(costs, costs.len() / 50);
+        let mean = running_mean(costs, costs.len() / SMOOTHED);
         Lines {
             title: "Mean cost of a sample in each mini-batch".into(),
             x: AxisSpec::linear("samples"),
@@ -109,8 +117,8 @@ impl Lines {
             220.0,
         );
         chart.tell_if_empty(points().copied());
-        for (value, label) in &self.levels {
-            chart.level(*value, label, MUTED);
+        for (value, _) in &self.levels {
+            chart.level(*value, MUTED);
         }
         for s in self.series.iter().filter(|s| s.faint) {
             let ink = curve_pen(0).ink.alpha(0.3);
@@ -121,6 +129,9 @@ impl Lines {
         }
         for (i, s) in strong.iter().enumerate() {
             draw_series(&mut chart, s, curve_pen(i));
+        }
+        for (value, label) in &self.levels {
+            chart.level_label(*value, label, MUTED);
         }
         chart.canvas
     }

@@ -4,8 +4,8 @@ use super::chart::WIDTH;
 use crate::canvas::numbers::number;
 use crate::canvas::palette::{agent, LINE, MUTED, WHITE};
 use crate::canvas::{plain, Anchor, Canvas, Frame, Pen};
+use crate::picture::counted;
 use crate::picture::graph::{badge, layout, who_sees};
-use crate::picture::thousands;
 
 /// A mesh of agents.
 #[derive(Clone, Debug)]
@@ -27,7 +27,8 @@ impl MeshPlot {
         let agents = self.informed.len();
         let informed = self.informed.iter().filter(|&&i| i).count();
         let sees = format!("{informed} of them see the samples");
-        let title = format!("{agents} agents, {} links; {sees}", self.edges.len());
+        let (who, links) = (counted(agents, "agent"), counted(self.edges.len(), "link"));
+        let title = format!("{who}, {links}; {sees}");
         let mut canvas = Canvas::new(WIDTH as u32, 400, &title);
         let (load, label) = self.load();
         let note = self.note(&load, &label);
@@ -83,11 +84,10 @@ impl MeshPlot {
     }
 
     fn note(&self, load: &[f64], label: &str) -> String {
-        let count = |n: usize| thousands(n as u64);
         let mut note = format!(
-            "{} agents, {} links",
-            count(self.informed.len()),
-            count(self.edges.len())
+            "{}, {}",
+            counted(self.informed.len(), "agent"),
+            counted(self.edges.len(), "link")
         );
         if self.edges.len() > LINKS {
             let stride = self.edges.len().div_ceil(LINKS);

@@ -18,6 +18,9 @@ pub fn html(report: &Report, names: &[String]) -> String {
             let _ = writeln!(out, "<h2>{}</h2>", escape(&section.heading));
         }
         paragraphs(&mut out, &section.text);
+        for command in &section.commands {
+            code(&mut out, command);
+        }
         if !section.figures.is_empty() {
             out.push_str("<div class=\"figures\">\n");
             for (figure, name) in section.figures.iter().zip(names.by_ref()) {
@@ -119,6 +122,10 @@ fn paragraphs(out: &mut String, text: &str) {
     }
 }
 
+fn code(out: &mut String, command: &str) {
+    let _ = writeln!(out, "<pre><code>{}</code></pre>", escape(command));
+}
+
 fn draw(out: &mut String, figure: &Figure, name: &str) {
     // A figure may grow a little beyond its sheet, and shrinks as far as it must: see page.css.
     let size = |canvas: &Canvas| format!("style=\"--w:{}px\"", canvas.width());
@@ -133,9 +140,15 @@ fn draw(out: &mut String, figure: &Figure, name: &str) {
             out.push_str("</div>\n");
         }
         panels => {
-            out.push_str("<figure class=\"wide\">\n<div class=\"panels\">\n");
+            // All in columns of one width, those of the last row too.
+            let widest = panels.iter().max_by_key(|panel| panel.width());
+            let size = widest.map(size).unwrap_or_default();
+            let _ = writeln!(
+                out,
+                "<figure class=\"wide\">\n<div class=\"panels\" {size}>"
+            );
             for panel in panels {
-                let _ = writeln!(out, "<div {}>", size(panel));
+                out.push_str("<div>");
                 out.push_str(&panel.svg_with_text());
                 out.push_str("</div>\n");
             }
@@ -202,8 +215,8 @@ fn is_numeric(table: &Table, column: usize) -> bool {
 fn foot(out: &mut String, report: &Report) {
     out.push_str("<footer>\n");
     if !report.command.is_empty() {
-        let command = escape(&report.command);
-        let _ = writeln!(out, "<p>Made by</p>\n<pre><code>{command}</code></pre>");
+        out.push_str("<p>Made by</p>\n");
+        code(out, &report.command);
     }
     if !report.versions.is_empty() {
         out.push_str("<ul>\n");

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::inference::StrategySpec;
 use crate::learning::{Start, Update};
 use crate::matrix::{dot, Matrix};
-use crate::mesh::{Event, Mesh, Stopping};
+use crate::mesh::{Event, Mesh, MeshBuilder, Stopping};
 use crate::random::stream;
 use crate::task::Task;
 use crate::topology::TopologySpec;
@@ -153,7 +153,13 @@ impl Denoising {
         let (sigma, gamma) = self.weights(image)?;
         let mut mesh = self.mesh(&patches, LEARNING_SHARE * gamma)?;
         let learned = self.learn(&mut mesh, &patches, observer)?;
-        let mesh = self.build(gamma, Start::Given(&mesh.dictionary()))?;
+        // The same atoms with the larger gamma, and what is known of their use.
+        let blocks = (0..mesh.agents()).map(|k| {
+            let atoms = mesh.block(k).atoms().clone();
+            (atoms, mesh.atom_use(k).clone())
+        });
+        let (rows, progress) = (mesh.rows(), mesh.progress());
+        let mesh = (self.builder(gamma)?).restore(rows, blocks.collect(), progress)?;
         let (image, stop) = self.restore(&mesh, &patches, sigma)?;
         Ok(Denoised {
             image,
@@ -195,11 +201,15 @@ impl Denoising {
     }
 
     fn build(&self, gamma: f64, start: Start<'_>) -> Result<Mesh> {
-        let task = Task::sparse_svd(gamma, self.delta)?;
         let sizes = match self.coding {
             Coding::Mesh => vec![self.atoms_each; self.agents],
             Coding::Exact => vec![self.atoms_each * self.agents],
         };
+        (self.builder(gamma)?).build(self.patch * self.patch, &sizes, start)
+    }
+
+    fn builder(&self, gamma: f64) -> Result<MeshBuilder> {
+        let task = Task::sparse_svd(gamma, self.delta)?;
         let builder = match self.coding {
             Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
                 .strategy(self.strategy.clone())
@@ -209,11 +219,10 @@ impl Denoising {
                 .strategy(StrategySpec::default())
                 .stopping(Stopping::rounds(1)),
         };
-        builder
+        Ok(builder
             .update(self.update)
             .batch(self.batch)
-            .seed(self.seed)
-            .build(self.patch * self.patch, &sizes, start)
+            .seed(self.seed))
     }
 
     /// Learns the patches; the worst ending of the inference. `mesh` may be one of your own.

@@ -41,6 +41,7 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
                        layer by their coefficient. A row belongs to a layer if it has at least an even share \
                        of it, w^2 >= |w|^2 / rows; a column if its coefficient is not 0."
                         .into(),
+                commands: Vec::new(),
                 figures: vec![Figure::new(
                     "heat-map",
                     "The prepared table; layers are framed.",
@@ -52,6 +53,7 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
                 heading: "The rows".into(),
                 text: "Each point is a row of the table, by its coefficients w in two layers."
                     .into(),
+                commands: Vec::new(),
                 figures: vec![Figure::panels(
                     "rows",
                     "Rows that lie together are in the same layers.",

@@ -63,15 +63,13 @@ pub fn report(args: &Args, opened: &Opened, found: &Summary) -> Report {
     if let Some(gap) = found.gap {
         facts.push(("certified relative gap".into(), format!("{gap:.0e}")));
     }
+    let mut sections = vec![spread(opened, found), use_of_atoms(found)];
+    sections.extend(mesh_section(mesh));
     Report {
         title: "Samples coded".into(),
         subtitle: format!("{} by {}", args.data.display(), args.model.display()),
         facts,
-        sections: vec![
-            spread(opened, found),
-            use_of_atoms(found),
-            mesh_section(mesh),
-        ],
+        sections,
         command: command_line(),
         versions: versions(mesh.seed()),
     }

@@ -4,6 +4,7 @@ use super::super::prepare::{Feed, Preparation, Raw, Reading};
 use super::super::{load_model, say, Result};
 use super::passes::Position;
 use super::{Args, Begun, Data, State};
+use crate::memory::Sizes;
 use crate::options::Options;
 use dictmesh::{Mesh, Model, Start};
 use std::path::Path;
@@ -73,6 +74,8 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
         total: 0,
     };
     data.total = data.feed(&mesh).samples()?;
+    Sizes::of(&mesh, mesh.batch().min(data.total), false)
+        .check(&format!("--resume {}", path.display()))?;
     let start = Position::start(&args.data, data.raw.fingerprint()?, data.total);
     let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;

@@ -1,6 +1,6 @@
 //! Through the data, as often as asked for, with a checkpoint now and then.
 
-use super::super::{given_up, save_model, say, Ended, Result};
+use super::super::{given_up, past, save_model, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
 use crate::demo::Progress;
 use crate::interrupt;
@@ -133,13 +133,14 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             costs: Vec::new(),
             ends: Vec::new(),
             entries: Vec::new(),
+            past: Vec::new(),
             last: None,
             ended: Ended::Complete,
         },
     };
     let stop = Arc::clone(&session.pause.stop);
     session.state.mesh.interrupt_by(stop);
-    let done = session.passes();
+    let done = session.passes().and_then(|()| session.score());
     session.bar.clear();
     done?;
     Ok(session.learned)
@@ -162,6 +163,17 @@ impl Session<'_> {
                     return Ok(());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What the samples score when all is learned. Ctrl-C leaves it out.
+    fn score(&mut self) -> Result<()> {
+        if self.learned.ended == Ended::Complete {
+            let (mesh, bar) = (&self.state.mesh, &self.bar);
+            let feed = self.data.feed(mesh);
+            let show = &mut |progress| bar.show(progress);
+            self.learned.past = past::of_learned(mesh, &feed, &self.pause.stop, show)?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
 use crate::canvas::numbers::fixed;
+use crate::memory::Sizes;
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
@@ -26,12 +27,9 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = mesh.batch().min(total);
     let part = begun.data.feed(mesh).part();
-    let sizes = crate::memory::Sizes {
-        rows: m,
-        atoms: k,
-        agents: n,
-        batch,
+    let sizes = Sizes {
         data: m * part.min(total),
+        ..Sizes::of(mesh, batch, false)
     };
     let bytes = sizes.bytes();
     let first = begun.data.feed(mesh).parts(0)?.next();
@@ -227,48 +225,89 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
         (format!("cost, last {batches}"), format!("{last:.5}")),
         (format!("cost, first {batches}"), format!("{first:.5}")),
         ("atoms".into(), mesh.atoms().to_string()),
-        ("agents".into(), mesh.agents().to_string()),
+        (
+            match mesh.agents() {
+                1 => "agent".into(),
+                _ => "agents".into(),
+            },
+            mesh.agents().to_string(),
+        ),
         (
             "samples seen, all passes".into(),
             mesh.progress().samples_learned.to_string(),
         ),
     ];
+    let shown = Drawn::of(learned);
     let costs = Section {
         heading: "The cost".into(),
         text: format!("What is minimised: {}.", objective(&about.task)),
         figures: vec![
-            Figure::new(
-                "cost",
-                "What a sample costs in each batch, before the batch is learned, and its running mean.",
-                costs(learned).draw(),
-            ),
+            Figure::new("cost", &costs_caption(&shown), costs(&shown).draw()),
             Figure::new(
                 "entries",
                 "How many atoms a sample takes in each batch.",
-                entries(learned).draw(),
+                entries(&shown).draw(),
             ),
         ],
         ..Section::default()
     };
+    let names = begun.data.names.as_deref();
+    let mut sections = vec![costs, atoms_section(mesh, &preparation.how, names)];
+    sections.extend(mesh_section(mesh));
+    sections.push(settings_section(&about, preparation));
     Ok(Report {
         title: "A dictionary learned".into(),
         subtitle: format!("{}: {}", args.data.display(), preparation.how.describe()),
         facts,
-        sections: vec![
-            costs,
-            atoms_section(mesh, &preparation.how, begun.data.names.as_deref()),
-            mesh_section(mesh),
-            settings_section(&about, preparation),
-        ],
+        sections,
         command: command_line(),
         versions: versions(mesh.seed()),
     })
 }
 
+/// What is drawn of the batches.
+struct Drawn {
+    costs: Vec<f64>,
+    ends: Vec<usize>,
+    entries: Vec<f64>,
+    /// Batches left out.
+    short: usize,
+}
+
+impl Drawn {
+    /// All batches but those that the end of a pass cut to less than half: their mean over a few samples would look
+    /// like a cliff.
+    fn of(learned: &Learned) -> Self {
+        let starts = std::iter::once(&0).chain(&learned.ends);
+        let sizes: Vec<usize> = starts.zip(&learned.ends).map(|(a, b)| b - a).collect();
+        let full = sizes.iter().copied().max().unwrap_or(0);
+        let kept: Vec<usize> = (0..sizes.len()).filter(|i| 2 * sizes[*i] >= full).collect();
+        Drawn {
+            costs: kept.iter().map(|i| learned.costs[*i]).collect(),
+            ends: kept.iter().map(|i| learned.ends[*i]).collect(),
+            entries: kept.iter().map(|i| learned.entries[*i]).collect(),
+            short: sizes.len() - kept.len(),
+        }
+    }
+}
+
+fn costs_caption(drawn: &Drawn) -> String {
+    let mean = match Lines::smooths(drawn.costs.len()) {
+        true => ", and its running mean",
+        false => "",
+    };
+    let short = match drawn.short {
+        0 => String::new(),
+        1 => " A last batch of few samples is left out.".into(),
+        n => format!(" {n} batches of few samples, each the last of a pass, are left out."),
+    };
+    format!("What a sample costs in each batch, before the batch is learned{mean}.{short}")
+}
+
 /// The cost over samples; on a log axis if it falls by more than two powers of ten.
-fn costs(learned: &Learned) -> Lines {
-    let costs = &learned.costs;
-    let mut lines = Lines::costs(costs, &learned.ends);
+fn costs(drawn: &Drawn) -> Lines {
+    let costs = &drawn.costs;
+    let mut lines = Lines::costs(costs, &drawn.ends);
     let low = costs.iter().copied().fold(f64::INFINITY, f64::min);
     let high = costs.iter().copied().fold(0.0, f64::max);
     if low > 0.0 && high > 100.0 * low {
@@ -277,9 +316,9 @@ fn costs(learned: &Learned) -> Lines {
     lines
 }
 
-fn entries(learned: &Learned) -> Lines {
-    let ends = learned.ends.iter().map(|end| *end as f64);
-    let points = ends.zip(learned.entries.iter().copied()).collect();
+fn entries(drawn: &Drawn) -> Lines {
+    let ends = drawn.ends.iter().map(|end| *end as f64);
+    let points = ends.zip(drawn.entries.iter().copied()).collect();
     Lines {
         title: "Mean number of entries of a code that are not zero, in each mini-batch".into(),
         x: AxisSpec::linear("samples"),

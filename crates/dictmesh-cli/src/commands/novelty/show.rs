@@ -34,7 +34,7 @@ pub fn report(
     sections.push(spread(outcomes, truth));
     sections.push(documents(input, outcomes));
     sections.push(terms_section(mesh, &|row| input.term(row)));
-    sections.push(mesh_section(mesh));
+    sections.extend(mesh_section(mesh));
     Report {
         title: "What is new in the stream".into(),
         subtitle: format!("{}: {}", args.stream.display(), input.what()),

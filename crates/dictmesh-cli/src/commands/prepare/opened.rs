@@ -1,7 +1,8 @@
 //! A model with new data for it.
 
-use super::super::{load_model, note, say, Result};
+use super::super::{load_model, note, past, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
+use crate::memory::Sizes;
 use dictmesh::Mesh;
 use std::path::Path;
 
@@ -12,6 +13,8 @@ pub struct Opened {
     pub raw: Raw,
     /// The names of the features, if the model has them.
     pub names: Option<Vec<String>>,
+    /// What samples that the model learned from scored, if it knows.
+    pub past: Option<Vec<f64>>,
 }
 
 impl Opened {
@@ -20,6 +23,7 @@ impl Opened {
         let model = load_model(model)?;
         let preparation = Preparation::of(&model)?;
         let mesh = Mesh::from_model(&model).map_err(say)?;
+        let past = past::of(&model);
         let names = model.description.feature_names;
         let raw = Raw::for_model(data, args, &preparation, mesh.rows(), names.as_deref())?;
         note(raw.note(), !warn);
@@ -37,7 +41,14 @@ impl Opened {
             preparation,
             raw,
             names,
+            past,
         })
+    }
+
+    /// Whether there is memory to code `batch` samples together, in one place if `exact`; `model` is its file.
+    pub fn check_memory(&self, model: &Path, batch: usize, exact: bool) -> Result<()> {
+        let batch = batch.min(self.feed(batch).samples()?);
+        Sizes::of(&self.mesh, batch, exact).check(&model.display().to_string())
     }
 
     /// The samples, prepared, in parts of whole batches.

@@ -99,6 +99,8 @@ pub struct PictureFile {
     pub path: PathBuf,
     /// Rows and columns of pixels.
     pub size: (usize, usize),
+    /// Whether it has colour, which patches do not.
+    pub colour: bool,
 }
 
 /// Opened data.
@@ -224,8 +226,8 @@ impl Raw {
                     path.display()
                 ));
             }
-            let size = data::image_size(&path).map_err(say)?;
-            Ok(PictureFile { path, size })
+            let (size, colour) = data::image_head(&path).map_err(say)?;
+            Ok(PictureFile { path, size, colour })
         });
         Ok(Raw::Pictures(sized.collect::<Result<_>>()?))
     }
@@ -235,6 +237,9 @@ impl Raw {
         match self {
             Raw::Table(table) => table.note.as_deref(),
             Raw::Documents(documents) => documents.note.as_deref(),
+            Raw::Pictures(files) if files.iter().any(|file| file.colour) => Some(
+                "colour pictures are taken as grey, the mean of red, green and blue (denoise keeps colours)",
+            ),
             _ => None,
         }
     }

@@ -253,6 +253,7 @@ fn report(args: &Args, source: &Source, cases: &[Case]) -> Report {
                  that of the worst agent. The paper's figure is known from its words only.",
                 args.documents, args.samples
             ),
+            commands: Vec::new(),
             figures: vec![figure("learning-curve", &runs)],
             tables: vec![
                 Table {

@@ -22,8 +22,10 @@ pub fn report(args: &Args, opened: &Opened, scored: &Scored) -> Result<Report> {
         heading: "The scores".into(),
         text: format!(
             "The score of a sample is what coding it costs: high if the atoms cannot express it. It is \
-             its part of: {}.",
-            objective(&task)
+             its part of: {}.\n\nThe threshold, {:.5}, is {}.",
+            objective(&task),
+            scored.threshold,
+            scored.from.words()
         ),
         figures: vec![Figure::new(
             "scores",

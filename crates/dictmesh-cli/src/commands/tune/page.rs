@@ -3,7 +3,7 @@
 use super::super::command_line;
 use super::choice::Choice;
 use super::curve::{constant, Curves};
-use super::{learn_line, words, Args, Found};
+use super::{edge, learn_line, words, Args, Found};
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh::apps::learning_curve::{LearningCurve, Point, GOALS};
@@ -27,7 +27,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
     }
     sections.push(Section {
         heading: "To learn so".into(),
-        text: learn_line(args, found),
+        commands: vec![learn_line(args, found)],
         ..Section::default()
     });
     Report {
@@ -61,16 +61,21 @@ fn choice_section(choice: &Choice) -> Section {
         levels: Vec::new(),
     };
     let mut rows = words::choice_rows(choice);
+    let (beyond, command) = match edge(choice) {
+        Some((words, command)) => (format!("\n\n{words}"), vec![command]),
+        None => (String::new(), Vec::new()),
+    };
     Section {
         heading: "gamma and the number of atoms".into(),
         text: format!(
             "Each dictionary was learned from {} samples. Of {} others a tenth of the entries was hidden, \
              and predicted from the code of the rest: squared error over the squares of what was hidden, \
              0 is perfect, 1 no better than saying 0. Too small a gamma, or too many atoms, fit noise and \
-             predict badly; too large a gamma, or too few atoms, miss what is there.\n\nMarked by a star: \
-             the fewest atoms, then the largest gamma, within one standard error of the lowest score.",
-            choice.training, choice.held_out
+             predict badly; too large a gamma, or too few atoms, miss what is there.\n\nMarked by a star in the \
+             table: the fewest atoms, then the largest gamma, within one standard error of the lowest score.{}",
+            choice.training, choice.held_out, beyond
         ),
+        commands: command,
         figures: vec![Figure::new(
             "choice",
             "Lower is better.",
@@ -103,6 +108,7 @@ fn curve_section(curves: &Curves) -> Section {
             counted(curves.samples, "sample"),
             verdict.unwrap_or_default(),
         ),
+        commands: Vec::new(),
         figures: vec![figure("snr", &runs)],
         tables: vec![Table {
             caption: format!(

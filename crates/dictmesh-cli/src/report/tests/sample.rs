@@ -91,6 +91,7 @@ fn scores() -> Section {
                from. A document is novel if its topic did not occur before.\n\nAn area of 1 puts every \
                novel document above every known one; 0.5 is chance."
             .into(),
+        commands: Vec::new(),
         figures: vec![
             Figure::new("roc", "The ROC curve of each block with novel documents.", rocs.draw()),
             Figure::new("scores", "The scores of block 2.", histogram.draw()),
@@ -163,6 +164,7 @@ fn learning() -> Section {
     Section {
         heading: "How the mesh learned".into(),
         text: "Neighbours exchange dual vectors only; no atom leaves its agent.".into(),
+        commands: Vec::new(),
         figures: vec![
             figure(
                 "mesh",

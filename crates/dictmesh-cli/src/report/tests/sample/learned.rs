@@ -62,6 +62,7 @@ pub fn atoms() -> Section {
     Section {
         heading: "What it learned".into(),
         text: String::new(),
+        commands: Vec::new(),
         figures: vec![
             Figure::panels(
                 "terms",
@@ -139,6 +140,7 @@ pub fn biclusters() -> Section {
     Section {
         heading: "Biclusters".into(),
         text: "Rows and columns in the order of the layers they belong to.".into(),
+        commands: Vec::new(),
         figures: vec![
             Figure::new(
                 "heat-map",
@@ -177,6 +179,7 @@ pub fn pictures() -> Section {
     Section {
         heading: "Before and after".into(),
         text: String::new(),
+        commands: Vec::new(),
         figures: vec![Figure::panels(
             "before-after",
             "Sigma 50, 196 agents.",
