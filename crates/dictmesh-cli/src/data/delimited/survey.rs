@@ -93,7 +93,13 @@ impl Survey {
     /// Looks through the whole file.
     fn of(source: &Source, separator: u8) -> Result<Survey> {
         let mut records = Records::open(source, separator)?;
-        records.advance()?;
+        if records.advance()?.is_none() {
+            return Err(source.error(
+                "only blank lines",
+                "lines of numbers",
+                "Check that what wrote the file came to its end.",
+            ));
+        }
         let first = records.texts();
         let mut counts = vec![Counts::default(); first.len()];
         let mut index = Index::default();
@@ -146,8 +152,8 @@ impl Survey {
             let mut columns = kinds().skip(1).enumerate();
             self.index && columns.all(|(i, f)| f == Field::Number(i as f64))
         };
-        let corner =
-            kinds().next() == Some(Field::Missing) && (self.counts[0].is_text() || numbered());
+        let corner = kinds().next() == Some(Field::Missing)
+            && (self.counts.first().is_some_and(|c| c.is_text()) || numbered());
         above_numbers.count() > 0 && text >= number || corner
     }
 }
@@ -212,7 +218,9 @@ impl Layout {
         learned.iter().flatten().for_each(|&c| is_learned[c] = true);
         self.label = self.label.filter(|&c| !is_learned[c]);
         self.names = self.names.filter(|&c| !is_learned[c]);
-        let spoken_of = self.label == Some(0) || dropped.contains(&Some(0)) || is_learned[0];
+        let spoken_of = self.label == Some(0)
+            || dropped.contains(&Some(0))
+            || is_learned.first() == Some(&true);
         if self.names.is_none() && !spoken_of && index && self.is_first_unnamed() {
             self.names = Some(0);
         }

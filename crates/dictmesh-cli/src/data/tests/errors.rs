@@ -59,6 +59,9 @@ fn files_that_are_not_there_or_not_files() {
     for name in ["a.npy", "a.npz", "a.mtx", "a.csv"] {
         assert!(refusal(name, "").contains("the file is empty"));
     }
+    for blank in ["\n", "\r", "\r\n\n\r"] {
+        assert!(refusal("a.csv", blank).contains("only blank lines"));
+    }
     assert!(refusal("a.xyz", "hello").contains("--format"));
 }
 
