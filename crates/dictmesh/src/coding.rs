@@ -66,7 +66,7 @@ impl Coding<'_> {
         }
         if let Some(a) = self.quadratic() {
             let mut stop = Stop::Converged;
-            self.solve_quadratics(a, c, None, y, v, |ended| stop = ended);
+            drop(self.solve_quadratics(a, c, None, y, v, |ended| stop = ended));
             return stop;
         }
         newton::solve(self, c, y, v)
@@ -82,7 +82,7 @@ impl Coding<'_> {
     }
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
-    /// column of C = `c` (+ `share`). Tells how each ended.
+    /// column of C = `c` (+ `share`). Tells how each ended; returns W'V if it was of use.
     fn solve_quadratics(
         &self,
         a: f64,
@@ -91,14 +91,15 @@ impl Coding<'_> {
         y: &mut [f64],
         v: &mut [f64],
         mut ended: impl FnMut(Stop),
-    ) {
+    ) -> Option<Matrix> {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let inverse = 1.0 / a;
-        match share {
-            Some(share) => (v.iter_mut().zip(c.iter().zip(share)))
+        let scaled = |from: usize, v: &mut [f64]| match share {
+            Some(share) => (v.iter_mut().zip(c[from..].iter().zip(&share[from..])))
                 .for_each(|(v, (c, b))| *v = (c + b) * inverse),
-            None => v.iter_mut().zip(c).for_each(|(v, c)| *v = c * inverse),
-        }
+            None => (v.iter_mut().zip(&c[from..])).for_each(|(v, c)| *v = c * inverse),
+        };
+        scaled(0, v);
         if n == 1 {
             let coordinate =
                 Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0));
@@ -110,19 +111,38 @@ impl Coding<'_> {
                 y,
                 v,
             });
-            return y.iter().for_each(|_| ended(Stop::Converged));
+            y.iter().for_each(|_| ended(Stop::Converged));
+            return None;
         }
         let g = self.correlations(v);
-        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers).for_many();
-        for (j, g) in g.columns().enumerate() {
-            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers);
+        // Most samples are solved several at once; W'v = g - (G/a) y then shows which of them are.
+        let mut s = problem.start(&g, y).then(|| {
+            for (y, v) in y.chunks_exact(n).zip(v.chunks_exact_mut(m)) {
+                self.add_atoms(-inverse, y, v);
+            }
+            self.correlations(v)
+        });
+        let columns = y.chunks_exact_mut(n.max(1)).zip(v.chunks_exact_mut(m));
+        for (j, (y, v)) in columns.enumerate() {
             if self.is_interrupted() {
                 ended(Stop::Interrupted);
                 continue;
             }
-            ended(problem.solve(g, y));
+            if let Some(s) = &s {
+                if problem.is_solved(g.column(j), s.column(j), y) {
+                    ended(Stop::Converged);
+                    continue;
+                }
+                scaled(j * m, v);
+            }
+            ended(problem.solve(g.column(j), y));
             self.add_atoms(-inverse, y, v);
+            if let Some(s) = &mut s {
+                self.correlate(v, s.column_mut(j));
+            }
         }
+        s
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -169,7 +189,7 @@ impl Coding<'_> {
             share.map(|b| &b.as_slice()[range]),
         );
         match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c, share, y, v, ended),
+            Some(a) => drop(self.solve_quadratics(a, c, share, y, v, ended)),
             None => {
                 let mut total = c.to_vec();
                 if let Some(share) = share {
@@ -181,16 +201,19 @@ impl Coding<'_> {
         worst
     }
 
-    /// Solves for each column of C; how each ended. `y` and `v` are as in
+    /// Solves for each column of C; how each ended, and W'V. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
-    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
+    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> (Vec<Stop>, Matrix) {
         let mut stops = Vec::with_capacity(c.cols());
         let ended = |stop| stops.push(stop);
-        match self.quadratic() {
+        let s = match self.quadratic() {
             Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, ended),
-            None => self.solve_each(c.as_slice(), y, v, ended),
-        }
-        stops
+            None => {
+                self.solve_each(c.as_slice(), y, v, ended);
+                None
+            }
+        };
+        (stops, s.unwrap_or_else(|| self.correlations(v)))
     }
 
     /// One after the other, where the envelope is not one quadratic.
