@@ -23,15 +23,17 @@ mod cholesky;
 mod newton;
 mod proximal_point;
 mod quadratic;
+mod scratch;
 
-use crate::matrix::{axpy, dot, gemm, norm, Matrix};
+use crate::matrix::{dot, gemm, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::Stop;
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+pub(crate) use scratch::{emptied, Scratches};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
@@ -60,13 +62,13 @@ pub(crate) struct Coding<'a> {
 impl Coding<'_> {
     /// Solves for one c. `y` holds the start on entry and the code on return; `v` gets the dual
     /// vector.
-    pub fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+    fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64], scratches: &Scratches) -> Stop {
         if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
-            return proximal_point::solve(self, c, y, v);
+            return proximal_point::solve(self, c, y, v, scratches);
         }
         if let Some(a) = self.quadratic() {
             let mut stop = Stop::Converged;
-            self.solve_quadratics(a, c, None, y, v, |ended| stop = ended);
+            self.solve_quadratics(a, c, None, y, v, scratches, |ended| stop = ended);
             return stop;
         }
         newton::solve(self, c, y, v)
@@ -83,6 +85,7 @@ impl Coding<'_> {
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
     /// column of C = `c` (+ `share`). Tells how each ended.
+    #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
     fn solve_quadratics(
         &self,
         a: f64,
@@ -90,6 +93,7 @@ impl Coding<'_> {
         share: Option<&[f64]>,
         y: &mut [f64],
         v: &mut [f64],
+        scratches: &Scratches,
         mut ended: impl FnMut(Stop),
     ) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
@@ -112,17 +116,24 @@ impl Coding<'_> {
             });
             return y.iter().for_each(|_| ended(Stop::Converged));
         }
-        let g = self.correlations(v);
-        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers).for_many();
-        for (j, g) in g.columns().enumerate() {
-            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
-            if self.is_interrupted() {
-                ended(Stop::Interrupted);
-                continue;
+        scratches.with(|scratch| {
+            let samples = v.len() / m.max(1);
+            scratch.correlations.resize(n * samples, 0.0);
+            self.correlate_all(v, &mut scratch.correlations);
+            let memory = std::mem::take(&mut scratch.quadratic);
+            let mut problem =
+                Quadratic::new(self.gram, inverse, self.regularizers, memory).for_many();
+            for j in 0..samples {
+                let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+                if self.is_interrupted() {
+                    ended(Stop::Interrupted);
+                    continue;
+                }
+                ended(problem.solve(&scratch.correlations[j * n..(j + 1) * n], y));
+                self.add_atoms(-inverse, y, v);
             }
-            ended(problem.solve(g, y));
-            self.add_atoms(-inverse, y, v);
-        }
+            scratch.quadratic = problem.into_memory();
+        });
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -136,17 +147,19 @@ impl Coding<'_> {
         share: Option<&Matrix>,
         y: &mut Matrix,
         v: &mut Matrix,
+        scratches: &Scratches,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         if n < FEW || c.cols() < 2 {
             // Mostly over before another thread wakes up, and agents work side by side already.
-            return self.solve_part(c, share, 0, y.as_mut_slice(), v.as_mut_slice());
+            let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
+            return self.solve_part(c, share, 0, y, v, scratches);
         }
         let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);
         let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
         parts
             .enumerate()
-            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v))
+            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v, scratches))
             .reduce(|| Stop::Converged, Stop::worse)
     }
 
@@ -158,6 +171,7 @@ impl Coding<'_> {
         from: usize,
         y: &mut [f64],
         v: &mut [f64],
+        scratches: &Scratches,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
@@ -169,32 +183,40 @@ impl Coding<'_> {
             share.map(|b| &b.as_slice()[range]),
         );
         match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c, share, y, v, ended),
-            None => {
-                let mut total = c.to_vec();
-                if let Some(share) = share {
-                    axpy(1.0, share, &mut total);
-                }
-                self.solve_each(&total, y, v, ended);
-            }
+            Some(a) => self.solve_quadratics(a, c, share, y, v, scratches, ended),
+            None => self.solve_each(c, share, y, v, scratches, ended),
         }
         worst
     }
 
     /// Solves for each column of C; how each ended. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
-    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
+    pub fn solve_together(
+        &self,
+        c: &Matrix,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratches: &Scratches,
+    ) -> Vec<Stop> {
         let mut stops = Vec::with_capacity(c.cols());
         let ended = |stop| stops.push(stop);
         match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, ended),
-            None => self.solve_each(c.as_slice(), y, v, ended),
+            Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, scratches, ended),
+            None => self.solve_each(c.as_slice(), None, y, v, scratches, ended),
         }
         stops
     }
 
     /// One after the other, where the envelope is not one quadratic.
-    fn solve_each(&self, c: &[f64], y: &mut [f64], v: &mut [f64], mut ended: impl FnMut(Stop)) {
+    fn solve_each(
+        &self,
+        c: &[f64],
+        share: Option<&[f64]>,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratches: &Scratches,
+        mut ended: impl FnMut(Stop),
+    ) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         for j in 0..c.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
@@ -202,7 +224,16 @@ impl Coding<'_> {
                 ended(Stop::Interrupted);
                 continue;
             }
-            ended(self.solve(&c[j * m..(j + 1) * m], y, v));
+            let range = j * m..(j + 1) * m;
+            let Some(share) = share else {
+                ended(self.solve(&c[range], y, v, scratches));
+                continue;
+            };
+            let mut total = scratches.with(|scratch| std::mem::take(&mut scratch.total));
+            total.clear();
+            total.extend((c[range.clone()].iter().zip(&share[range])).map(|(c, b)| c + b));
+            ended(self.solve(&total, y, v, scratches));
+            scratches.with(|scratch| scratch.total = total);
         }
     }
 
@@ -248,11 +279,18 @@ impl Coding<'_> {
 
     /// W'V for V by columns.
     pub fn correlations(&self, v: &[f64]) -> Matrix {
-        let (m, n) = (self.atoms.rows(), self.atoms.cols());
-        let mut s = Matrix::zeros(n, v.len() / m.max(1));
-        let v = MatRef::from_column_major_slice(v, m, s.cols());
-        gemm(s.view_mut(), self.atoms.view().transpose(), v, 1.0, false);
+        let mut s = Matrix::zeros(self.atoms.cols(), v.len() / self.atoms.rows().max(1));
+        self.correlate_all(v, s.as_mut_slice());
         s
+    }
+
+    /// The same, into `s`.
+    fn correlate_all(&self, v: &[f64], s: &mut [f64]) {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        let samples = v.len() / m.max(1);
+        let v = MatRef::from_column_major_slice(v, m, samples);
+        let s = MatMut::from_column_major_slice_mut(s, n, samples);
+        gemm(s, self.atoms.view().transpose(), v, 1.0, false);
     }
 
     /// `s = W'v`.

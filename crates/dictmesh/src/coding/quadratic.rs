@@ -7,6 +7,7 @@
 mod active;
 mod coarse;
 
+use super::emptied;
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
 use crate::simd::{combination, dispatch, Simd, WithSimd};
@@ -59,6 +60,27 @@ pub(super) struct Quadratic<'a> {
     active: Active<'a>,
 }
 
+/// The memory of a [`Quadratic`], from one to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    coordinates: Vec<Coordinate<'static>>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    other: Vec<usize>,
+    coarse: Option<Coarse>,
+    r: Vec<f64>,
+    outside: Vec<f64>,
+    wrong: Vec<(f64, usize)>,
+    active: Active<'static>,
+}
+
+impl Memory {
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.coarse = None;
+    }
+}
+
 /// The solution for one g, compiled for the CPU at hand.
 struct Solve<'s, 'a> {
     problem: &'s mut Quadratic<'a>,
@@ -76,31 +98,65 @@ impl WithSimd for Solve<'_, '_> {
 }
 
 impl<'a> Quadratic<'a> {
-    pub fn new(gram: &'a Matrix, scale: f64, regularizers: &'a [&'a dyn Regularizer]) -> Self {
+    /// What `memory` holds of an earlier H is used again: it must be the same, or forgotten.
+    pub fn new(
+        gram: &'a Matrix,
+        scale: f64,
+        regularizers: &'a [&'a dyn Regularizer],
+        memory: Memory,
+    ) -> Self {
         let n = gram.cols();
-        let coordinates: Vec<_> = (regularizers.iter().enumerate())
-            .map(|(q, h)| Coordinate::new(q, *h, scale * gram.get(q, q)))
-            .collect();
-        let line = (f64::NEG_INFINITY, f64::INFINITY);
-        let zone = |m: &Coordinate| m.zone.unwrap_or(line);
-        Quadratic {
+        let mut problem = Quadratic {
             gram,
             scale,
-            lo: coordinates.iter().map(|m| zone(m).0).collect(),
-            hi: coordinates.iter().map(|m| zone(m).1).collect(),
-            other: (0..n).filter(|q| coordinates[*q].zone.is_none()).collect(),
-            coordinates,
-            coarse: None,
-            r: vec![0.0; n],
-            outside: vec![0.0; n],
-            wrong: Vec::with_capacity(n),
-            active: Active::new(n),
+            coordinates: memory.coordinates,
+            lo: memory.lo,
+            hi: memory.hi,
+            other: memory.other,
+            coarse: memory.coarse,
+            r: memory.r,
+            outside: memory.outside,
+            wrong: memory.wrong,
+            active: Active::new(n, memory.active),
+        };
+        for (q, h) in regularizers.iter().enumerate() {
+            let coordinate = Coordinate::new(q, *h, scale * gram.get(q, q));
+            let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            problem.lo.push(lo);
+            problem.hi.push(hi);
+            if coordinate.zone.is_none() {
+                problem.other.push(q);
+            }
+            problem.coordinates.push(coordinate);
+        }
+        problem.r.resize(n, 0.0);
+        problem.outside.resize(n, 0.0);
+        problem.wrong.reserve(n);
+        problem
+    }
+
+    /// The memory, for another problem.
+    pub fn into_memory(mut self) -> Memory {
+        self.lo.clear();
+        self.hi.clear();
+        self.other.clear();
+        self.wrong.clear();
+        Memory {
+            coordinates: emptied(self.coordinates),
+            lo: self.lo,
+            hi: self.hi,
+            other: self.other,
+            coarse: self.coarse,
+            r: self.r,
+            outside: self.outside,
+            wrong: self.wrong,
+            active: self.active.into_memory(),
         }
     }
 
     /// Made ready for many g: from some size on H is read often enough to have it in half the bytes.
     pub fn for_many(mut self) -> Self {
-        if self.gram.cols() >= COARSE {
+        if self.coarse.is_none() && self.gram.cols() >= COARSE {
             self.coarse = Coarse::new(self.gram);
         }
         self

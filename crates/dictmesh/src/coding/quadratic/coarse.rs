@@ -3,6 +3,7 @@
 use super::active::Active;
 use crate::matrix::Matrix;
 use crate::simd::Simd;
+use crate::work::count;
 
 /// Numbers of a cache line: columns begin with one.
 const LINE: usize = 16;
@@ -91,6 +92,7 @@ fn part<'a, S: Simd, const V: usize>(
     let rows = V * S::F32_LANES;
     let mut sums = [simd.splat_f32s(0.0); V];
     for (y, column) in columns {
+        count(rows);
         let y = simd.splat_f32s(y);
         let (column, _) = S::as_simd_f32s(&column[from..from + rows]);
         for i in 0..V {
