@@ -1,6 +1,7 @@
 //! Arithmetic of the innermost loops, in whatever vector registers the CPU at hand has: they are
 //! compiled for each kind, and one is chosen at run time.
 
+use crate::work::count;
 pub(crate) use pulp::{Simd, WithSimd};
 
 /// Runs `work` compiled for this CPU.
@@ -20,6 +21,7 @@ pub(crate) fn padded(n: usize) -> usize {
 /// `out += a x`.
 #[inline(always)]
 pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
+    count(x.len());
     let (x, x_rest) = S::as_simd_f64s(x);
     let (out, out_rest) = S::as_mut_simd_f64s(out);
     let all = simd.splat_f64s(a);
@@ -56,6 +58,7 @@ pub(crate) fn combination<'x, S: Simd>(
                     None => simd.splat_f64s(0.0),
                 };
                 for (a, x) in pairs.clone() {
+                    count(out.len() - from);
                     let x = simd.partial_load_f64s(&x[from..]);
                     sum = simd.mul_add_e_f64s(simd.splat_f64s(a), x, sum);
                 }
@@ -81,6 +84,7 @@ fn rows<'x, S: Simd, const V: usize>(
         sums.copy_from_slice(S::as_simd_f64s(&start[from..to]).0);
     }
     for (a, x) in pairs {
+        count(to - from);
         let a = simd.splat_f64s(a);
         let (x, _) = S::as_simd_f64s(&x[from..to]);
         for i in 0..V {
@@ -96,6 +100,7 @@ fn rows<'x, S: Simd, const V: usize>(
 /// a'x.
 #[inline(always)]
 pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
+    count(a.len());
     let (a, a_rest) = S::as_simd_f64s(a);
     let (x, x_rest) = S::as_simd_f64s(x);
     let mut sum = simd.splat_f64s(0.0);

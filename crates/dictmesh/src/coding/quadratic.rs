@@ -7,6 +7,7 @@
 mod active;
 mod lanes;
 
+use super::emptied;
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
 use crate::simd::{combination, dispatch, Simd, WithSimd};
@@ -50,6 +51,8 @@ pub(super) struct Quadratic<'a> {
     inverse: Vec<f64>,
     /// Those without a zone.
     other: Vec<usize>,
+    /// For several g at once.
+    lanes: Option<Lanes>,
     /// g - H y.
     r: Vec<f64>,
     /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
@@ -57,6 +60,30 @@ pub(super) struct Quadratic<'a> {
     /// Coordinates that ought to join the active set, and that change.
     wrong: Vec<(f64, usize)>,
     active: Active<'a>,
+}
+
+/// The memory of a [`Quadratic`], from one to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    coordinates: Vec<Coordinate<'static>>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
+    other: Vec<usize>,
+    lanes: Option<Lanes>,
+    r: Vec<f64>,
+    outside: Vec<f64>,
+    wrong: Vec<(f64, usize)>,
+    active: Active<'static>,
+}
+
+impl Memory {
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.lanes.iter_mut().for_each(Lanes::forget);
+    }
 }
 
 /// The solution for one g, compiled for the CPU at hand.
@@ -141,34 +168,83 @@ impl WithSimd for SideBySide<'_, '_> {
 }
 
 impl<'a> Quadratic<'a> {
-    pub fn new(gram: &'a Matrix, scale: f64, regularizers: &'a [&'a dyn Regularizer]) -> Self {
+    /// What `memory` holds of an earlier H is used again: it must be the same, or forgotten.
+    pub fn new(
+        gram: &'a Matrix,
+        scale: f64,
+        regularizers: &'a [&'a dyn Regularizer],
+        memory: Memory,
+    ) -> Self {
         let n = gram.cols();
-        let coordinates: Vec<_> = (regularizers.iter().enumerate())
-            .map(|(q, h)| Coordinate::new(q, *h, scale * gram.get(q, q)))
-            .collect();
-        let line = (f64::NEG_INFINITY, f64::INFINITY);
-        let zone = |m: &Coordinate| m.zone.unwrap_or(line);
-        Quadratic {
+        let mut problem = Quadratic {
             gram,
             scale,
-            lo: coordinates.iter().map(|m| zone(m).0).collect(),
-            hi: coordinates.iter().map(|m| zone(m).1).collect(),
-            curvature: coordinates.iter().map(|m| m.curvature).collect(),
-            total: coordinates.iter().map(|m| m.total).collect(),
-            inverse: coordinates.iter().map(|m| m.inverse).collect(),
-            other: (0..n).filter(|q| coordinates[*q].zone.is_none()).collect(),
-            coordinates,
-            r: vec![0.0; n],
-            outside: vec![0.0; n],
-            wrong: Vec::with_capacity(n),
-            active: Active::new(n),
+            coordinates: memory.coordinates,
+            lo: memory.lo,
+            hi: memory.hi,
+            curvature: memory.curvature,
+            total: memory.total,
+            inverse: memory.inverse,
+            other: memory.other,
+            lanes: memory.lanes,
+            r: memory.r,
+            outside: memory.outside,
+            wrong: memory.wrong,
+            active: Active::new(n, memory.active),
+        };
+        for (q, h) in regularizers.iter().enumerate() {
+            let coordinate = Coordinate::new(q, *h, scale * gram.get(q, q));
+            let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            problem.lo.push(lo);
+            problem.hi.push(hi);
+            problem.curvature.push(coordinate.curvature);
+            problem.total.push(coordinate.total);
+            problem.inverse.push(coordinate.inverse);
+            if coordinate.zone.is_none() {
+                problem.other.push(q);
+            }
+            problem.coordinates.push(coordinate);
+        }
+        problem.r.resize(n, 0.0);
+        problem.outside.resize(n, 0.0);
+        problem.wrong.reserve(n);
+        problem
+    }
+
+    /// The memory, for another problem.
+    pub fn into_memory(mut self) -> Memory {
+        for v in [
+            &mut self.lo,
+            &mut self.hi,
+            &mut self.curvature,
+            &mut self.total,
+            &mut self.inverse,
+        ] {
+            v.clear();
+        }
+        self.other.clear();
+        self.wrong.clear();
+        Memory {
+            coordinates: emptied(self.coordinates),
+            lo: self.lo,
+            hi: self.hi,
+            curvature: self.curvature,
+            total: self.total,
+            inverse: self.inverse,
+            other: self.other,
+            lanes: self.lanes,
+            r: self.r,
+            outside: self.outside,
+            wrong: self.wrong,
+            active: self.active.into_memory(),
         }
     }
 
     /// Brings all columns of `y` near to the solutions for those of `g`, several at once; false, and nothing is
     /// done, where that is not worth it or some do not start at 0.
-    pub fn start(&mut self, g: &Matrix, y: &mut [f64]) -> bool {
-        let worth = g.rows() >= SIDE_BY_SIDE.0 && g.cols() >= SIDE_BY_SIDE.1;
+    pub fn start(&mut self, g: &[f64], y: &mut [f64]) -> bool {
+        let n = self.gram.cols();
+        let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
         if !worth || !self.other.is_empty() || y.iter().any(|y| *y != 0.0) {
             return false;
         }
@@ -179,21 +255,23 @@ impl<'a> Quadratic<'a> {
             lo: &self.lo,
             hi: &self.hi,
         };
-        let Some(lanes) = &mut Lanes::new(self.gram, self.scale) else {
+        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(n));
+        if !lanes.know(self.gram) {
             return false;
-        };
+        }
         dispatch(SideBySide {
             lanes,
             problem,
-            g: g.as_slice(),
+            g,
             y,
         });
         true
     }
 
     /// Whether `y` solves the problem for `g` but for rounding; r is g - H y. For coordinates with a zone.
-    pub fn is_solved(&self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
-        let problem = self;
+    pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
+        self.clear(); // the zones of members are the line
+        let problem = &*self;
         dispatch(IsSolved { problem, g, r, y })
     }
 

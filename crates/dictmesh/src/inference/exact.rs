@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, TOGETHER};
+use crate::coding::{start_code, Coding, Scratches, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -97,10 +97,11 @@ pub fn solve(
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let (m, n) = (x.rows(), atoms.cols());
+    let scratches = Scratches::default();
     let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
         let from = part * TOGETHER;
         let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
-        let (ended, s) = problem.solve_together(&c, y, nu);
+        let (ended, s) = problem.solve_together(&c, y, nu, &scratches);
         (ended.into_iter().enumerate())
             .map(|(j, ended)| {
                 let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
@@ -138,7 +139,7 @@ pub(crate) fn duals(
     let problem = whole(residual, &atoms, &gram, &regularizers);
     let mut y = start_codes(&problem, x.len());
     let mut nu = Matrix::zeros(x.rows(), x.len());
-    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu);
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &Scratches::default());
     Ok((nu, stop))
 }
 

@@ -12,6 +12,7 @@
 use crate::agent::Block;
 use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::samples::Samples;
+use crate::work;
 use faer::Side;
 use rayon::prelude::*;
 use std::sync::Mutex;
@@ -44,6 +45,7 @@ impl Reduction {
         }
         // A panic elsewhere leaves at worst entries whose version does not match.
         let mut gram = gram.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        work::count(work::eigenvectors(atoms));
         let eigen = gram
             .of(blocks)
             .view()

@@ -1,7 +1,7 @@
 //! When the rounds of a batch end, and how.
 
 use super::run::Run;
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::error::{Error, Result};
 use crate::inference::Combine;
 use crate::matrix::{distance, norm, Matrix};
@@ -186,8 +186,8 @@ impl Run<'_> {
             ..self.local(0)
         };
         let nothing = Matrix::zeros(share.rows(), 1);
-        let (mut y, mut v) = (local.start_codes(), nothing.clone());
-        local.argmin(0.0, &nothing, &mut y, &mut v)
+        let mut v = nothing.clone();
+        local.argmin(0.0, &nothing, &mut v, &mut Workspace::new(&local))
     }
 
     /// The largest relative change of any agent's nu for any sample, and its distance from what its

@@ -1,7 +1,7 @@
 //! The problem on the active set: its part of H lies side by side, so that coordinate descent and exact
 //! solves run in the nearest cache.
 
-use crate::coding::cholesky;
+use crate::coding::{cholesky, emptied};
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
 use crate::simd::{add, combination, padded, Simd};
@@ -82,10 +82,28 @@ struct Free {
 }
 
 impl<'a> Active<'a> {
-    pub fn new(n: usize) -> Self {
+    /// Nobody of n coordinates.
+    pub fn new(n: usize, memory: Active<'static>) -> Self {
+        let mut active = memory;
+        active.is_member.resize(n, false);
+        active
+    }
+
+    /// The memory, for another problem.
+    pub fn into_memory(mut self) -> Active<'static> {
+        self.clear();
         Active {
-            is_member: vec![false; n],
-            ..Active::default()
+            members: emptied(self.members),
+            filled: 0,
+            is_member: self.is_member,
+            hessian: self.hessian,
+            stride: self.stride,
+            g: self.g,
+            s: self.s,
+            y: self.y,
+            free: self.free,
+            factor: self.factor,
+            step: self.step,
         }
     }
 

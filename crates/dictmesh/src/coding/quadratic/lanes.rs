@@ -50,17 +50,27 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// None where single precision cannot hold H.
-    pub fn new(gram: &Matrix, scale: f64) -> Option<Self> {
-        let capacity = MOST.min(gram.cols());
-        Some(Lanes {
-            coarse: Coarse::new(gram, scale)?,
+    /// For problems of n coordinates.
+    pub fn new(n: usize) -> Self {
+        let capacity = MOST.min(n);
+        Lanes {
+            coarse: Coarse::default(),
             growth: Growth::new(capacity),
             exact: Exact::new(capacity),
             order: Vec::new(),
             supports: Vec::new(),
             places: Vec::new(),
-        })
+        }
+    }
+
+    /// Gets to know the Gram matrix, unless it does; false where single precision cannot hold it.
+    pub fn know(&mut self, gram: &Matrix) -> bool {
+        self.coarse.know(gram)
+    }
+
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.coarse.forget();
     }
 
     /// Brings the columns of `y`, which are 0, to the solutions for the columns of `g` or near to them.

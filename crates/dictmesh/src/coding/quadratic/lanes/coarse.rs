@@ -3,6 +3,7 @@
 
 use crate::matrix::Matrix;
 use crate::simd::Simd;
+use crate::work::count;
 
 /// Numbers of a cache line: columns begin with one.
 const LINE: usize = 16;
@@ -13,13 +14,14 @@ const ROUGH: f32 = 1e-5;
 const SHARE: f32 = 0.4;
 
 /// H, and memory for one look.
+#[derive(Default)]
 pub struct Coarse {
     /// By columns of length `stride`, the first at `begin`.
     hessian: Vec<f32>,
     begin: usize,
     stride: usize,
-    /// The unit of H.
-    pub unit: f64,
+    /// The largest entry of the Gram matrix; 0 if there is none to know.
+    largest: f64,
     /// The members that are not 0: minus their code, and where their columns begin.
     terms: Vec<(f32, usize)>,
     /// How far r lies outside of the zone of each coordinate.
@@ -68,32 +70,43 @@ impl Sight {
 }
 
 impl Coarse {
-    /// None if the Gram matrix has nothing in it, or what is not a number.
-    pub fn new(gram: &Matrix, scale: f64) -> Option<Self> {
+    /// Gets to know the Gram matrix, unless it knows one; false if that has nothing in it, or what is not a
+    /// number.
+    pub fn know(&mut self, gram: &Matrix) -> bool {
+        if self.largest > 0.0 {
+            return true;
+        }
         let n = gram.cols();
         let largest = (0..n).map(|q| gram.get(q, q)).fold(0.0, f64::max);
-        let unit = scale * largest;
-        if !(largest > 0.0 && unit > 0.0 && unit.is_finite()) {
-            return None;
+        if !(largest > 0.0 && largest.is_finite()) {
+            return false;
         }
         let stride = n.next_multiple_of(LINE);
-        let mut hessian = vec![0.0_f32; stride * n + LINE];
-        let begin = hessian.as_ptr().align_offset(64).min(LINE);
-        for (q, column) in gram.columns().enumerate() {
-            let out = &mut hessian[begin + q * stride..begin + q * stride + n];
+        self.hessian.resize(stride * n + LINE, 0.0);
+        self.begin = self.hessian.as_ptr().align_offset(64).min(LINE);
+        let inverse = 1.0 / largest;
+        let columns = self.hessian[self.begin..].chunks_exact_mut(stride);
+        for (out, column) in columns.zip(gram.columns()) {
             for (out, entry) in out.iter_mut().zip(column) {
-                *out = (entry / largest) as f32;
+                *out = (entry * inverse) as f32;
             }
+            out[n..].fill(0.0);
         }
-        Some(Coarse {
-            hessian,
-            begin,
-            stride,
-            unit,
-            terms: Vec::with_capacity(n),
-            outside: vec![0.0; stride],
-            wrong: vec![0; stride],
-        })
+        (self.largest, self.stride) = (largest, stride);
+        self.outside.resize(stride, 0.0);
+        self.wrong.resize(stride, 0);
+        true
+    }
+
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.largest = 0.0;
+    }
+
+    /// The unit of H.
+    #[inline(always)]
+    pub fn unit(&self, scale: f64) -> f64 {
+        scale * self.largest
     }
 
     /// Column q of H.
@@ -168,6 +181,7 @@ impl Coarse {
         let mut r = [simd.splat_f32s(0.0); V];
         r.copy_from_slice(S::as_simd_f32s(&sight.g[from..to]).0);
         for (minus, at) in &self.terms {
+            count(to - from);
             let minus = simd.splat_f32s(*minus);
             let (column, _) = S::as_simd_f32s(&self.hessian[at + from..at + to]);
             for i in 0..V {

@@ -4,6 +4,7 @@
 use super::factor::Factor;
 use super::{Problem, LANES_F64};
 use crate::simd::Simd;
+use crate::work::count;
 
 /// The systems. In the vectors, what belongs to coordinate i of each lane lies side by side; what is beyond a
 /// lane's own coordinates, or fell to 0, has a 1 on the diagonal and nothing else.
@@ -174,6 +175,7 @@ impl Exact {
     #[inline(always)]
     fn remainder<S: Simd>(&mut self, simd: S) {
         let (n, stride) = (self.n, self.stride);
+        count(n * n * S::F64_LANES);
         let [matrix, right, y] = [&self.matrix, &self.right, &self.y].map(|v| S::as_simd_f64s(v).0);
         let rest = S::as_mut_simd_f64s(self.factor.solution_mut()).0;
         rest[..n].copy_from_slice(&right[..n]);

@@ -2,6 +2,7 @@
 
 use super::LANES_F64;
 use crate::simd::Simd;
+use crate::work::count;
 
 /// Rows that are worked on at a time: each is a chain of sums in which every step waits for the last.
 const ROWS: usize = 4;
@@ -41,6 +42,7 @@ impl Factor {
     /// be 0.
     #[inline(always)]
     pub fn make<S: Simd>(&mut self, simd: S, matrix: &[f64], n: usize) {
+        count(n * n * n / 6 * S::F64_LANES);
         let stride = self.stride;
         let matrix = S::as_simd_f64s(matrix).0;
         let a = S::as_mut_simd_f64s(&mut self.rows).0;
@@ -78,6 +80,7 @@ impl Factor {
     /// Solves for the right sides in [`solution_mut`](Factor::solution_mut).
     #[inline(always)]
     pub fn solve_again<S: Simd>(&mut self, simd: S, n: usize) {
+        count(n * n * S::F64_LANES);
         let stride = self.stride;
         let [a, inverse] = [&self.rows, &self.inverse].map(|v| S::as_simd_f64s(v).0);
         let x = S::as_mut_simd_f64s(&mut self.x).0;

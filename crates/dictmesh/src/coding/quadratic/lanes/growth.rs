@@ -3,6 +3,7 @@
 use super::coarse::{Coarse, Sight};
 use super::{Problem, LANES_F32};
 use crate::simd::Simd;
+use crate::work::count;
 
 /// Sweeps after each growth of the active sets.
 const SWEEPS: usize = 3;
@@ -110,7 +111,7 @@ impl Growth {
         for ((lane, unit), g) in self.lanes.iter_mut().zip(&mut self.units).zip(g) {
             (lane.growing, lane.looks) = (true, 0);
             lane.sight.begin(coarse, g, problem.lo, problem.hi);
-            *unit = lane.sight.unit / coarse.unit;
+            *unit = lane.sight.unit / coarse.unit(problem.scale);
         }
     }
 
@@ -144,7 +145,8 @@ impl Growth {
             self.hessian[(i * self.stride + i) * lanes + at] = 0.0;
             let place = i * lanes + at;
             (self.s[place], self.lo[place], self.hi[place]) = (s, lo, hi);
-            self.inverse[place] = (coarse.unit * problem.coordinates[q].inverse) as f32;
+            self.inverse[place] =
+                (coarse.unit(problem.scale) * problem.coordinates[q].inverse) as f32;
             lane.members.push(q);
         }
         self.n = self.n.max(lane.members.len());
@@ -154,6 +156,7 @@ impl Growth {
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) {
         let (n, stride) = (self.n, self.stride);
+        count(n * n * S::F32_LANES);
         let zero = simd.splat_f32s(0.0);
         let mut live = [0.0; LANES_F32];
         for (live, lane) in live.iter_mut().zip(&self.lanes) {
