@@ -14,6 +14,8 @@
 //!
 //! - f* quadratic: an active set on the Gram matrix, with coordinate descent and exact solves
 //!   ([`quadratic`]);
+//! - f* quadratic in a box (Huber): the same with a code for each row, its outlier ([`outliers`]), or, where
+//!   rows are many or atoms few, as the next;
 //! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
 //!   ([`newton`]);
 //! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
@@ -21,6 +23,7 @@
 
 mod cholesky;
 mod newton;
+mod outliers;
 mod proximal_point;
 mod quadratic;
 mod scratch;
@@ -75,7 +78,14 @@ impl Coding<'_> {
             scratches.with(solved);
             return stop;
         }
-        newton::solve(self, c, y, v)
+        match outliers::bound(self) {
+            Some(a) => {
+                let mut stop = Stop::Converged;
+                outliers::solve(self, a, (c, None), y, v, scratches, |ended| stop = ended);
+                stop
+            }
+            None => newton::solve(self, c, y, v),
+        }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -252,6 +262,9 @@ impl Coding<'_> {
         scratches: &Scratches,
         mut ended: impl FnMut(Stop),
     ) {
+        if let Some(a) = outliers::bound(self) {
+            return outliers::solve(self, a, (c, share), y, v, scratches, ended);
+        }
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         for j in 0..c.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);

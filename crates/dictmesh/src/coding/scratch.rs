@@ -1,8 +1,10 @@
 //! Memory that coding needs and keeps nothing in: made once, used in every round.
 
+use super::outliers::Extended;
 use super::quadratic;
+use crate::matrix::Matrix;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The memory for one thread at a time.
 #[derive(Default)]
@@ -20,6 +22,8 @@ pub(super) struct Scratch {
 #[derive(Default)]
 pub(crate) struct Scratches {
     idle: Mutex<Vec<Scratch>>,
+    /// The atoms with those for outliers, once they were asked for.
+    extended: OnceLock<Extended>,
 }
 
 impl Scratches {
@@ -33,8 +37,14 @@ impl Scratches {
         out
     }
 
+    /// The atoms with those for outliers.
+    pub(super) fn extended(&self, atoms: &Matrix) -> &Extended {
+        self.extended.get_or_init(|| Extended::new(atoms))
+    }
+
     /// To be called where the Gram matrix becomes another one.
     pub fn forget(&mut self) {
+        self.extended = OnceLock::new();
         let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
         idle.iter_mut()
             .for_each(|scratch| scratch.quadratic.forget());

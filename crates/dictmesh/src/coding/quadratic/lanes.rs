@@ -23,7 +23,7 @@ use growth::Growth;
 const LANES_F32: usize = 16;
 const LANES_F64: usize = 8;
 /// Coordinates that a lane has room for; one that needs more is left to the caller.
-const MOST: usize = 48;
+const MOST: usize = 80;
 
 /// What all g have in common.
 #[derive(Clone, Copy)]
