@@ -65,6 +65,11 @@ impl Block {
         self.len() == 0
     }
 
+    /// W_k'W_k.
+    pub(crate) fn gram(&self) -> &Matrix {
+        &self.gram
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.version
     }

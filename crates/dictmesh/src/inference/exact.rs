@@ -22,6 +22,7 @@ use crate::samples::Samples;
 use crate::task::LocalTask;
 use crate::Stop;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +86,9 @@ pub fn solve(
     tolerance: f64,
 ) -> Result<Exact> {
     Error::check_positive("tolerance", tolerance)?;
-    let (atoms, regularizers) = joined(parts, x.rows())?;
-    let gram = atoms.transpose_times(&atoms);
-    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let (atoms, gram) = (joined.atoms(), joined.gram());
+    let problem = whole(residual, atoms, gram, &regularizers);
     let lengths: Vec<f64> = atoms.columns().map(norm).collect();
     let mut exact = Exact {
         codes: start_codes(&problem, x.len()),
@@ -135,24 +136,31 @@ pub(crate) fn duals(
     parts: &[Part<'_>],
     x: &Samples,
 ) -> Result<(Matrix, Stop)> {
-    let (atoms, regularizers) = joined(parts, x.rows())?;
-    let gram = atoms.transpose_times(&atoms);
-    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
     let mut y = start_codes(&problem, x.len());
     let mut nu = Matrix::zeros(x.rows(), x.len());
     let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &Scratches::default());
     Ok((nu, stop))
 }
 
-/// All atoms side by side, and the regularizer of each.
-fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<(Matrix, Vec<&'a dyn Regularizer>)> {
+/// All atoms side by side, and the regularizer of each. A single block is taken as it is.
+fn joined<'a>(
+    parts: &[Part<'a>],
+    rows: usize,
+) -> Result<(Cow<'a, Block>, Vec<&'a dyn Regularizer>)> {
+    let regularizers = (parts.iter())
+        .flat_map(|part| vec![part.task.regularizer(); part.block.len()])
+        .collect();
+    if let [part] = parts {
+        Error::check_dimension("rows of the atoms", part.block.atoms().rows(), rows)?;
+        return Ok((Cow::Borrowed(part.block), regularizers));
+    }
     let mut atoms = Matrix::zeros(rows, 0);
-    let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
     for part in parts {
         atoms.append_columns(part.block.atoms())?;
-        regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
     }
-    Ok((atoms, regularizers))
+    Ok((Cow::Owned(Block::from_finite(atoms)), regularizers))
 }
 
 fn whole<'a>(
