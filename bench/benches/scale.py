@@ -1,28 +1,29 @@
 """How work, memory and time grow with N, M, K, edges, B and the number of samples, each doubled four times.
 
-Work is counted multiply-adds, memory the most bytes in use at one time, both by `dictmesh-count`, a build of the library
-that counts; time is that of the build everybody uses, and is plotted only. Exponents are slopes of a straight line
-through the five points on logarithmic axes, and must not be above theory by more than .1.
+Work is counted multiply-adds, memory the most bytes in use at one time, both by `dictmesh-count`, a build of the
+library that counts; time is that of the build everybody uses, and is plotted only. Exponents are slopes of a straight
+line through the five points on logarithmic axes, and must not be above theory by more than .1.
 
-Theory: a round of relaxed-admm costs M B for each weight that is not 0 (for each pair of agents where the graph is dense
-enough to be done as one product) and 2 M K B for the codes, so 1 in M, K, B and edges; in N it is 1 on a graph of
-constant degree and 2 on a complete one. The code of one sample costs M K for its correlations and support x K for each look at
-the others, so 1 in M and in K; W'W, M K^2, is formed once and is not part of it (work for one sample is that
-of twice as many samples less that of as many, over their number). The samples have a planted support of 4, whatever
-the sizes. Learning by a fixed number of rounds is 1 in the samples. Setting up a mesh takes the eigenvalues
-of its graph, N^3.
+Theory: a round of relaxed-admm costs M B for each weight that is not 0 (for each pair of agents, where the graph is
+dense enough to be done as one product) and 2 M K B for the codes, so 1 in M, K, B and edges; in N it is 1 on a graph
+of constant degree and 2 on a complete one. The code of one sample costs M K for its correlations and support x K for
+each look at the other atoms, so 1 in M and in K; W'W, M K^2, is formed once, when atoms change, and is not part of it
+(one sample's work is the difference of twice as many samples and as many, over their number). The samples have a
+planted support of 4, whatever the sizes. Learning by a fixed number of rounds is 1 in the samples. Setting up a mesh
+takes the eigenvalues of its graph, N^3.
 
-The state, 8 bytes a number, is what has to be kept: the atoms; in rounds nu, s, t and what arrives (M x B each) and the
-codes at every agent, and the samples; in coding W'W and the samples with their codes and duals; in learning the samples, and
-nu, s, t, what arrives and the codes of one batch in K + 1 rows; in a set-up an N x N matrix and its
-eigenvalue problem. Memory must stay below 1.3 of it. The buffers of matrix products, 4 MB a thread whatever the sizes, are not counted. `dictmesh
-learn` reads a file in parts: its memory (resident, of the whole process) must not grow with the file.
+The state, 8 bytes a number, is what has to be kept: the atoms; in rounds also the samples, and nu, s, t and what
+arrives (M x B each) and the codes at every agent; in coding W'W, and the samples with their codes and duals; in
+learning the samples, and one batch's nu, s, t, what arrives and codes in K + 1 rows; in a set-up an N x N matrix and
+its eigenvalue problem. Memory must stay below 1.3 of it. The buffers of matrix products, 4 MB a thread whatever
+the sizes, are not counted. `dictmesh learn` reads a file in parts: its memory (resident, of the whole process) must
+not grow with the file.
 """
 
 import json
-import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -51,10 +52,11 @@ JOBS = [
     ("coding", "M", "rows", 64, CODING, 1, 1),
     ("coding one sample", "K", "atoms", 64, CODING, 1, 2),
     ("coding", "samples", "samples", 1024, CODING, 1, 1),
-    ("learning", "samples", "samples", 512, {"agents": 8, "degree": 2, "atoms": 4, "rows": 256}, 1, 1),
+    ("learning", "samples", "samples", 1024, {"agents": 8, "degree": 2, "atoms": 4, "rows": 256}, 1, 1),
     ("set-up, degree 4", "N", "agents", 64, {"degree": 4, "rows": 16, "samples": 1}, 3, 2),
 ]
-STREAM_ROWS, STREAM_FROM = 64, 10_000
+# A part of a file that is in memory at a time has 2^23 numbers; these are bytes, so that the files stay small.
+STREAM_ROWS, STREAM_FROM = 4096, 2500
 
 
 def rows(program, threads):
@@ -114,6 +116,14 @@ def run(command):
     return json.loads(done.stdout)
 
 
+# A child's largest resident size begins with that of its parent, so the parent must be a small one.
+RESIDENT = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
 def streamed(program):
     """`dictmesh learn` of files that are longer and longer."""
     xs = [STREAM_FROM << i for i in range(DOUBLINGS + 1)]
@@ -121,17 +131,11 @@ def streamed(program):
     with tempfile.TemporaryDirectory() as scratch:
         samples, model = pathlib.Path(scratch) / "samples.npy", pathlib.Path(scratch) / "model"
         for x in xs:
-            draws = np.random.default_rng(0).standard_normal((x, STREAM_ROWS))
-            np.save(samples, draws)
-            del draws
-            command = [program, "learn", samples, "-o", model, "--atoms", 16, "--gamma", 1, "--quiet"]
+            np.save(samples, np.random.default_rng(0).integers(0, 256, (x, STREAM_ROWS), dtype=np.uint8))
+            learn = [program, "learn", samples, "-o", model, "--atoms", 4, "--gamma", 1, "--batch", 256, "--quiet"]
             began = time.perf_counter()
-            process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, env=threads_of(1))
-            _, status, usage = os.wait4(process.pid, 0)
+            memory.append(1024 * run([sys.executable, "-c", RESIDENT, *learn]))
             seconds.append(time.perf_counter() - began)
-            if status:
-                raise RuntimeError(f"{' '.join(map(str, command))} failed")
-            memory.append(usage.ru_maxrss * 1024)
     return {
         "job": "dictmesh learn",
         "parameter": "samples in the file",
@@ -194,7 +198,8 @@ def draw(panels, folder):
     for axis, panel in zip(axes.flat, panels):
         draw_panel(axis, panel)
     handles = [pyplot.Line2D([], [], color=c, marker=m, label=label) for _, label, c, m in LINES]
-    handles.append(pyplot.Line2D([], [], color="#888888", linestyle="--", label="theory"))
+    handles.append(pyplot.Line2D([], [], color="#7aa7d9", linestyle="--", label="multiply-adds by theory"))
+    handles.append(pyplot.Line2D([], [], color="#74b894", linestyle=":", label="memory by theory"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, fontsize=11)
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ["png", "svg"]:
@@ -204,8 +209,9 @@ def draw(panels, folder):
 
 def draw_panel(axis, panel):
     xs = np.array(panel["xs"], dtype=float)
-    for theory in {panel["theory"], panel["memory_theory"]} - {None}:
-        axis.plot(xs, (xs / xs[0]) ** theory, color="#888888", linestyle="--", linewidth=1, zorder=1)
+    for theory, colour, dashes in [("theory", "#7aa7d9", "--"), ("memory_theory", "#74b894", ":")]:
+        if panel[theory] is not None:
+            axis.plot(xs, (xs / xs[0]) ** panel[theory], color=colour, linestyle=dashes, linewidth=1.4, zorder=1)
     said = []
     for what, _, colour, marker in LINES:
         if panel[what] is None:

@@ -25,6 +25,7 @@ fn the_counter_counts() {
 
 #[test]
 fn rounds_allocate_nothing() {
+    let _alone = alone();
     // One atom, a few, and enough for a coarse Gram matrix; below and above what is done in parallel.
     for (rows, atoms, agents) in [
         (10, 1, 6),
