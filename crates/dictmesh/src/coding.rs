@@ -33,6 +33,7 @@ use crate::Stop;
 use faer::{MatMut, MatRef};
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+use scratch::Scratch;
 pub(crate) use scratch::{emptied, Scratches};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -68,7 +69,10 @@ impl Coding<'_> {
         }
         if let Some(a) = self.quadratic() {
             let mut stop = Stop::Converged;
-            self.solve_quadratics(a, c, None, y, v, scratches, |ended| stop = ended);
+            let solved = |scratch: &mut Scratch| {
+                self.solve_quadratics(a, c, None, y, v, scratch, |ended| stop = ended)
+            };
+            scratches.with(solved);
             return stop;
         }
         newton::solve(self, c, y, v)
@@ -84,7 +88,7 @@ impl Coding<'_> {
     }
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
-    /// column of C = `c` (+ `share`). Tells how each ended.
+    /// column of C = `c` (+ `share`). Tells how each ended; returns whether W'V is in the scratch.
     #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
     fn solve_quadratics(
         &self,
@@ -93,16 +97,17 @@ impl Coding<'_> {
         share: Option<&[f64]>,
         y: &mut [f64],
         v: &mut [f64],
-        scratches: &Scratches,
+        scratch: &mut Scratch,
         mut ended: impl FnMut(Stop),
-    ) {
+    ) -> bool {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let inverse = 1.0 / a;
-        match share {
-            Some(share) => (v.iter_mut().zip(c.iter().zip(share)))
+        let scaled = |from: usize, v: &mut [f64]| match share {
+            Some(share) => (v.iter_mut().zip(c[from..].iter().zip(&share[from..])))
                 .for_each(|(v, (c, b))| *v = (c + b) * inverse),
-            None => v.iter_mut().zip(c).for_each(|(v, c)| *v = c * inverse),
-        }
+            None => (v.iter_mut().zip(&c[from..])).for_each(|(v, c)| *v = c * inverse),
+        };
+        scaled(0, v);
         if n == 1 {
             let coordinate =
                 Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0));
@@ -114,26 +119,46 @@ impl Coding<'_> {
                 y,
                 v,
             });
-            return y.iter().for_each(|_| ended(Stop::Converged));
+            y.iter().for_each(|_| ended(Stop::Converged));
+            return false;
         }
-        scratches.with(|scratch| {
-            let samples = v.len() / m.max(1);
-            scratch.correlations.resize(n * samples, 0.0);
-            self.correlate_all(v, &mut scratch.correlations);
-            let memory = std::mem::take(&mut scratch.quadratic);
-            let mut problem =
-                Quadratic::new(self.gram, inverse, self.regularizers, memory).for_many();
-            for j in 0..samples {
-                let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
-                if self.is_interrupted() {
-                    ended(Stop::Interrupted);
-                    continue;
-                }
-                ended(problem.solve(&scratch.correlations[j * n..(j + 1) * n], y));
+        let samples = v.len() / m.max(1);
+        let Scratch { before, after, .. } = scratch;
+        before.resize(n * samples, 0.0);
+        self.correlate_all(v, before);
+        let memory = std::mem::take(&mut scratch.quadratic);
+        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers, memory);
+        // Most samples are solved several at once; W'v = g - (G/a) y then shows which of them are.
+        let started = problem.start(before, y);
+        if started {
+            for (y, v) in y.chunks_exact(n).zip(v.chunks_exact_mut(m)) {
                 self.add_atoms(-inverse, y, v);
             }
-            scratch.quadratic = problem.into_memory();
-        });
+            after.resize(n * samples, 0.0);
+            self.correlate_all(v, after);
+        }
+        for j in 0..samples {
+            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            let g = &before[j * n..(j + 1) * n];
+            if self.is_interrupted() {
+                ended(Stop::Interrupted);
+                continue;
+            }
+            if started {
+                if problem.is_solved(g, &after[j * n..(j + 1) * n], y) {
+                    ended(Stop::Converged);
+                    continue;
+                }
+                scaled(j * m, v);
+            }
+            ended(problem.solve(g, y));
+            self.add_atoms(-inverse, y, v);
+            if started {
+                self.correlate(v, &mut after[j * n..(j + 1) * n]);
+            }
+        }
+        scratch.quadratic = problem.into_memory();
+        started
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -183,13 +208,15 @@ impl Coding<'_> {
             share.map(|b| &b.as_slice()[range]),
         );
         match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c, share, y, v, scratches, ended),
+            Some(a) => scratches.with(|scratch| {
+                self.solve_quadratics(a, c, share, y, v, scratch, ended);
+            }),
             None => self.solve_each(c, share, y, v, scratches, ended),
         }
         worst
     }
 
-    /// Solves for each column of C; how each ended. `y` and `v` are as in
+    /// Solves for each column of C; how each ended, and W'V. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
     pub fn solve_together(
         &self,
@@ -197,14 +224,22 @@ impl Coding<'_> {
         y: &mut [f64],
         v: &mut [f64],
         scratches: &Scratches,
-    ) -> Vec<Stop> {
+    ) -> (Vec<Stop>, Matrix) {
         let mut stops = Vec::with_capacity(c.cols());
         let ended = |stop| stops.push(stop);
-        match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, scratches, ended),
-            None => self.solve_each(c.as_slice(), None, y, v, scratches, ended),
-        }
-        stops
+        let mut s = Matrix::zeros(self.atoms.cols(), c.cols());
+        let Some(a) = self.quadratic() else {
+            self.solve_each(c.as_slice(), None, y, v, scratches, ended);
+            self.correlate_all(v, s.as_mut_slice());
+            return (stops, s);
+        };
+        scratches.with(|scratch| {
+            match self.solve_quadratics(a, c.as_slice(), None, y, v, scratch, ended) {
+                true => s.as_mut_slice().copy_from_slice(&scratch.after),
+                false => self.correlate_all(v, s.as_mut_slice()),
+            }
+        });
+        (stops, s)
     }
 
     /// One after the other, where the envelope is not one quadratic.
@@ -277,14 +312,7 @@ impl Coding<'_> {
         });
     }
 
-    /// W'V for V by columns.
-    pub fn correlations(&self, v: &[f64]) -> Matrix {
-        let mut s = Matrix::zeros(self.atoms.cols(), v.len() / self.atoms.rows().max(1));
-        self.correlate_all(v, s.as_mut_slice());
-        s
-    }
-
-    /// The same, into `s`.
+    /// `s = W'V` for V by columns.
     fn correlate_all(&self, v: &[f64], s: &mut [f64]) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let samples = v.len() / m.max(1);

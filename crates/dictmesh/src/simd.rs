@@ -44,34 +44,57 @@ pub(crate) fn combination<'x, S: Simd>(
     pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone,
     out: &mut [f64],
 ) {
-    const WIDE: usize = 8;
     // Some rows at a time: they stay in registers while the columns pass by.
-    let step = WIDE * S::F64_LANES;
     let mut from = 0;
-    while from + step <= out.len() {
-        let mut sums = [simd.splat_f64s(0.0); WIDE];
-        if let Some(start) = start {
-            sums.copy_from_slice(S::as_simd_f64s(&start[from..from + step]).0);
-        }
-        for (a, x) in pairs.clone() {
-            count(step);
-            let a = simd.splat_f64s(a);
-            let (x, _) = S::as_simd_f64s(&x[from..from + step]);
-            for i in 0..WIDE {
-                sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
+    while from < out.len() {
+        from = match (out.len() - from) / S::F64_LANES {
+            8.. => rows::<S, 8>(simd, start, pairs.clone(), from, out),
+            4.. => rows::<S, 4>(simd, start, pairs.clone(), from, out),
+            2.. => rows::<S, 2>(simd, start, pairs.clone(), from, out),
+            1 => rows::<S, 1>(simd, start, pairs.clone(), from, out),
+            _ => {
+                let mut sum = match start {
+                    Some(start) => simd.partial_load_f64s(&start[from..]),
+                    None => simd.splat_f64s(0.0),
+                };
+                for (a, x) in pairs.clone() {
+                    count(out.len() - from);
+                    let x = simd.partial_load_f64s(&x[from..]);
+                    sum = simd.mul_add_e_f64s(simd.splat_f64s(a), x, sum);
+                }
+                simd.partial_store_f64s(&mut out[from..], sum);
+                out.len()
             }
-        }
-        let (out, _) = S::as_mut_simd_f64s(&mut out[from..from + step]);
-        out.copy_from_slice(&sums);
-        from += step;
+        };
     }
-    match start {
-        Some(start) => out[from..].copy_from_slice(&start[from..]),
-        None => out[from..].fill(0.0),
+}
+
+/// The same for V vectors of rows; returns the row after them.
+#[inline(always)]
+fn rows<'x, S: Simd, const V: usize>(
+    simd: S,
+    start: Option<&[f64]>,
+    pairs: impl Iterator<Item = (f64, &'x [f64])>,
+    from: usize,
+    out: &mut [f64],
+) -> usize {
+    let to = from + V * S::F64_LANES;
+    let mut sums = [simd.splat_f64s(0.0); V];
+    if let Some(start) = start {
+        sums.copy_from_slice(S::as_simd_f64s(&start[from..to]).0);
     }
     for (a, x) in pairs {
-        add(simd, a, &x[from..], &mut out[from..]);
+        count(to - from);
+        let a = simd.splat_f64s(a);
+        let (x, _) = S::as_simd_f64s(&x[from..to]);
+        for i in 0..V {
+            sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
+        }
     }
+    S::as_mut_simd_f64s(&mut out[from..to])
+        .0
+        .copy_from_slice(&sums);
+    to
 }
 
 /// a'x.

@@ -5,7 +5,7 @@
 //! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
 
 mod active;
-mod coarse;
+mod lanes;
 
 use super::emptied;
 use crate::matrix::Matrix;
@@ -14,7 +14,7 @@ use crate::simd::{combination, dispatch, Simd, WithSimd};
 use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
-use coarse::Coarse;
+use lanes::{Lanes, Problem};
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
@@ -33,10 +33,8 @@ const JOIN: usize = 8;
 /// right.
 const SHARE: f64 = 0.3;
 
-/// Coordinates from which a coarse H is worth its making.
-const COARSE: usize = 32;
-/// Relative errors of the gradient by a coarse H stay below this.
-const ROUGH: f64 = 1e-5;
+/// Coordinates and samples from which several are solved side by side.
+const SIDE_BY_SIDE: (usize, usize) = (32, 2);
 
 /// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
 pub(super) struct Quadratic<'a> {
@@ -47,10 +45,14 @@ pub(super) struct Quadratic<'a> {
     /// that they never look wrong.
     lo: Vec<f64>,
     hi: Vec<f64>,
+    /// [`Coordinate::curvature`], `total` and `inverse`.
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
     /// Those without a zone.
     other: Vec<usize>,
-    /// H in half the bytes, where it is worth its making.
-    coarse: Option<Coarse>,
+    /// For several g at once.
+    lanes: Option<Lanes>,
     /// g - H y.
     r: Vec<f64>,
     /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
@@ -66,8 +68,11 @@ pub(super) struct Memory {
     coordinates: Vec<Coordinate<'static>>,
     lo: Vec<f64>,
     hi: Vec<f64>,
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
     other: Vec<usize>,
-    coarse: Option<Coarse>,
+    lanes: Option<Lanes>,
     r: Vec<f64>,
     outside: Vec<f64>,
     wrong: Vec<(f64, usize)>,
@@ -77,7 +82,7 @@ pub(super) struct Memory {
 impl Memory {
     /// To be called where the next Gram matrix is another one.
     pub fn forget(&mut self) {
-        self.coarse = None;
+        self.lanes.iter_mut().for_each(Lanes::forget);
     }
 }
 
@@ -97,6 +102,71 @@ impl WithSimd for Solve<'_, '_> {
     }
 }
 
+/// The check of one solution, likewise.
+struct IsSolved<'s, 'a> {
+    problem: &'s Quadratic<'a>,
+    g: &'s [f64],
+    r: &'s [f64],
+    y: &'s [f64],
+}
+
+impl WithSimd for IsSolved<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let Quadratic {
+            lo,
+            hi,
+            curvature,
+            total,
+            inverse,
+            ..
+        } = self.problem;
+        let all = [self.g, self.r, self.y, lo, hi, curvature, total, inverse];
+        let zero = simd.splat_f64s(0.0);
+        let (mut largest, mut size, mut change) = (zero, zero, zero);
+        let mut add = |[g, r, y, lo, hi, curvature, total, inverse]: [S::f64s; 8]| {
+            largest = simd.max_f64s(largest, simd.abs_f64s(g));
+            size = simd.mul_add_e_f64s(curvature, simd.abs_f64s(y), size);
+            // The minimiser if all other coordinates stay.
+            let s = simd.mul_add_e_f64s(curvature, y, r);
+            let above = simd.max_f64s(simd.sub_f64s(s, hi), zero);
+            let below = simd.min_f64s(simd.sub_f64s(s, lo), zero);
+            let new = simd.mul_f64s(simd.add_f64s(above, below), inverse);
+            let moved = simd.mul_f64s(total, simd.abs_f64s(simd.sub_f64s(new, y)));
+            change = simd.max_f64s(change, moved);
+        };
+        let vectors = all.map(|v| S::as_simd_f64s(v).0);
+        for i in 0..vectors[0].len() {
+            add(vectors.map(|v| v[i]));
+        }
+        let rest = all.map(|v| S::as_simd_f64s(v).1);
+        if !rest[0].is_empty() {
+            add(rest.map(|v| simd.partial_load_f64s(v)));
+        }
+        let size = simd.reduce_max_f64s(largest) + simd.reduce_sum_f64s(size);
+        simd.reduce_max_f64s(change) <= QUIET * size
+    }
+}
+
+/// The starts for all g, likewise.
+struct SideBySide<'s, 'a> {
+    lanes: &'s mut Lanes,
+    problem: Problem<'s, 'a>,
+    g: &'s [f64],
+    y: &'s mut [f64],
+}
+
+impl WithSimd for SideBySide<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.lanes.solve(simd, self.problem, self.g, self.y);
+    }
+}
+
 impl<'a> Quadratic<'a> {
     /// What `memory` holds of an earlier H is used again: it must be the same, or forgotten.
     pub fn new(
@@ -112,8 +182,11 @@ impl<'a> Quadratic<'a> {
             coordinates: memory.coordinates,
             lo: memory.lo,
             hi: memory.hi,
+            curvature: memory.curvature,
+            total: memory.total,
+            inverse: memory.inverse,
             other: memory.other,
-            coarse: memory.coarse,
+            lanes: memory.lanes,
             r: memory.r,
             outside: memory.outside,
             wrong: memory.wrong,
@@ -124,6 +197,9 @@ impl<'a> Quadratic<'a> {
             let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
             problem.lo.push(lo);
             problem.hi.push(hi);
+            problem.curvature.push(coordinate.curvature);
+            problem.total.push(coordinate.total);
+            problem.inverse.push(coordinate.inverse);
             if coordinate.zone.is_none() {
                 problem.other.push(q);
             }
@@ -137,16 +213,26 @@ impl<'a> Quadratic<'a> {
 
     /// The memory, for another problem.
     pub fn into_memory(mut self) -> Memory {
-        self.lo.clear();
-        self.hi.clear();
+        for v in [
+            &mut self.lo,
+            &mut self.hi,
+            &mut self.curvature,
+            &mut self.total,
+            &mut self.inverse,
+        ] {
+            v.clear();
+        }
         self.other.clear();
         self.wrong.clear();
         Memory {
             coordinates: emptied(self.coordinates),
             lo: self.lo,
             hi: self.hi,
+            curvature: self.curvature,
+            total: self.total,
+            inverse: self.inverse,
             other: self.other,
-            coarse: self.coarse,
+            lanes: self.lanes,
             r: self.r,
             outside: self.outside,
             wrong: self.wrong,
@@ -154,12 +240,39 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Made ready for many g: from some size on H is read often enough to have it in half the bytes.
-    pub fn for_many(mut self) -> Self {
-        if self.coarse.is_none() && self.gram.cols() >= COARSE {
-            self.coarse = Coarse::new(self.gram);
+    /// Brings all columns of `y` near to the solutions for those of `g`, several at once; false, and nothing is
+    /// done, where that is not worth it or some do not start at 0.
+    pub fn start(&mut self, g: &[f64], y: &mut [f64]) -> bool {
+        let n = self.gram.cols();
+        let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
+        if !worth || !self.other.is_empty() || y.iter().any(|y| *y != 0.0) {
+            return false;
         }
-        self
+        let problem = Problem {
+            gram: self.gram,
+            scale: self.scale,
+            coordinates: &self.coordinates,
+            lo: &self.lo,
+            hi: &self.hi,
+        };
+        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(n));
+        if !lanes.know(self.gram) {
+            return false;
+        }
+        dispatch(SideBySide {
+            lanes,
+            problem,
+            g,
+            y,
+        });
+        true
+    }
+
+    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y. For coordinates with a zone.
+    pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
+        self.clear(); // the zones of members are the line
+        let problem = &*self;
+        dispatch(IsSolved { problem, g, r, y })
     }
 
     /// `y` holds the start on entry and the solution on return.
@@ -189,13 +302,10 @@ impl<'a> Quadratic<'a> {
                 self.join(q, g[q], y[q]);
             }
         }
-        if self.coarse.is_some() {
-            self.grow_coarsely(simd, g, y);
-        }
         let (mut smallest, mut idle) = (f64::INFINITY, 0);
         for turn in 0..TURNS {
             let size = largest_g + self.refresh(simd, g, y);
-            let change = self.check(simd, y, 0.0);
+            let change = self.check(simd, y);
             if change <= QUIET * size {
                 return Stop::Converged;
             }
@@ -207,34 +317,11 @@ impl<'a> Quadratic<'a> {
             // While the set grows its solution will not be the last: a few sweeps are near enough.
             let exact = self.wrong.is_empty() || turn >= GROWTH;
             self.admit(g);
+            self.active.fill(self.gram, self.scale);
             self.active.settle(simd, &self.r, exact, QUIET * size);
             self.active.write(y);
         }
         Stop::RoundLimit
-    }
-
-    /// Lets the active set grow by a coarse H, until nothing outside is clearly wrong, and solves the
-    /// problem on it.
-    #[inline(always)]
-    fn grow_coarsely<S: Simd>(&mut self, simd: S, g: &[f64], y: &mut [f64]) {
-        for turn in 0..=GROWTH {
-            let size = match &mut self.coarse {
-                Some(coarse) => coarse.refresh(simd, &self.active, self.scale, g, y, &mut self.r),
-                None => return,
-            };
-            self.check(simd, y, ROUGH * size);
-            let exact = self.wrong.is_empty() || turn == GROWTH;
-            self.admit(g);
-            if exact {
-                self.active.settle_afresh(simd);
-            } else {
-                self.active.settle(simd, &self.r, false, 0.0);
-            }
-            self.active.write(y);
-            if exact {
-                return;
-            }
-        }
     }
 
     #[inline(always)]
@@ -250,9 +337,7 @@ impl<'a> Quadratic<'a> {
     #[inline(always)]
     fn join(&mut self, q: usize, g: f64, y: f64) {
         (self.lo[q], self.hi[q]) = (f64::NEG_INFINITY, f64::INFINITY);
-        let column = self.gram.column(q);
-        self.active
-            .join(self.coordinates[q], g, y, column, self.scale);
+        self.active.join(self.coordinates[q], g, y);
     }
 
     /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
@@ -266,10 +351,10 @@ impl<'a> Quadratic<'a> {
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 
-    /// Finds the coordinates that are most wrong, by more than `least`; returns the largest change of the
-    /// gradient that putting one right would make.
+    /// Finds the coordinates that are most wrong; returns the largest change of the gradient that putting one
+    /// right would make.
     #[inline(always)]
-    fn check<S: Simd>(&mut self, simd: S, y: &[f64], least: f64) -> f64 {
+    fn check<S: Simd>(&mut self, simd: S, y: &[f64]) -> f64 {
         let mut worst = distances(simd, &self.r, &self.lo, &self.hi, &mut self.outside);
         for &q in &self.other {
             if !self.active.has(q) {
@@ -278,8 +363,8 @@ impl<'a> Quadratic<'a> {
             }
         }
         self.wrong.clear();
-        if worst > least {
-            let bound = f64::max(SHARE * worst, least);
+        if worst > 0.0 {
+            let bound = SHARE * worst;
             let (outside, wrong) = (&self.outside, &mut self.wrong);
             each_from(simd, outside, bound, |q| wrong.push((outside[q], q)));
         }

@@ -7,8 +7,10 @@ use std::sync::{Mutex, PoisonError};
 /// The memory for one thread at a time.
 #[derive(Default)]
 pub(super) struct Scratch {
+    /// W'C over the curvature, by columns.
+    pub before: Vec<f64>,
     /// W'V, by columns.
-    pub correlations: Vec<f64>,
+    pub after: Vec<f64>,
     /// c and what is added to it, by columns.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,

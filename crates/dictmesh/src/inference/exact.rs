@@ -102,8 +102,7 @@ pub fn solve(
     let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
         let from = part * TOGETHER;
         let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
-        let ended = problem.solve_together(&c, y, nu, &scratches);
-        let s = problem.correlations(nu);
+        let (ended, s) = problem.solve_together(&c, y, nu, &scratches);
         (ended.into_iter().enumerate())
             .map(|(j, ended)| {
                 let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
