@@ -33,6 +33,7 @@ use crate::Stop;
 use faer::{MatMut, MatRef};
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+pub use scratch::Memory;
 use scratch::Scratch;
 pub(crate) use scratch::{emptied, Scratches};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -186,7 +186,8 @@ impl<'a> Quadratic<'a> {
             total: memory.total,
             inverse: memory.inverse,
             other: memory.other,
-            lanes: memory.lanes,
+            // They are made for as many coordinates.
+            lanes: memory.lanes.filter(|_| memory.r.len() == n),
             r: memory.r,
             outside: memory.outside,
             wrong: memory.wrong,

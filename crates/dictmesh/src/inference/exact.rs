@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, Scratches, TOGETHER};
+use crate::coding::{start_code, Coding, Memory, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -98,7 +98,8 @@ pub fn solve(
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let (m, n) = (x.rows(), atoms.cols());
-    let scratches = Scratches::default();
+    let memory = Memory::default();
+    let scratches = memory.of(joined.version());
     let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
         let from = part * TOGETHER;
         let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
@@ -139,7 +140,9 @@ pub(crate) fn duals(
     let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
     let mut y = start_codes(&problem, x.len());
     let mut nu = Matrix::zeros(x.rows(), x.len());
-    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &Scratches::default());
+    let memory = Memory::default();
+    let scratches = memory.of(joined.version());
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &scratches);
     Ok((nu, stop))
 }
 

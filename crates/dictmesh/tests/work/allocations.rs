@@ -75,3 +75,15 @@ fn steady() -> Vec<(&'static str, ResidualSpec)> {
         .all(|name| all.iter().any(|(n, _)| n == name)));
     all
 }
+
+/// Agents share their memory, whatever the sizes of their blocks.
+#[test]
+fn blocks_of_different_sizes_allocate_nothing_either() {
+    let _alone = alone();
+    let sizes = [3, 40, 0, 1, 60, 17];
+    for name in StrategySpec::NAMES {
+        let task = task(ResidualSpec::SquaredL2, elastic_net());
+        let mesh = uneven(&task, Topology::ring(6).unwrap(), name, 50, &sizes);
+        assert_eq!(in_ten_rounds(&mesh, &samples(50, 20)), 0, "{name}");
+    }
+}

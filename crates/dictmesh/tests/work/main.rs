@@ -51,9 +51,18 @@ fn elastic_net() -> RegularizerSpec {
 }
 
 fn mesh(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, atoms: usize) -> Mesh {
-    let sizes = vec![atoms; graph.agents()];
+    uneven(
+        task,
+        graph.clone(),
+        strategy,
+        rows,
+        &vec![atoms; graph.agents()],
+    )
+}
+
+fn uneven(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, sizes: &[usize]) -> Mesh {
     Mesh::builder(task.build().unwrap(), graph)
         .strategy(StrategySpec::from_name(strategy).unwrap())
-        .build(rows, &sizes, Start::Random)
+        .build(rows, sizes, Start::Random)
         .unwrap()
 }
