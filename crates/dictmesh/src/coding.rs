@@ -76,7 +76,7 @@ impl Coding<'_> {
             scratches.with(solved);
             return stop;
         }
-        newton::solve(self, c, y, v)
+        scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton))
     }
 
     fn is_interrupted(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Memory that coding needs and keeps nothing in: made once, used in every round.
 
-use super::quadratic;
+use super::{newton, quadratic};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +16,7 @@ pub(super) struct Scratch {
     /// c and what is added to it, by columns.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,
+    pub newton: newton::Memory,
 }
 
 /// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
