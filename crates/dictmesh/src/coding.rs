@@ -324,9 +324,11 @@ impl Coding<'_> {
 
     /// `s = W'v`.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
-        for (s, w) in s.iter_mut().zip(self.atoms.columns()) {
-            *s = dot(w, v);
-        }
+        dispatch(Correlate {
+            atoms: self.atoms,
+            v,
+            s,
+        });
     }
 
     /// h(y).
@@ -385,10 +387,36 @@ impl WithSimd for AddAtoms<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        /// Atoms at a time.
+        const SOME: usize = 32;
+        let mut terms: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
+        let mut count = 0;
         for (w, y) in self.atoms.columns().zip(self.y) {
-            if *y != 0.0 {
-                simd::add(simd, self.factor * y, w, self.u);
+            terms[count] = (self.factor * y, w); // overwritten unless it counts: no branch to guess wrong
+            count += usize::from(*y != 0.0);
+            if count == SOME {
+                simd::add_all(simd, false, terms.iter().copied(), self.u);
+                count = 0;
             }
+        }
+        simd::add_all(simd, false, terms[..count].iter().copied(), self.u);
+    }
+}
+
+/// `s = W'v`.
+struct Correlate<'a> {
+    atoms: &'a Matrix,
+    v: &'a [f64],
+    s: &'a mut [f64],
+}
+
+impl WithSimd for Correlate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (s, w) in self.s.iter_mut().zip(self.atoms.columns()) {
+            *s = simd::dot(simd, w, self.v);
         }
     }
 }

@@ -36,11 +36,11 @@ pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// `out = start + sum of a_j x_j` over the pairs (a_j, x_j); no start is 0.
+/// `out += sum of a_j x_j` over the pairs (a_j, x_j), or `out =` it if it begins `anew`.
 #[inline(always)]
-pub(crate) fn combination<'x, S: Simd>(
+pub(crate) fn add_all<'x, S: Simd>(
     simd: S,
-    start: Option<&[f64]>,
+    anew: bool,
     pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone,
     out: &mut [f64],
 ) {
@@ -48,14 +48,14 @@ pub(crate) fn combination<'x, S: Simd>(
     let mut from = 0;
     while from < out.len() {
         from = match (out.len() - from) / S::F64_LANES {
-            8.. => rows::<S, 8>(simd, start, pairs.clone(), from, out),
-            4.. => rows::<S, 4>(simd, start, pairs.clone(), from, out),
-            2.. => rows::<S, 2>(simd, start, pairs.clone(), from, out),
-            1 => rows::<S, 1>(simd, start, pairs.clone(), from, out),
+            8.. => add_rows::<S, 8>(simd, anew, pairs.clone(), from, out),
+            4.. => add_rows::<S, 4>(simd, anew, pairs.clone(), from, out),
+            2.. => add_rows::<S, 2>(simd, anew, pairs.clone(), from, out),
+            1 => add_rows::<S, 1>(simd, anew, pairs.clone(), from, out),
             _ => {
-                let mut sum = match start {
-                    Some(start) => simd.partial_load_f64s(&start[from..]),
-                    None => simd.splat_f64s(0.0),
+                let mut sum = match anew {
+                    true => simd.splat_f64s(0.0),
+                    false => simd.partial_load_f64s(&out[from..]),
                 };
                 for (a, x) in pairs.clone() {
                     count(out.len() - from);
@@ -71,17 +71,18 @@ pub(crate) fn combination<'x, S: Simd>(
 
 /// The same for V vectors of rows; returns the row after them.
 #[inline(always)]
-fn rows<'x, S: Simd, const V: usize>(
+fn add_rows<'x, S: Simd, const V: usize>(
     simd: S,
-    start: Option<&[f64]>,
+    anew: bool,
     pairs: impl Iterator<Item = (f64, &'x [f64])>,
     from: usize,
     out: &mut [f64],
 ) -> usize {
     let to = from + V * S::F64_LANES;
+    let (out, _) = S::as_mut_simd_f64s(&mut out[from..to]);
     let mut sums = [simd.splat_f64s(0.0); V];
-    if let Some(start) = start {
-        sums.copy_from_slice(S::as_simd_f64s(&start[from..to]).0);
+    if !anew {
+        sums.copy_from_slice(out);
     }
     for (a, x) in pairs {
         count(to - from);
@@ -91,9 +92,7 @@ fn rows<'x, S: Simd, const V: usize>(
             sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
         }
     }
-    S::as_mut_simd_f64s(&mut out[from..to])
-        .0
-        .copy_from_slice(&sums);
+    out.copy_from_slice(&sums);
     to
 }
 
@@ -103,16 +102,25 @@ pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
     count(a.len());
     let (a, a_rest) = S::as_simd_f64s(a);
     let (x, x_rest) = S::as_simd_f64s(x);
-    let mut sum = simd.splat_f64s(0.0);
-    for (a, x) in a.iter().zip(x) {
-        sum = simd.mul_add_e_f64s(*a, *x, sum);
+    // Several sums: each waits for its last step.
+    const SUMS: usize = 4;
+    let mut sums = [simd.splat_f64s(0.0); SUMS];
+    let whole = a.len() / SUMS * SUMS;
+    for (a, x) in a[..whole].chunks_exact(SUMS).zip(x.chunks_exact(SUMS)) {
+        for i in 0..SUMS {
+            sums[i] = simd.mul_add_e_f64s(a[i], x[i], sums[i]);
+        }
+    }
+    for (a, x) in a[whole..].iter().zip(&x[whole..]) {
+        sums[0] = simd.mul_add_e_f64s(*a, *x, sums[0]);
     }
     if !a_rest.is_empty() {
         let (a, x) = (
             simd.partial_load_f64s(a_rest),
             simd.partial_load_f64s(x_rest),
         );
-        sum = simd.mul_add_e_f64s(a, x, sum);
+        sums[1] = simd.mul_add_e_f64s(a, x, sums[1]);
     }
-    simd.reduce_sum_f64s(sum)
+    let [a, b, c, d] = sums;
+    simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }

@@ -6,11 +6,13 @@
 
 mod active;
 mod lanes;
+#[cfg(test)]
+mod tests;
 
 use super::emptied;
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
-use crate::simd::{combination, dispatch, Simd, WithSimd};
+use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
@@ -115,38 +117,39 @@ impl WithSimd for IsSolved<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> bool {
-        let Quadratic {
-            lo,
-            hi,
-            curvature,
-            total,
-            inverse,
-            ..
-        } = self.problem;
-        let all = [self.g, self.r, self.y, lo, hi, curvature, total, inverse];
+        let p = self.problem;
+        let (g, g_rest) = S::as_simd_f64s(self.g);
+        let (r, r_rest) = S::as_simd_f64s(self.r);
+        let (y, y_rest) = S::as_simd_f64s(self.y);
+        let [lo, hi, curvature, total, inverse] =
+            [&p.lo, &p.hi, &p.curvature, &p.total, &p.inverse].map(|v| S::as_simd_f64s(v));
         let zero = simd.splat_f64s(0.0);
         let (mut largest, mut size, mut change) = (zero, zero, zero);
-        let mut add = |[g, r, y, lo, hi, curvature, total, inverse]: [S::f64s; 8]| {
-            largest = simd.max_f64s(largest, simd.abs_f64s(g));
-            size = simd.mul_add_e_f64s(curvature, simd.abs_f64s(y), size);
+        for i in 0..g.len() {
+            largest = simd.max_f64s(largest, simd.abs_f64s(g[i]));
+            size = simd.mul_add_e_f64s(curvature.0[i], simd.abs_f64s(y[i]), size);
+            // A maximum may hide what is not a number, 0 times it does not.
+            size = simd.mul_add_e_f64s(zero, simd.add_f64s(g[i], r[i]), size);
             // The minimiser if all other coordinates stay.
-            let s = simd.mul_add_e_f64s(curvature, y, r);
-            let above = simd.max_f64s(simd.sub_f64s(s, hi), zero);
-            let below = simd.min_f64s(simd.sub_f64s(s, lo), zero);
-            let new = simd.mul_f64s(simd.add_f64s(above, below), inverse);
-            let moved = simd.mul_f64s(total, simd.abs_f64s(simd.sub_f64s(new, y)));
+            let s = simd.mul_add_e_f64s(curvature.0[i], y[i], r[i]);
+            let above = simd.max_f64s(simd.sub_f64s(s, hi.0[i]), zero);
+            let below = simd.min_f64s(simd.sub_f64s(s, lo.0[i]), zero);
+            let new = simd.mul_f64s(simd.add_f64s(above, below), inverse.0[i]);
+            let moved = simd.mul_f64s(total.0[i], simd.abs_f64s(simd.sub_f64s(new, y[i])));
             change = simd.max_f64s(change, moved);
-        };
-        let vectors = all.map(|v| S::as_simd_f64s(v).0);
-        for i in 0..vectors[0].len() {
-            add(vectors.map(|v| v[i]));
         }
-        let rest = all.map(|v| S::as_simd_f64s(v).1);
-        if !rest[0].is_empty() {
-            add(rest.map(|v| simd.partial_load_f64s(v)));
+        let mut size = simd.reduce_sum_f64s(size);
+        let mut largest = simd.reduce_max_f64s(largest);
+        let mut change = simd.reduce_max_f64s(change);
+        for (i, m) in p.coordinates[self.g.len() - g_rest.len()..]
+            .iter()
+            .enumerate()
+        {
+            largest = largest.max(g_rest[i].abs());
+            size += m.curvature * y_rest[i].abs() + 0.0 * (g_rest[i] + r_rest[i]);
+            change = change.max(m.change(y_rest[i], r_rest[i]));
         }
-        let size = simd.reduce_max_f64s(largest) + simd.reduce_sum_f64s(size);
-        simd.reduce_max_f64s(change) <= QUIET * size
+        change <= QUIET * (largest + size)
     }
 }
 
@@ -348,7 +351,8 @@ impl<'a> Quadratic<'a> {
         let pairs = (members.iter())
             .filter(|m| y[m.q] != 0.0)
             .map(|m| (-scale * y[m.q], gram.column(m.q)));
-        combination(simd, Some(g), pairs, &mut self.r);
+        self.r.copy_from_slice(g);
+        add_all(simd, false, pairs, &mut self.r);
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 

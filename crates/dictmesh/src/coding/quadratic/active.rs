@@ -4,7 +4,7 @@
 use crate::coding::{cholesky, emptied};
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
-use crate::simd::{add, combination, padded, Simd};
+use crate::simd::{add, add_all, padded, Simd};
 
 /// Sweeps of coordinate descent between two exact solves.
 const SWEEPS: usize = 2;
@@ -199,7 +199,8 @@ impl<'a> Active<'a> {
         let pairs = (self.y[..self.members.len()].iter().enumerate())
             .filter(|(_, y)| **y != 0.0)
             .map(|(i, y)| (-y, &self.hessian[i * self.stride..i * self.stride + width]));
-        combination(simd, Some(&self.g[..width]), pairs, &mut self.s[..width]);
+        self.s[..width].copy_from_slice(&self.g[..width]);
+        add_all(simd, false, pairs, &mut self.s[..width]);
     }
 
     /// One exact minimisation over each of the coordinates in turn; returns the largest change of the
