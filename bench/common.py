@@ -13,6 +13,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "target" / "release" / "dictmesh"
 KERNEL = ROOT / "target" / "release" / "dictmesh-bench"
+OUT = ROOT / "out"  # where pictures go
 
 
 class Skip(Exception):

@@ -16,6 +16,7 @@ import json
 import pathlib
 import sys
 
+import common
 from common import PROGRAM, Skip
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,8 +52,10 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="which benches; all short ones by default")
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
     parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument("--out", type=pathlib.Path, default=common.OUT, help="where pictures go (default out)")
     parser.add_argument("--threads", type=int, default=1, help="for both sides (default 1)")
     args = parser.parse_args()
+    common.OUT = args.out
     if args.list:
         for name, bench in known.items():
             print(f"{name:<12}{bench.ABOUT}{' (only when named)' if getattr(bench, 'LONG', False) else ''}")

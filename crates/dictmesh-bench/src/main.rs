@@ -4,6 +4,7 @@
 mod arrays;
 mod coding;
 mod mesh;
+mod scale;
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +23,8 @@ enum Part {
     Coding(coding::Coding),
     /// The time of one round of a mesh.
     Rounds(mesh::Rounds),
+    /// Work, memory and time of a job of given sizes.
+    Scale(scale::Scale),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -30,6 +33,7 @@ fn main() -> anyhow::Result<()> {
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
         Part::Rounds(part) => part.measure(arguments.threads),
+        Part::Scale(part) => part.measure(),
     })?;
     println!("{measured}");
     Ok(())

@@ -1,6 +1,6 @@
 //! One agent: its private block of atoms, and all it knows of one batch of samples.
 
-use crate::coding::{emptied, start_code, Coding, Scratches};
+use crate::coding::{emptied, start_code, Coding};
 use crate::error::Result;
 use crate::matrix::{axpy, dot, gemm, Matrix};
 use crate::regularizer::Regularizer;
@@ -8,6 +8,8 @@ use crate::residual::Residual;
 use crate::task::LocalTask;
 use crate::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+pub use crate::coding::Memory;
 
 /// An agent's number, from 0. Sums over agents run in an order that depends on nothing but the mesh.
 pub type AgentId = usize;
@@ -65,6 +67,11 @@ impl Block {
         self.len() == 0
     }
 
+    /// W_k'W_k.
+    pub(crate) fn gram(&self) -> &Matrix {
+        &self.gram
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
@@ -96,6 +103,8 @@ pub struct Local<'a> {
     pub degree: usize,
     /// B.
     pub samples: usize,
+    /// What argmins compute in.
+    pub memory: &'a Memory,
     /// Set by whoever wants no more of it.
     pub interrupt: Option<&'a AtomicBool>,
 }
@@ -165,7 +174,6 @@ impl Local<'_> {
     /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It starts from the
     /// codes in the workspace, and leaves those of v there.
     pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
-        workspace.belong_to(self.block);
         let mut regularizers = std::mem::take(&mut workspace.regularizers);
         regularizers.resize(self.block.len(), self.task.regularizer());
         let problem = Coding {
@@ -177,10 +185,8 @@ impl Local<'_> {
             q,
             interrupt: self.interrupt,
         };
-        let Workspace {
-            codes, scratches, ..
-        } = workspace;
-        let stop = problem.solve_batch(c, self.share, codes, v, scratches);
+        let (codes, scratches) = (&mut workspace.codes, self.memory.of(self.block.version));
+        let stop = problem.solve_batch(c, self.share, codes, v, &scratches);
         workspace.regularizers = emptied(regularizers);
         stop
     }
@@ -200,14 +206,11 @@ impl Local<'_> {
     }
 }
 
-/// What agent k computes in, round after round: its codes, and memory that is made in the first rounds
-/// and used again in all others, so that a round allocates nothing.
+/// What agent k computes in, round after round: its codes, and memory that is made in the first round and
+/// used again in all others, so that a round allocates nothing.
 #[derive(Debug, Default)]
 pub struct Workspace {
     codes: Matrix,
-    /// Of the block that the scratches were last used for.
-    version: u64,
-    scratches: Scratches,
     /// Empty between two uses.
     regularizers: Vec<&'static dyn Regularizer>,
 }
@@ -218,20 +221,12 @@ impl Workspace {
         let start = start_code(local.task.regularizer());
         Workspace {
             codes: Matrix::from_fn(local.block.len(), local.samples, |_, _| start),
-            ..Workspace::default()
+            regularizers: Vec::new(),
         }
     }
 
     /// The codes that were found last, N_k x B.
     pub fn codes(&self) -> &Matrix {
         &self.codes
-    }
-
-    /// What was computed from other atoms is of no use.
-    fn belong_to(&mut self, block: &Block) {
-        if self.version != block.version {
-            self.version = block.version;
-            self.scratches.forget();
-        }
     }
 }

@@ -36,6 +36,7 @@ use crate::Stop;
 use faer::{MatMut, MatRef};
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+pub use scratch::Memory;
 use scratch::Scratch;
 pub(crate) use scratch::{emptied, Scratches};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +85,7 @@ impl Coding<'_> {
                 outliers::solve(self, a, (c, None), y, v, scratches, |ended| stop = ended);
                 stop
             }
-            None => newton::solve(self, c, y, v),
+            None => scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton)),
         }
     }
 

@@ -183,6 +183,12 @@ impl Matrix {
         }
     }
 
+    /// Another shape in the same memory; what the entries are then is not said.
+    pub(crate) fn reshape(&mut self, rows: usize, cols: usize) {
+        self.data.resize(rows * cols, 0.0);
+        (self.rows, self.cols) = (rows, cols);
+    }
+
     pub(crate) fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }

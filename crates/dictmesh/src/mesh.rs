@@ -22,7 +22,7 @@ pub use run::Run;
 use run::{settled, State};
 pub use stopping::Stopping;
 
-use crate::agent::{AgentId, Block, Local};
+use crate::agent::{AgentId, Block, Local, Memory};
 use crate::error::{Error, Result};
 use crate::inference::exact::{self, Exact, Part};
 use crate::inference::{Common, StrategySpec};
@@ -88,6 +88,7 @@ pub struct Mesh {
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
     gram: Arc<Mutex<reduction::Gram>>,
+    memory: Arc<Memory>,
     interrupt: Option<Arc<AtomicBool>>,
 }
 
@@ -274,6 +275,7 @@ impl Mesh {
             share: share.filter(|_| agent.informed),
             degree: self.topology.degree(k),
             samples,
+            memory: &self.memory,
             interrupt: self.interrupt.as_deref(),
         }
     }

@@ -12,7 +12,7 @@
 mod allocator;
 
 #[cfg(feature = "count-work")]
-pub use allocator::{allocations, peak_since, Allocator};
+pub use allocator::{allocations, bytes, forget_peak, peak_bytes, Allocator};
 
 #[cfg(feature = "count-work")]
 static MULTIPLY_ADDS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);

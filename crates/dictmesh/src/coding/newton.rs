@@ -1,7 +1,7 @@
 //! Proximal Newton for min_y e(c - W y) + h(y) where e is smooth but not one quadratic: the Huber
 //! and l1 residuals (pieces of a quadratic) and the ball (a norm).
 
-use super::quadratic::{Memory, Quadratic};
+use super::quadratic::{self, Quadratic};
 use super::Coding;
 use crate::matrix::{axpy, dot, gemm, Matrix};
 use crate::Stop;
@@ -15,56 +15,108 @@ const ROUNDING: f64 = 1e-14;
 const FINE: f64 = 1e-14;
 const FINE_STEPS: usize = 3;
 
-pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
-    let (m, n) = (c.len(), y.len());
-    let mut u = c.to_vec();
-    problem.subtract_atoms(y, &mut u);
-    problem.envelope_gradient(&u, v);
-    if n == 0 {
+/// What the steps compute in.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// c - W y, and what is tried in its place, with its v.
+    u: Vec<f64>,
+    trial_u: Vec<f64>,
+    trial_v: Vec<f64>,
+    /// W'v.
+    s: Vec<f64>,
+    /// The model's g, where it leads, the way there, and a point on it.
+    g: Vec<f64>,
+    target: Vec<f64>,
+    direction: Vec<f64>,
+    trial: Vec<f64>,
+    hessian: Hessian,
+    quadratic: quadratic::Memory,
+}
+
+impl Memory {
+    /// For m rows and n atoms.
+    fn make_room(&mut self, m: usize, n: usize) {
+        for own in [&mut self.u, &mut self.trial_u, &mut self.trial_v] {
+            own.resize(m, 0.0);
+        }
+        let of_atoms = [&mut self.s, &mut self.g, &mut self.target];
+        for own in of_atoms
+            .into_iter()
+            .chain([&mut self.direction, &mut self.trial])
+        {
+            own.resize(n, 0.0);
+        }
+    }
+
+    /// Solves the model at y, e replaced by its second-order expansion and h kept as it is: where it leads, and
+    /// the way there. Returns the fall of the cost that it predicts to first order.
+    fn solve_model(&mut self, problem: &Coding, y: &[f64]) -> f64 {
+        let hessian = self.hessian.at(problem, &self.u);
+        self.g.copy_from_slice(&self.s);
+        for (y, column) in y.iter().zip(hessian.columns()) {
+            axpy(*y, column, &mut self.g);
+        }
+        self.target.copy_from_slice(y);
+        let memory = std::mem::take(&mut self.quadratic);
+        let mut model = Quadratic::new(hessian, 1.0, problem.regularizers, memory);
+        model.solve(&self.g, &mut self.target);
+        self.quadratic = model.into_memory();
+        for (i, d) in self.direction.iter_mut().enumerate() {
+            *d = self.target[i] - y[i];
+        }
+        problem.regularizer_value(&self.target)
+            - problem.regularizer_value(y)
+            - dot(&self.s, &self.direction)
+    }
+
+    /// Goes the share t of the way from y, and returns the cost there.
+    fn try_step(&mut self, problem: &Coding, c: &[f64], y: &[f64], t: f64) -> f64 {
+        for (i, trial) in self.trial.iter_mut().enumerate() {
+            *trial = match t {
+                1.0 => self.target[i], // exactly on the kinks of h
+                t => y[i] + t * self.direction[i],
+            };
+        }
+        self.trial_u.copy_from_slice(c);
+        problem.subtract_atoms(&self.trial, &mut self.trial_u);
+        problem.envelope_gradient(&self.trial_u, &mut self.trial_v);
+        problem.envelope(&self.trial_u, &self.trial_v) + problem.regularizer_value(&self.trial)
+    }
+}
+
+pub(super) fn solve(
+    problem: &Coding,
+    c: &[f64],
+    y: &mut [f64],
+    v: &mut [f64],
+    memory: &mut Memory,
+) -> Stop {
+    memory.make_room(c.len(), y.len());
+    memory.u.copy_from_slice(c);
+    problem.subtract_atoms(y, &mut memory.u);
+    problem.envelope_gradient(&memory.u, v);
+    if y.is_empty() {
         return Stop::Converged;
     }
-    let mut s = vec![0.0; n];
-    let (mut diagonal, mut trial_u, mut trial_v) = (vec![0.0; m], vec![0.0; m], vec![0.0; m]);
-    let mut cost = problem.envelope(&u, v) + problem.regularizer_value(y);
+    let mut cost = problem.envelope(&memory.u, v) + problem.regularizer_value(y);
     let mut fine_steps = 0;
     for _ in 0..STEPS {
-        problem.correlate(v, &mut s);
-        if problem.is_fixed_point(&s, y, ROUNDING) {
+        problem.correlate(v, &mut memory.s);
+        if problem.is_fixed_point(&memory.s, y, ROUNDING) {
             return Stop::Converged;
         }
-        // The model at y: e replaced by its second-order expansion, h kept as it is.
-        let hessian = hessian(problem, &u, &mut diagonal);
-        let mut g = s.clone();
-        for (y, column) in y.iter().zip(hessian.columns()) {
-            axpy(*y, column, &mut g);
-        }
-        let mut target = y.to_vec();
-        Quadratic::new(&hessian, 1.0, problem.regularizers, Memory::default())
-            .solve(&g, &mut target);
-        // Go there, or part of the way: Armijo's rule on the true cost.
-        let direction: Vec<f64> = target.iter().zip(y.iter()).map(|(t, y)| t - y).collect();
-        let predicted =
-            problem.regularizer_value(&target) - problem.regularizer_value(y) - dot(&s, &direction);
+        let predicted = memory.solve_model(problem, y);
         let fine = -predicted <= FINE * cost.abs();
         fine_steps += usize::from(fine);
+        // Go there, or part of the way: Armijo's rule on the true cost.
         let mut t = 1.0;
         let moved = loop {
-            let trial: Vec<f64> = (0..n)
-                .map(|i| match t {
-                    1.0 => target[i], // exactly on the kinks of h
-                    t => y[i] + t * direction[i],
-                })
-                .collect();
-            trial_u.copy_from_slice(c);
-            problem.subtract_atoms(&trial, &mut trial_u);
-            problem.envelope_gradient(&trial_u, &mut trial_v);
-            let trial_cost =
-                problem.envelope(&trial_u, &trial_v) + problem.regularizer_value(&trial);
+            let trial_cost = memory.try_step(problem, c, y, t);
             if fine || trial_cost <= cost + 1e-4 * t * predicted {
-                let moved = trial != y;
-                y.copy_from_slice(&trial);
-                u.copy_from_slice(&trial_u);
-                v.copy_from_slice(&trial_v);
+                let moved = memory.trial != y;
+                y.copy_from_slice(&memory.trial);
+                v.copy_from_slice(&memory.trial_v);
+                std::mem::swap(&mut memory.u, &mut memory.trial_u);
                 cost = trial_cost;
                 break moved;
             }
@@ -77,8 +129,8 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
             break; // the best that rounding allows
         }
     }
-    problem.correlate(v, &mut s);
-    if problem.is_fixed_point(&s, y, 1e-9) {
+    problem.correlate(v, &mut memory.s);
+    if problem.is_fixed_point(&memory.s, y, 1e-9) {
         Stop::Converged
     } else {
         Stop::RoundLimit
@@ -86,21 +138,47 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
 }
 
 /// W'(D + c u u')W for the generalised Hessian D + c u u' of e at u.
-fn hessian(problem: &Coding, u: &[f64], diagonal: &mut [f64]) -> Matrix {
-    let rank_one = problem
-        .residual
-        .envelope_hessian(problem.s, problem.q, u, diagonal);
-    let n = problem.atoms.cols();
-    let rows: Vec<usize> = (0..u.len()).filter(|i| diagonal[*i] != 0.0).collect();
-    let scaled = Matrix::from_fn(rows.len(), n, |i, q| {
-        diagonal[rows[i]].sqrt() * problem.atoms.get(rows[i], q)
-    });
-    let mut out = scaled.transpose_times(&scaled);
-    if rank_one != 0.0 {
-        let mut wu = Matrix::zeros(n, 1);
-        problem.correlate(u, wu.as_mut_slice());
-        let view = wu.view();
-        gemm(out.view_mut(), view, view.transpose(), rank_one, true);
+#[derive(Default)]
+struct Hessian {
+    diagonal: Vec<f64>,
+    /// Where it is not 0, and these rows of D^(1/2) W.
+    rows: Vec<usize>,
+    scaled: Matrix,
+    /// W'u.
+    along: Matrix,
+    out: Matrix,
+}
+
+impl Hessian {
+    fn at(&mut self, problem: &Coding, u: &[f64]) -> &Matrix {
+        let n = problem.atoms.cols();
+        self.diagonal.resize(u.len(), 0.0);
+        let (s, q) = (problem.s, problem.q);
+        let rank_one = (problem.residual).envelope_hessian(s, q, u, &mut self.diagonal);
+        self.rows.clear();
+        let rows = (0..u.len()).filter(|i| self.diagonal[*i] != 0.0);
+        self.rows.extend(rows);
+        self.scaled.reshape(self.rows.len(), n);
+        for q in 0..n {
+            for (out, i) in self.scaled.column_mut(q).iter_mut().zip(&self.rows) {
+                *out = self.diagonal[*i].sqrt() * problem.atoms.get(*i, q);
+            }
+        }
+        self.out.reshape(n, n);
+        let scaled = self.scaled.view();
+        gemm(self.out.view_mut(), scaled.transpose(), scaled, 1.0, false);
+        if rank_one != 0.0 {
+            self.along.reshape(n, 1);
+            problem.correlate(u, self.along.as_mut_slice());
+            let along = self.along.view();
+            gemm(
+                self.out.view_mut(),
+                along,
+                along.transpose(),
+                rank_one,
+                true,
+            );
+        }
+        &self.out
     }
-    out
 }

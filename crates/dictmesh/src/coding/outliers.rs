@@ -4,7 +4,7 @@
 //! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
 //! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
 
-use super::{Coding, Scratch, Scratches};
+use super::{newton, Coding, Scratch, Scratches};
 use crate::matrix::Matrix;
 use crate::regularizer::{soft_threshold, Piece, Regularizer};
 use crate::Stop;
@@ -88,22 +88,24 @@ pub(super) fn solve(
     mut ended: impl FnMut(Stop),
 ) {
     let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
-    let extended = scratches.extended(problem.atoms);
     let mut regularizers = problem.regularizers.to_vec();
     regularizers.resize(n + m, &Absolute);
-    let whole = Coding {
-        regularizers: &regularizers,
-        atoms: &extended.atoms,
-        gram: &extended.gram,
-        ..*problem
-    };
     let mut wide = vec![0.0; v.len() / m.max(1) * (n + m)];
     for (wide, y) in wide.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
         wide[..n].copy_from_slice(y);
     }
     let mut stops = Vec::with_capacity(v.len() / m.max(1));
     scratches.with(|scratch: &mut Scratch| {
-        whole.solve_quadratics(a, c, share, &mut wide, v, scratch, |stop| stops.push(stop))
+        let known = scratch.extended.take();
+        let extended = known.unwrap_or_else(|| Extended::new(problem.atoms));
+        let whole = Coding {
+            regularizers: &regularizers,
+            atoms: &extended.atoms,
+            gram: &extended.gram,
+            ..*problem
+        };
+        whole.solve_quadratics(a, c, share, &mut wide, v, scratch, |stop| stops.push(stop));
+        scratch.extended = Some(extended);
     });
     let columns = wide.chunks_exact(n + m).zip(y.chunks_exact_mut(n));
     for (j, (wide, y)) in columns.enumerate() {
@@ -119,14 +121,16 @@ pub(super) fn solve(
         if let Some(share) = share {
             crate::matrix::axpy(1.0, &share[j * m..(j + 1) * m], &mut total);
         }
-        ended(super::newton::solve(problem, &total, y, v));
+        let newton =
+            |scratch: &mut Scratch| newton::solve(problem, &total, y, v, &mut scratch.newton);
+        ended(scratches.with(newton));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coding::newton;
+    use crate::coding::Memory;
     use crate::random::{gaussian, stream};
     use crate::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
     use crate::residual::{Huber, Residual, L1};
@@ -163,7 +167,8 @@ mod tests {
                 let a = bound(&problem).unwrap();
                 let mut y = Matrix::zeros(n, samples);
                 let mut v = Matrix::zeros(m, samples);
-                let scratches = Scratches::default();
+                let memory = Memory::default();
+                let scratches = memory.of(1);
                 let (ys, vs) = (y.as_mut_slice(), v.as_mut_slice());
                 solve(
                     &problem,
@@ -178,7 +183,8 @@ mod tests {
                 );
                 for j in 0..samples {
                     let (mut other, mut nu) = (vec![0.0; n], vec![0.0; m]);
-                    newton::solve(&problem, c.column(j), &mut other, &mut nu);
+                    let mut newton = newton::Memory::default();
+                    newton::solve(&problem, c.column(j), &mut other, &mut nu, &mut newton);
                     let far = crate::matrix::distance(&other, y.column(j));
                     assert!(far < 1e-8, "{} {} {j}: {far:e}", residual.name(), h.name());
                     outliers += v.column(j).iter().filter(|v| v.abs() == 1.0).count();

@@ -189,7 +189,8 @@ impl<'a> Quadratic<'a> {
             total: memory.total,
             inverse: memory.inverse,
             other: memory.other,
-            lanes: memory.lanes,
+            // They are made for as many coordinates.
+            lanes: memory.lanes.filter(|_| memory.r.len() == n),
             r: memory.r,
             outside: memory.outside,
             wrong: memory.wrong,
@@ -258,7 +259,7 @@ impl<'a> Quadratic<'a> {
             lo: &self.lo,
             hi: &self.hi,
         };
-        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(n));
+        let lanes = self.lanes.get_or_insert_with(Lanes::new);
         if !lanes.know(self.gram) {
             return false;
         }

@@ -1,14 +1,15 @@
 //! Memory that coding needs and keeps nothing in: made once, used in every round.
 
 use super::outliers::Extended;
-use super::quadratic;
-use crate::matrix::Matrix;
+use super::{newton, quadratic};
 use std::fmt;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The memory for one thread at a time.
 #[derive(Default)]
 pub(super) struct Scratch {
+    /// The block whose Gram matrix was worked with last.
+    version: u64,
     /// W'C over the curvature, by columns.
     pub before: Vec<f64>,
     /// W'V, by columns.
@@ -16,44 +17,54 @@ pub(super) struct Scratch {
     /// c and what is added to it, by columns.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,
-}
-
-/// As many of them as threads have asked for at once. They serve the problems of one Gram matrix.
-#[derive(Default)]
-pub(crate) struct Scratches {
-    idle: Mutex<Vec<Scratch>>,
+    pub newton: newton::Memory,
     /// The atoms with those for outliers, once they were asked for.
-    extended: OnceLock<Extended>,
+    pub extended: Option<Extended>,
 }
 
-impl Scratches {
-    /// Calls `work` with one of them. Which one has no influence on any result.
+/// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
+/// depends on what is in it.
+#[derive(Default)]
+pub struct Memory {
+    idle: Mutex<Vec<Scratch>>,
+}
+
+impl Memory {
+    /// For problems with the Gram matrix of the block of this version.
+    pub(crate) fn of(&self, version: u64) -> Scratches<'_> {
+        Scratches {
+            memory: self,
+            version,
+        }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// The memory as problems of one Gram matrix see it.
+pub(crate) struct Scratches<'a> {
+    memory: &'a Memory,
+    version: u64,
+}
+
+impl Scratches<'_> {
+    /// Calls `work` with the memory for one thread.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         // A panic in another thread leaves the list as it was.
-        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = || (self.memory.idle.lock()).unwrap_or_else(PoisonError::into_inner);
         let mut scratch = idle().pop().unwrap_or_default();
+        if scratch.version != self.version {
+            scratch.version = self.version;
+            scratch.quadratic.forget();
+            scratch.extended = None;
+        }
         let out = work(&mut scratch);
         idle().push(scratch);
         out
-    }
-
-    /// The atoms with those for outliers.
-    pub(super) fn extended(&self, atoms: &Matrix) -> &Extended {
-        self.extended.get_or_init(|| Extended::new(atoms))
-    }
-
-    /// To be called where the Gram matrix becomes another one.
-    pub fn forget(&mut self) {
-        self.extended = OnceLock::new();
-        let idle = self.idle.get_mut().unwrap_or_else(PoisonError::into_inner);
-        idle.iter_mut()
-            .for_each(|scratch| scratch.quadratic.forget());
-    }
-}
-
-impl fmt::Debug for Scratches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scratches").finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, Scratches, TOGETHER};
+use crate::coding::{start_code, Coding, Memory, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -22,6 +22,7 @@ use crate::samples::Samples;
 use crate::task::LocalTask;
 use crate::Stop;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +86,9 @@ pub fn solve(
     tolerance: f64,
 ) -> Result<Exact> {
     Error::check_positive("tolerance", tolerance)?;
-    let (atoms, regularizers) = joined(parts, x.rows())?;
-    let gram = atoms.transpose_times(&atoms);
-    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let (atoms, gram) = (joined.atoms(), joined.gram());
+    let problem = whole(residual, atoms, gram, &regularizers);
     let lengths: Vec<f64> = atoms.columns().map(norm).collect();
     // An empty zone where there is none.
     let zone = |h: &&dyn Regularizer| h.zone().unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
@@ -100,7 +101,8 @@ pub fn solve(
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let (m, n) = (x.rows(), atoms.cols());
-    let scratches = Scratches::default();
+    let memory = Memory::default();
+    let scratches = memory.of(joined.version());
     let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
         let from = part * TOGETHER;
         let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
@@ -138,24 +140,33 @@ pub(crate) fn duals(
     parts: &[Part<'_>],
     x: &Samples,
 ) -> Result<(Matrix, Stop)> {
-    let (atoms, regularizers) = joined(parts, x.rows())?;
-    let gram = atoms.transpose_times(&atoms);
-    let problem = whole(residual, &atoms, &gram, &regularizers);
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
     let mut y = start_codes(&problem, x.len());
     let mut nu = Matrix::zeros(x.rows(), x.len());
-    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &Scratches::default());
+    let memory = Memory::default();
+    let scratches = memory.of(joined.version());
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &scratches);
     Ok((nu, stop))
 }
 
-/// All atoms side by side, and the regularizer of each.
-fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<(Matrix, Vec<&'a dyn Regularizer>)> {
+/// All atoms side by side, and the regularizer of each. A single block is taken as it is.
+fn joined<'a>(
+    parts: &[Part<'a>],
+    rows: usize,
+) -> Result<(Cow<'a, Block>, Vec<&'a dyn Regularizer>)> {
+    let regularizers = (parts.iter())
+        .flat_map(|part| vec![part.task.regularizer(); part.block.len()])
+        .collect();
+    if let [part] = parts {
+        Error::check_dimension("rows of the atoms", part.block.atoms().rows(), rows)?;
+        return Ok((Cow::Borrowed(part.block), regularizers));
+    }
     let mut atoms = Matrix::zeros(rows, 0);
-    let mut regularizers: Vec<&dyn Regularizer> = Vec::new();
     for part in parts {
         atoms.append_columns(part.block.atoms())?;
-        regularizers.extend(vec![part.task.regularizer(); part.block.len()]);
     }
-    Ok((atoms, regularizers))
+    Ok((Cow::Owned(Block::from_finite(atoms)), regularizers))
 }
 
 fn whole<'a>(

@@ -213,6 +213,7 @@ impl MeshBuilder {
             samples_learned: 0,
             pool,
             gram: Default::default(),
+            memory: Default::default(),
             interrupt: None,
         };
         Ok((mesh, informed))

@@ -23,13 +23,19 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// The most bytes that were in use at one time while `work` ran, in the whole process, above those in use
-/// before. (Meant for one thread: it begins anew with every call.)
-pub fn peak_since<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = CURRENT.load(Relaxed);
-    PEAK.store(before, Relaxed);
-    let out = work();
-    (out, PEAK.load(Relaxed).saturating_sub(before))
+/// The bytes in use, in the whole process.
+pub fn bytes() -> usize {
+    CURRENT.load(Relaxed)
+}
+
+/// The most bytes that were in use at one time since [`forget_peak`].
+pub fn peak_bytes() -> usize {
+    PEAK.load(Relaxed)
+}
+
+/// From now on, [`peak_bytes`] starts from what is in use.
+pub fn forget_peak() {
+    PEAK.store(bytes(), Relaxed);
 }
 
 fn taken(bytes: usize) {

@@ -1,7 +1,7 @@
 //! `update_block` against the paper's formula, written out naively.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
-use dictmesh::agent::{Block, Local, Workspace};
+use dictmesh::agent::{Block, Local, Memory, Workspace};
 use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::learning::{product, update_block, AtomUse};
 use dictmesh::random::{gaussian, stream};
@@ -146,6 +146,7 @@ fn the_update_is_the_papers_formula() {
 fn the_block_is_renewed_as_a_whole() {
     let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::None)).unwrap();
     let x = gaussian(M, 2, &mut stream(5, 5));
+    let memory = Memory::default();
     let code = |block: &Block| {
         let local = Local {
             residual: &SquaredL2,
@@ -155,6 +156,7 @@ fn the_block_is_renewed_as_a_whole() {
             share: Some(&x),
             degree: 0,
             samples: 2,
+            memory: &memory,
             interrupt: None,
         };
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));

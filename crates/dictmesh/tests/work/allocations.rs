@@ -25,6 +25,7 @@ fn the_counter_counts() {
 
 #[test]
 fn rounds_allocate_nothing() {
+    let _alone = alone();
     // One atom, a few, and enough for a coarse Gram matrix; below and above what is done in parallel.
     for (rows, atoms, agents) in [
         (10, 1, 6),
@@ -52,25 +53,40 @@ fn rounds_allocate_nothing() {
     }
 }
 
-/// Every strategy with every residual it can solve for, but for the argmin of those whose envelope is not
-/// one quadratic: proximal Newton makes a Hessian of another size in each of its steps.
+/// Every strategy with every residual it can solve for.
 fn steady() -> Vec<(&'static str, ResidualSpec)> {
-    let by_gradient = ["diffusion", "consensus", "exact-diffusion"];
-    let mut all = vec![
-        ("relaxed-admm", ResidualSpec::SquaredL2),
-        ("relaxed-admm", ResidualSpec::Equality),
-        ("jacobi-admm", ResidualSpec::SquaredL2),
-        ("jacobi-admm", ResidualSpec::Equality),
-        ("exact-diffusion", ResidualSpec::Ball { sigma: 0.3 }),
-        ("exact-diffusion", ResidualSpec::Equality),
+    let residuals = [
+        ResidualSpec::SquaredL2,
+        ResidualSpec::Huber { eta: 0.2 },
+        ResidualSpec::L1,
+        ResidualSpec::Ball { sigma: 0.3 },
+        ResidualSpec::Equality,
     ];
-    for name in by_gradient {
-        all.push((name, ResidualSpec::SquaredL2));
-        all.push((name, ResidualSpec::Huber { eta: 0.2 }));
-        all.push((name, ResidualSpec::L1));
-    }
-    assert!(StrategySpec::NAMES
-        .iter()
-        .all(|name| all.iter().any(|(n, _)| n == name)));
+    let pairs = (StrategySpec::NAMES.into_iter()).flat_map(|name| {
+        residuals
+            .iter()
+            .map(move |residual| (name, residual.clone()))
+    });
+    let can = |name: &str, residual: &ResidualSpec| {
+        let task = task(residual.clone(), elastic_net()).build().unwrap();
+        let spec = StrategySpec::from_name(name).unwrap();
+        spec.check(task.residual(), true).is_ok()
+    };
+    let all: Vec<_> = pairs
+        .filter(|(name, residual)| can(name, residual))
+        .collect();
+    assert!(all.len() >= 4 * residuals.len(), "{all:?}");
     all
+}
+
+/// Agents share their memory, whatever the sizes of their blocks.
+#[test]
+fn blocks_of_different_sizes_allocate_nothing_either() {
+    let _alone = alone();
+    let sizes = [3, 40, 0, 1, 60, 17];
+    for name in StrategySpec::NAMES {
+        let task = task(ResidualSpec::SquaredL2, elastic_net());
+        let mesh = uneven(&task, Topology::ring(6).unwrap(), name, 50, &sizes);
+        assert_eq!(in_ten_rounds(&mesh, &samples(50, 20)), 0, "{name}");
+    }
 }

@@ -10,14 +10,22 @@
 )]
 
 mod allocations;
+mod products;
 
 use dictmesh::inference::StrategySpec;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Mesh, Samples, Start, Topology};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
 static ALLOCATOR: dictmesh::work::Allocator = dictmesh::work::Allocator;
+
+/// Everything here counts for the whole process, so one test runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn samples(rows: usize, count: usize) -> Samples {
     Samples::dense(gaussian(rows, count, &mut stream(1, 0))).unwrap()
@@ -43,9 +51,18 @@ fn elastic_net() -> RegularizerSpec {
 }
 
 fn mesh(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, atoms: usize) -> Mesh {
-    let sizes = vec![atoms; graph.agents()];
+    uneven(
+        task,
+        graph.clone(),
+        strategy,
+        rows,
+        &vec![atoms; graph.agents()],
+    )
+}
+
+fn uneven(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, sizes: &[usize]) -> Mesh {
     Mesh::builder(task.build().unwrap(), graph)
         .strategy(StrategySpec::from_name(strategy).unwrap())
-        .build(rows, &sizes, Start::Random)
+        .build(rows, sizes, Start::Random)
         .unwrap()
 }

@@ -50,13 +50,11 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// For problems of n coordinates.
-    pub fn new(n: usize) -> Self {
-        let capacity = MOST.min(n);
+    pub fn new() -> Self {
         Lanes {
             coarse: Coarse::default(),
-            growth: Growth::new(capacity),
-            exact: Exact::new(capacity),
+            growth: Growth::new(MOST),
+            exact: Exact::new(MOST),
             order: Vec::new(),
             supports: Vec::new(),
             places: Vec::new(),
