@@ -238,12 +238,7 @@ impl Coding<'_> {
 
     /// `u += factor W y`.
     fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
-        dispatch(AddAtoms {
-            atoms: self.atoms,
-            factor,
-            y,
-            u,
-        });
+        add_atoms(self.atoms, factor, y, u);
     }
 
     /// W'V for V by columns.
@@ -282,6 +277,30 @@ impl Coding<'_> {
     }
 }
 
+/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the squared residual. `y`
+/// holds the starts on entry. Each column is solved on its own. Returns the worst way any ended.
+pub(crate) fn solve_on_gram(
+    gram: &Matrix,
+    regularizer: &dyn Regularizer,
+    g: &Matrix,
+    y: &mut Matrix,
+    interrupt: Option<&AtomicBool>,
+) -> Stop {
+    let n = gram.cols();
+    let regularizers = vec![regularizer; n];
+    let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let columns = y.as_mut_slice().par_chunks_mut(n.max(1)).enumerate();
+    (columns.with_min_len(TOGETHER))
+        .map_init(
+            || Quadratic::new(gram, 1.0, &regularizers).for_many(),
+            |problem, (j, y)| match interrupted() {
+                true => Stop::Interrupted,
+                false => problem.solve(g.column(j), y),
+            },
+        )
+        .reduce(|| Stop::Converged, Stop::worse)
+}
+
 /// One atom for every sample, as in the paper's own experiments: closed form.
 struct OneAtom<'a> {
     coordinate: Coordinate<'a>,
@@ -306,6 +325,15 @@ impl WithSimd for OneAtom<'_> {
 }
 
 /// `u += factor W y`, for a y that is mostly 0.
+pub(crate) fn add_atoms(atoms: &Matrix, factor: f64, y: &[f64], u: &mut [f64]) {
+    dispatch(AddAtoms {
+        atoms,
+        factor,
+        y,
+        u,
+    });
+}
+
 struct AddAtoms<'a> {
     atoms: &'a Matrix,
     factor: f64,
