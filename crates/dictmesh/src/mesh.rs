@@ -8,6 +8,7 @@ mod exchange;
 mod found;
 mod growth;
 mod infeasible;
+mod part;
 mod reduction;
 mod restore;
 mod run;
@@ -16,10 +17,11 @@ mod stopping;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use events::{Event, Warning};
+use found::settled;
 pub use found::Inference;
 pub use restore::Progress;
 pub use run::Run;
-use run::{settled, State};
+use run::State;
 pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local};
@@ -99,11 +101,11 @@ impl Mesh {
 
     /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
-        let mut run = Run::start_reduced(self, x)?;
-        Ok(self.in_pool(|| {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
-            run.found(stop)
-        }))
+            Ok(run.found(stop))
+        })
     }
 
     /// A run from nu = 0 that can be stepped round by round.
@@ -120,14 +122,12 @@ impl Mesh {
     /// What every agent believes the cost of each sample to be, N x B, as [`agree`](Mesh::agree) gives
     /// it, and how the inference ended: the cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
-        let mut run = Run::start_reduced(self, x)?;
-        let (costs, stop) = self.in_pool(|| {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
             let costs = run.local_costs();
-            let stop = settled(stop, &costs);
-            (costs, stop)
-        });
-        Ok((self.average(&costs), stop))
+            Ok((self.average(&costs), settled(stop, &costs)))
+        })
     }
 
     /// Learns one block of samples, batch by batch: the paper's main algorithm. Returns the worst
@@ -153,7 +153,7 @@ impl Mesh {
             let mut run = match warm.take() {
                 Some(state) if state.samples == x.len() => Run::start_warm(self, &x, state)?,
                 _ if self.warm_start => Run::start(self, &x)?,
-                _ => Run::start_reduced(self, &x)?,
+                _ => self.in_pool(|| Run::start_reduced(self, &x))?,
             };
             let coded = self.in_pool(|| {
                 let stop = run.until(&self.stopping);
