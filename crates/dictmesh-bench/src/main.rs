@@ -3,6 +3,7 @@
 
 mod arrays;
 mod coding;
+mod documents;
 mod mesh;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +21,8 @@ struct Arguments {
 enum Part {
     /// Codes of all samples by `Mesh::exact`.
     Coding(coding::Coding),
+    /// The time of one round for given samples, atoms and a graph.
+    Documents(documents::Documents),
     /// The time of one round of a mesh.
     Rounds(mesh::Rounds),
 }
@@ -29,6 +32,7 @@ fn main() -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
+        Part::Documents(part) => part.measure(arguments.threads),
         Part::Rounds(part) => part.measure(arguments.threads),
     })?;
     println!("{measured}");
