@@ -47,19 +47,18 @@ impl Documents {
         let x = sparse(&arrays::read(&self.samples)?)?;
         let w = arrays::read(&self.atoms)?;
         let mut mesh = self.mesh(&w, threads)?;
-        let seconds = |mesh: &Mesh, rounds: usize| -> Result<f64> {
-            let mut mesh = mesh.clone();
+        let mut seconds = |rounds: usize| -> Result<f64> {
             mesh.set_stopping(Stopping::rounds(rounds))?;
             let began = Instant::now();
             mesh.score(&x)?;
             Ok(began.elapsed().as_secs_f64())
         };
         // The first time W'W is formed too; later it is there already.
-        let first = seconds(&mesh, 1)?;
-        let few = seconds(&mesh, self.rounds)?;
-        let many = seconds(&mesh, self.rounds + self.more)?;
+        let first = seconds(1)?;
+        let few = seconds(self.rounds)?;
+        let many = seconds(self.rounds + self.more)?;
         let round = (many - few) / self.more as f64;
-        let started = seconds(&mesh, 1)?;
+        let started = seconds(1)?;
         mesh.set_stopping(Stopping::rounds(self.rounds))?;
         let found = mesh.infer(&x)?;
         if let Some(out) = &self.out {
@@ -68,8 +67,10 @@ impl Documents {
         }
         mesh.set_stopping(Stopping::tolerance(1e-3))?;
         let converged = mesh.infer(&x)?;
+        let strategy = mesh.strategy().resolve(&mesh.common())?;
         Ok(json!({
             "seconds": round,
+            "strategy": strategy,
             "first_setup": first - round,
             "setup": started - round,
             "rounds_to_1e-3": converged.rounds,
@@ -99,10 +100,12 @@ impl Documents {
                 alpha: None,
             },
         };
-        Ok(Mesh::builder(task.build()?, Topology::from_edges(n, &edges)?)
-            .strategy(strategy)
-            .threads(threads)
-            .build(w.rows(), &vec![1; n], Start::Given(w))?)
+        Ok(
+            Mesh::builder(task.build()?, Topology::from_edges(n, &edges)?)
+                .strategy(strategy)
+                .threads(threads)
+                .build(w.rows(), &vec![1; n], Start::Given(w))?,
+        )
     }
 }
 

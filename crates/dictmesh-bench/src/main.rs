@@ -4,6 +4,7 @@
 mod arrays;
 mod coding;
 mod documents;
+mod experiment;
 mod mesh;
 
 use clap::{Parser, Subcommand};
@@ -23,6 +24,8 @@ enum Part {
     Coding(coding::Coding),
     /// The time of one round for given samples, atoms and a graph.
     Documents(documents::Documents),
+    /// The paper's experiment with documents: learning and scoring, block by block.
+    Experiment(experiment::Experiment),
     /// The time of one round of a mesh.
     Rounds(mesh::Rounds),
 }
@@ -33,6 +36,7 @@ fn main() -> anyhow::Result<()> {
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
         Part::Documents(part) => part.measure(arguments.threads),
+        Part::Experiment(part) => part.measure(),
         Part::Rounds(part) => part.measure(arguments.threads),
     })?;
     println!("{measured}");

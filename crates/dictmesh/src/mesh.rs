@@ -37,7 +37,7 @@ use crate::Stop;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub struct Mesh {
     blocks_learned: usize,
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
-    gram: Arc<Mutex<reduction::Gram>>,
+    gram: Arc<reduction::Gram>,
     interrupt: Option<Arc<AtomicBool>>,
 }
 

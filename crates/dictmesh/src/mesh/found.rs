@@ -151,14 +151,7 @@ impl Run<'_> {
                 .duals()
                 .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
             let terms: Vec<Term> = (nus.enumerate())
-                .map(|(column, (nu, at))| Term {
-                    column,
-                    scale: 1.0,
-                    reduction,
-                    nu: nu.column(at),
-                    at,
-                    sample: first + at,
-                })
+                .map(|(column, (nu, at))| Term::new(column, 1.0, (reduction, at), nu, first + at))
                 .collect();
             let all = reduction::lift(&self.mesh.blocks(), self.x, terms.len(), &terms);
             let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
@@ -188,14 +181,8 @@ impl Run<'_> {
                 for at in 0..part.x.len() {
                     let scale = codes[*k].get(*q, first + at);
                     if scale != 0.0 {
-                        terms.push(Term {
-                            column,
-                            scale,
-                            reduction,
-                            nu: part.strategies[*k].dual().column(at),
-                            at,
-                            sample: first + at,
-                        });
+                        let nu = part.strategies[*k].dual();
+                        terms.push(Term::new(column, scale, (reduction, at), nu, first + at));
                     }
                 }
             }

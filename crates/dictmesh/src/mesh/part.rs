@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Below this many numbers in a round, threads cost more than they bring.
-const PARALLEL: usize = 1 << 14;
+const PARALLEL: usize = 1 << 16;
 
 /// All agents of a mesh at work on some samples.
 #[derive(Debug)]
@@ -50,7 +50,10 @@ impl<'m> Part<'m> {
         let least: f64 = (mesh.agents.iter())
             .map(|agent| {
                 let y = start_code(agent.task.regularizer()).abs();
-                y * agent.block.atoms().columns().map(norm).sum::<f64>()
+                match y > 0.0 {
+                    true => y * agent.block.atoms().columns().map(norm).sum::<f64>(),
+                    false => 0.0, // as mostly, and the atoms need not be read
+                }
             })
             .sum();
         let started = strategies.is_some();
@@ -124,7 +127,7 @@ impl<'m> Part<'m> {
     }
 
     /// Rounds until so many are done; the duals before the last one, if they are to be kept. Where rotated rows cannot be shown to be the
-    /// plain ones any more, all rounds are done again in the rows of the samples.
+    /// plain ones any more, all rounds are done again in more rows.
     pub fn advance(&mut self, to: usize, keep: bool) -> Vec<Matrix> {
         loop {
             let (mut before, mut inside) = (Vec::new(), true);
@@ -138,7 +141,8 @@ impl<'m> Part<'m> {
             if inside {
                 return before;
             }
-            self.reduction = None;
+            self.reduction =
+                (self.reduction.take()).and_then(|reduction| reduction.larger(self.mesh, &self.x));
             self.make_room();
             self.start();
         }
@@ -146,9 +150,8 @@ impl<'m> Part<'m> {
 
     /// Whether the rounds so far are those of the plain problem.
     fn is_inside(&mut self) -> bool {
-        let duals: Vec<&Matrix> = self.strategies.iter().map(|s| s.dual()).collect();
         match &mut self.reduction {
-            Some(reduction) => reduction.is_inside(&self.mesh.blocks(), &duals),
+            Some(reduction) => reduction.is_inside(self.mesh, &self.x, &self.strategies),
             None => true,
         }
     }

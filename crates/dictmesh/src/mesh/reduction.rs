@@ -5,10 +5,11 @@
 //! problem ([Q'W; 0], [Q'x; e'x]) has at most K + 1 rows and gives the same codes, costs and rounds;
 //! nu = Q nu_1 + e nu_2 brings its duals back. One Q serves many batches, each sample has its own e.
 //!
-//! Huber sees only lengths where no |nu_m| reaches 1. The rows in which x is not 0 are kept as they are, with
-//! the box; in the others every iterate lies in the span of the atoms' rows there, and they are rotated. As
-//! long as the box leaves them alone ([`inside`] proves it after every round) the iterates are the same; if
-//! that cannot be proven, the sample starts again in all rows. Its rows are its own, so each sample has its own Q.
+//! Huber sees only lengths where no |nu_m| reaches 1. The rows in which x is large are kept as they are, with
+//! the box; in the others every iterate lies in the span of what the atoms and x have there, and they are
+//! rotated. As long as the box leaves them alone ([`inside`] proves it after every round) the iterates are the
+//! same; where that cannot be proven, the sample starts again with all rows kept in which it is not 0, and
+//! then in all rows. Its rows are its own, so each sample has its own Q.
 //!
 //! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 
@@ -20,7 +21,9 @@ mod lift;
 pub(super) use gram::Gram;
 pub(super) use lift::{lift, Term};
 
+use super::Mesh;
 use crate::agent::Block;
+use crate::inference::Strategy;
 use crate::matrix::{dot, norm, Matrix};
 use crate::residual::Residual;
 use crate::samples::Samples;
@@ -28,13 +31,15 @@ use factor::Factor;
 use inside::Inside;
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// What counts as zero of an atom's square outside the others, relative to the longest atom's, where samples
 /// are rotated too: the rounding of W'x over its root is what the rotation does to nu, about 1e-9.
 const RANK: f64 = 1e-13;
 /// The same where only atoms are rotated, and rounding is not divided by it.
 const RANK_OF_ATOMS: f64 = 1e-15;
+/// Huber: rows with |x_m| above this share of eta are near the box from the start.
+const LARGE: f64 = 0.5;
 /// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
 const CANCEL: f64 = 1e-6;
 /// Numbers in one array of all agents that a part may have: with the five or so arrays of a strategy they stay in
@@ -47,9 +52,17 @@ pub(super) struct Reduction {
     rotation: Arc<Rotation>,
     /// The samples in these rows.
     pub x: Matrix,
-    /// The residual for these rows, where it is not the task's own.
-    residual: Option<Box<dyn Residual>>,
-    inside: Option<Inside>,
+    boxed: Option<Boxed>,
+}
+
+/// What belongs to rows without their box.
+#[derive(Debug)]
+struct Boxed {
+    /// The residual with the box on the kept rows alone.
+    residual: Box<dyn Residual>,
+    inside: Inside,
+    /// Whether all rows are kept in which x is not 0.
+    support: bool,
 }
 
 /// Rows of W, rotated: first those kept as they are, then R, then a row of 0 for x outside span(W).
@@ -84,7 +97,7 @@ impl Rotation {
 
     /// The rotated rows of nu.
     fn rotated_rows<'a>(&self, nu: &'a [f64]) -> &'a [f64] {
-        &nu[self.kept.len()..self.kept.len() + self.factor.rank()]
+        &nu[self.kept.len()..]
     }
 }
 
@@ -92,14 +105,12 @@ impl Rotation {
 pub(super) fn parts(
     residual: &dyn Residual,
     blocks: &[&Block],
-    gram: &Mutex<Gram>,
+    gram: &Gram,
     x: &Samples,
 ) -> Vec<(Range<usize>, Option<Reduction>)> {
     let whole = || vec![(0..x.len(), None)];
     let atoms: usize = blocks.iter().map(|b| b.len()).sum();
-    // With fewer rows there is little to gain.
-    let worthwhile = |kept: usize| x.rows() >= 2 * (kept + atoms + 1);
-    if !worthwhile(0) {
+    if !is_worthwhile(x.rows(), atoms) {
         return whole();
     }
     if residual.is_rotation_invariant() {
@@ -117,28 +128,24 @@ pub(super) fn parts(
     if residual.boxed_in(0).is_none() {
         return whole();
     }
-    let supports: Vec<Vec<usize>> = (0..x.len()).map(|j| support(x, j)).collect();
-    if !supports.iter().any(|kept| worthwhile(kept.len())) {
-        return whole();
-    }
-    let full = locked(gram).of(blocks).clone();
-    let each = supports.into_par_iter().enumerate().map(|(j, kept)| {
-        let reduction = worthwhile(kept.len())
-            .then(|| Reduction::beside(kept, residual, blocks, &full, x, j))
-            .flatten();
-        (j..j + 1, reduction)
+    let (products, large) = (gram.of(blocks), LARGE * residual.conjugate_curvature());
+    let gram = &products.gram;
+    let each = (0..x.len()).into_par_iter().map(|j| {
+        (
+            j..j + 1,
+            Reduction::beside(residual, blocks, gram, x, j, large),
+        )
     });
-    each.collect()
+    let each: Vec<(Range<usize>, Option<Reduction>)> = each.collect();
+    match each.iter().any(|(_, reduction)| reduction.is_some()) {
+        true => each,
+        false => whole(),
+    }
 }
 
-fn locked(gram: &Mutex<Gram>) -> MutexGuard<'_, Gram> {
-    // A panic elsewhere leaves at worst entries whose version does not match.
-    gram.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn support(x: &Samples, j: usize) -> Vec<usize> {
-    let filled = x.entries(j).filter(|(_, v)| *v != 0.0);
-    filled.map(|(row, _)| row).collect()
+/// With more rows than that there is little to gain.
+fn is_worthwhile(rows: usize, reduced: usize) -> bool {
+    rows >= 2 * (reduced + 1)
 }
 
 /// As few ranges of at most `most` as there can be, of sizes that differ by at most one.
@@ -149,16 +156,14 @@ fn even_ranges(total: usize, most: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The rotation of all rows, as long as no atom changed the same.
-fn rotation_of_all(blocks: &[&Block], gram: &Mutex<Gram>) -> Option<Arc<Rotation>> {
-    let mut gram = locked(gram);
+/// The rotation of all rows.
+fn rotation_of_all(blocks: &[&Block], gram: &Gram) -> Option<Arc<Rotation>> {
     let products = gram.of(blocks);
-    let least = RANK * longest(products);
-    if gram.rotation.is_none() {
-        let factor = Factor::of(gram.of(blocks), least)?;
-        gram.rotation = Some(Arc::new(Rotation::new(blocks, Vec::new(), factor, 1)));
-    }
-    gram.rotation.clone()
+    let rotation = products.rotation.get_or_init(|| {
+        let factor = Factor::of(&products.gram, RANK * longest(&products.gram))?;
+        Some(Arc::new(Rotation::new(blocks, Vec::new(), factor, 1)))
+    });
+    rotation.clone()
 }
 
 /// The square of the longest atom.
@@ -174,62 +179,73 @@ impl Reduction {
         x: &Samples,
         range: Range<usize>,
     ) -> Self {
-        let rank = rotation.factor.rank();
-        let mut reduced = Matrix::zeros(rank + 1, range.len());
+        let mut reduced = Matrix::zeros(rotation.factor.rank() + 1, range.len());
         for (to, j) in range.enumerate() {
-            let atoms = blocks.iter().flat_map(|block| block.atoms().columns());
-            let correlations: Vec<f64> = atoms.map(|w| x.dot(j, w)).collect();
-            let within = rotation.factor.rotate(&correlations);
-            let size = x.norm(j);
-            let rest = size * size - dot(&within, &within);
-            let column = reduced.column_mut(to);
-            column[..rank].copy_from_slice(&within);
-            column[rank] = if rest > CANCEL * size * size {
-                rest.sqrt()
-            } else {
-                outside(rotation, blocks, x, j, &within)
-            };
+            let x: Vec<(usize, f64)> = x.entries(j).collect();
+            rotate_sample(rotation, blocks, &x, reduced.column_mut(to));
         }
         Reduction {
             rotation: rotation.clone(),
             x: reduced,
-            residual: None,
-            inside: None,
+            boxed: None,
         }
     }
 
-    /// Sample `j`, with the rows `kept` as they are and the others rotated. `None` if that leaves no row, or
-    /// W'W is not finite.
+    /// Sample `j`, with the rows as they are in which |x_m| is above `large` and the others rotated. `None` if
+    /// there is little to gain, or W'W is not finite.
     fn beside(
-        kept: Vec<usize>,
         residual: &dyn Residual,
         blocks: &[&Block],
         gram: &Matrix,
         x: &Samples,
         j: usize,
+        large: f64,
     ) -> Option<Self> {
+        let filled = x.entries(j).filter(|(_, v)| *v != 0.0);
+        let (high, low): (Vec<_>, Vec<_>) = filled.partition(|(_, v)| v.abs() > large);
+        let atoms = gram::atoms_of(blocks);
+        if !is_worthwhile(x.rows(), high.len() + atoms.len()) {
+            return None;
+        }
+        let kept: Vec<usize> = high.iter().map(|(row, _)| *row).collect();
         // W'W of the other rows.
         let mut others = gram.clone();
-        let atoms = gram::atoms_of(blocks);
+        let least = longest(&others) * if low.is_empty() { RANK_OF_ATOMS } else { RANK };
         let here = Matrix::from_fn(kept.len(), atoms.len(), |i, q| atoms[q][kept[i]]);
         let here = here.transpose_times(&here);
         (others.as_mut_slice().iter_mut().zip(here.as_slice()))
             .for_each(|(all, here)| *all -= here);
-        let factor = Factor::of(&others, RANK_OF_ATOMS * longest(gram))?;
+        let factor = Factor::of(&others, least)?;
+        let beside = usize::from(!low.is_empty());
         let (first, rank) = (kept.len(), factor.rank());
-        if first + rank == 0 {
+        if first + rank + beside == 0 {
             return None;
         }
-        let residual = residual.boxed_in(first)?;
-        let mut reduced = Matrix::zeros(first + rank, 1);
-        let values = x.entries(j).map(|(_, v)| v).filter(|v| *v != 0.0);
-        (reduced.as_mut_slice().iter_mut().zip(values)).for_each(|(to, v)| *to = v);
+        let rotation = Rotation::new(blocks, kept, factor, beside);
+        let mut reduced = Matrix::zeros(first + rank + beside, 1);
+        let column = reduced.column_mut(0);
+        (column.iter_mut().zip(&high)).for_each(|(to, (_, v))| *to = *v);
+        if beside == 1 {
+            rotate_sample(&rotation, blocks, &low, &mut column[first..]);
+        }
         Some(Reduction {
-            rotation: Arc::new(Rotation::new(blocks, kept, factor, 0)),
+            boxed: Some(Boxed {
+                residual: residual.boxed_in(first)?,
+                inside: Inside::new(rank + beside, 1),
+                support: low.is_empty(),
+            }),
+            rotation: Arc::new(rotation),
             x: reduced,
-            residual: Some(residual),
-            inside: Some(Inside::new(rank, 1)),
         })
+    }
+
+    /// The same sample with all rows kept in which it is not 0, if that is more than now.
+    pub fn larger(&self, mesh: &Mesh, x: &Samples) -> Option<Self> {
+        let boxed = self.boxed.as_ref().filter(|boxed| !boxed.support);
+        let residual = boxed.map(|_| mesh.task.residual())?;
+        let blocks = mesh.blocks();
+        let products = mesh.gram.of(&blocks);
+        Reduction::beside(residual, &blocks, &products.gram, x, 0, 0.0)
     }
 
     /// The atoms of agent `k` in these rows.
@@ -239,25 +255,67 @@ impl Reduction {
 
     /// The residual for these rows, where it is not the task's own.
     pub fn residual(&self) -> Option<&dyn Residual> {
-        self.residual.as_deref()
+        self.boxed.as_ref().map(|boxed| &*boxed.residual)
     }
 
     /// Whether these duals of all agents are those of the plain problem: no row that is rotated has left
     /// the box.
-    pub fn is_inside(&mut self, blocks: &[&Block], duals: &[&Matrix]) -> bool {
+    pub fn is_inside(
+        &mut self,
+        mesh: &Mesh,
+        x: &Samples,
+        strategies: &[Box<dyn Strategy>],
+    ) -> bool {
+        let Some(boxed) = &mut self.boxed else {
+            return true;
+        };
         let rotation = &self.rotation;
-        let inside = self.inside.as_mut();
-        inside.is_none_or(|inside| inside.holds(rotation, blocks, duals))
+        let rotated = |k: usize, j: usize| rotation.rotated_rows(strategies[k].dual().column(j));
+        let reduced = &self.x;
+        let largest = |j: usize, z: &[f64]| {
+            let mut nu = vec![0.0; rotation.kept.len()];
+            nu.extend_from_slice(z);
+            let term = Term {
+                column: 0,
+                scale: 1.0,
+                rotation,
+                x: reduced.column(j),
+                nu: &nu,
+                sample: j,
+            };
+            let lifted = lift(&mesh.blocks(), x, 1, &[term]);
+            lifted
+                .as_slice()
+                .iter()
+                .fold(0.0, |most: f64, v| most.max(v.abs()))
+        };
+        boxed.inside.holds(strategies.len(), rotated, largest)
     }
 }
 
-/// The length of the part of x_j outside span(W), without cancellation.
-fn outside(rotation: &Rotation, blocks: &[&Block], x: &Samples, j: usize, within: &[f64]) -> f64 {
-    let mut a = Matrix::zeros(gram::atoms_of(blocks).len(), 1);
+/// Fills the rotated rows of a sample with these entries.
+fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out: &mut [f64]) {
+    let atoms = gram::atoms_of(blocks);
+    let correlations = atoms.iter().map(|w| x.iter().map(|(i, v)| v * w[*i]).sum());
+    let within = rotation.factor.rotate(&correlations.collect::<Vec<f64>>());
+    let size: f64 = x.iter().map(|(_, v)| v * v).sum();
+    let rest = size - dot(&within, &within);
+    let rank = within.len();
+    out[..rank].copy_from_slice(&within);
+    out[rank] = if rest > CANCEL * size {
+        rest.sqrt()
+    } else {
+        outside(rotation, &atoms, x, &within)
+    };
+}
+
+/// The length of the part of x outside the atoms' span in the rotated rows, without cancellation.
+fn outside(rotation: &Rotation, atoms: &[&[f64]], x: &[(usize, f64)], within: &[f64]) -> f64 {
+    let mut a = Matrix::zeros(atoms.len(), 1);
     (a.as_mut_slice()).copy_from_slice(&rotation.factor.coefficients(within));
-    let mut rest = gram::times(&gram::atoms_of(blocks), &a, x.rows());
+    let mut rest = gram::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
     let rest = rest.as_mut_slice();
-    rest.iter_mut().for_each(|v| *v = -*v);
-    x.add_scaled(j, 1.0, rest);
+    x.iter().for_each(|(i, v)| rest[*i] -= v);
+    rotation.kept.iter().for_each(|i| rest[*i] = 0.0);
     norm(rest)
 }

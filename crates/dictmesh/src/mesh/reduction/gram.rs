@@ -4,7 +4,7 @@ use super::Rotation;
 use crate::agent::Block;
 use crate::matrix::{axpy, Matrix};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Rows worked on at a time: atoms lie apart, and a piece of each of them fits into the cache.
 const TILE: usize = 512;
@@ -51,41 +51,58 @@ pub(super) fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
     out
 }
 
-/// W'W over all blocks, kept current between batches: only blocks that changed are worked on.
+/// The products of the atoms as they were last, kept between batches.
 #[derive(Debug, Default)]
 pub(in crate::mesh) struct Gram {
-    gram: Matrix,
+    last: Mutex<Arc<Products>>,
+}
+
+/// W'W over all blocks.
+#[derive(Debug, Default)]
+pub(super) struct Products {
+    pub gram: Matrix,
     /// The version of the block that each atom's row and column were computed from.
     versions: Vec<u64>,
     /// The rotation of all rows that belongs to it, once somebody asked for it.
-    pub(super) rotation: Option<Arc<Rotation>>,
+    pub rotation: OnceLock<Option<Arc<Rotation>>>,
 }
 
 impl Gram {
-    /// W'W of these blocks.
-    pub fn of(&mut self, blocks: &[&Block]) -> &Matrix {
-        let atoms = atoms_of(blocks);
+    /// W'W of these blocks: only blocks that changed are worked on.
+    pub(super) fn of(&self, blocks: &[&Block]) -> Arc<Products> {
         let versions: Vec<u64> = (blocks.iter())
             .flat_map(|b| vec![b.version(); b.len()])
             .collect();
+        let last = self.locked().clone();
+        if last.versions == versions && !versions.is_empty() {
+            return last;
+        }
+        // Not under the lock: a thread that waits for tiles may take up work that asks for it too.
+        let new = Arc::new(last.renewed(&atoms_of(blocks), versions));
+        *self.locked() = new.clone();
+        new
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Arc<Products>> {
+        // Whatever panicked while it was held, what it holds is whole.
+        let last = self.last.lock();
+        last.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Products {
+    fn renewed(&self, atoms: &[&[f64]], versions: Vec<u64>) -> Products {
         let n = atoms.len();
-        if self.versions.len() != n {
-            self.gram = Matrix::zeros(n, n);
-            self.versions = vec![0; n]; // no block's version
-            self.rotation = None;
-        }
-        let moved: Vec<usize> = (0..n)
-            .filter(|q| self.versions[*q] != versions[*q])
-            .collect();
-        if moved.is_empty() {
-            return &self.gram;
-        }
-        self.rotation = None;
+        let (mut gram, known) = match self.versions.len() == n {
+            true => (self.gram.clone(), self.versions.clone()),
+            false => (Matrix::zeros(n, n), vec![0; n]), // no block's version
+        };
+        let moved: Vec<usize> = (0..n).filter(|q| known[*q] != versions[*q]).collect();
         let renewed: Vec<&[f64]> = moved.iter().map(|q| atoms[*q]).collect();
         let parts: Vec<Matrix> = tiles(atoms.first().map_or(0, |w| w.len()))
             .into_par_iter()
             .map(|(from, rows)| {
-                tile(&atoms, from, rows).transpose_times(&tile(&renewed, from, rows))
+                tile(atoms, from, rows).transpose_times(&tile(&renewed, from, rows))
             })
             .collect();
         // Added up in order, so that the sums do not depend on the threads.
@@ -94,12 +111,15 @@ impl Gram {
             axpy(1.0, part.as_slice(), columns.as_mut_slice());
         }
         for (q, column) in moved.iter().zip(columns.columns()) {
-            self.gram.column_mut(*q).copy_from_slice(column);
+            gram.column_mut(*q).copy_from_slice(column);
             for (p, value) in column.iter().enumerate() {
-                self.gram.column_mut(p)[*q] = *value;
+                gram.column_mut(p)[*q] = *value;
             }
         }
-        self.versions = versions;
-        &self.gram
+        Products {
+            gram,
+            versions,
+            rotation: OnceLock::new(),
+        }
     }
 }

@@ -6,15 +6,10 @@
 //! over the agents, who are near each other. The reduced problem has no box on rotated rows, so that a row
 //! that would have been cut is still there to be seen.
 
-use super::gram::atoms_of;
-use super::Rotation;
-use crate::agent::Block;
-use crate::matrix::{axpy, norm, Matrix};
+use crate::matrix::{axpy, Matrix};
 
 /// What rounding may add to a row.
 const ROUNDING: f64 = 1e-6;
-/// Coefficients of atoms below this are not multiplied out but counted in full.
-const LITTLE: f64 = 1e-9;
 
 /// For each sample of a part z_0, and the distance from it that is safe.
 #[derive(Debug)]
@@ -24,49 +19,37 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// Around 0.
-    pub fn new(rank: usize, samples: usize) -> Self {
+    /// Around 0, for so many rotated rows.
+    pub fn new(rows: usize, samples: usize) -> Self {
         Inside {
-            centres: Matrix::zeros(rank, samples),
+            centres: Matrix::zeros(rows, samples),
             reach: vec![1.0 - ROUNDING; samples],
         }
     }
 
-    /// Whether it is proven for these duals of all agents.
-    pub fn holds(&mut self, rotation: &Rotation, blocks: &[&Block], duals: &[&Matrix]) -> bool {
+    /// Whether it is proven: `rotated` gives z of an agent and a sample, `largest` the largest row of Q z for a
+    /// sample.
+    pub fn holds<'a>(
+        &mut self,
+        agents: usize,
+        rotated: impl Fn(usize, usize) -> &'a [f64],
+        largest: impl Fn(usize, &[f64]) -> f64,
+    ) -> bool {
         (0..self.reach.len()).all(|j| {
-            let rotated = || duals.iter().map(|nu| rotation.rotated_rows(nu.column(j)));
             let near = |centre: &[f64], reach: f64| {
-                rotated().all(|z| squared_distance(z, centre) < reach * reach)
+                (0..agents).all(|k| squared_distance(rotated(k, j), centre) < reach * reach)
             };
             if near(self.centres.column(j), self.reach[j]) {
                 return true;
             }
             let centre = self.centres.column_mut(j);
             centre.fill(0.0);
-            rotated().for_each(|z| axpy(1.0 / duals.len() as f64, z, centre));
-            let reach = 1.0 - ROUNDING - largest_row(rotation, blocks, centre);
+            (0..agents).for_each(|k| axpy(1.0 / agents as f64, rotated(k, j), centre));
+            let reach = 1.0 - ROUNDING - largest(j, centre);
             self.reach[j] = reach;
             reach > 0.0 && near(centre, reach)
         })
     }
-}
-
-/// At least the largest |row| of Q z among those that are rotated.
-fn largest_row(rotation: &Rotation, blocks: &[&Block], z: &[f64]) -> f64 {
-    let atoms = atoms_of(blocks);
-    let mut nu = vec![0.0; atoms.first().map_or(0, |w| w.len())];
-    let mut more = 0.0;
-    for (a, w) in rotation.factor.coefficients(z).iter().zip(atoms) {
-        if a.abs() > LITTLE {
-            axpy(*a, w, &mut nu);
-        } else {
-            more += a.abs() * norm(w);
-        }
-    }
-    rotation.kept.iter().for_each(|row| nu[*row] = 0.0);
-    nu.iter()
-        .fold(more, |most: f64, v| most.max(v.abs() + more))
 }
 
 fn squared_distance(a: &[f64], b: &[f64]) -> f64 {

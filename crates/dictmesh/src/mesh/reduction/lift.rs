@@ -1,22 +1,62 @@
 //! The way back into all rows.
 
 use super::gram::{atoms_of, times};
-use super::Reduction;
+use super::{Reduction, Rotation};
 use crate::agent::Block;
 use crate::matrix::{axpy, Matrix};
 use crate::samples::Samples;
 
-/// Something to be added to a column: `scale` times nu, which is given in the rows of a reduction.
+/// Something to be added to a column: `scale` times nu, which is given in the rows of a rotation.
 pub(in crate::mesh) struct Term<'a> {
-    pub column: usize,
-    pub scale: f64,
-    pub reduction: &'a Reduction,
-    /// In the rows of the reduction.
-    pub nu: &'a [f64],
-    /// The sample's number in the reduction.
-    pub at: usize,
-    /// Its number in the batch `x`.
-    pub sample: usize,
+    pub(super) column: usize,
+    pub(super) scale: f64,
+    pub(super) rotation: &'a Rotation,
+    /// The sample in these rows.
+    pub(super) x: &'a [f64],
+    /// nu in these rows.
+    pub(super) nu: &'a [f64],
+    /// The sample's number in the batch.
+    pub(super) sample: usize,
+}
+
+impl<'a> Term<'a> {
+    /// `scale` times the nu of sample `at` of a reduction, which has the number `sample` in the batch.
+    pub fn new(
+        column: usize,
+        scale: f64,
+        (reduction, at): (&'a Reduction, usize),
+        nu: &'a Matrix,
+        sample: usize,
+    ) -> Self {
+        Term {
+            column,
+            scale,
+            rotation: &reduction.rotation,
+            x: reduction.x.column(at),
+            nu: nu.column(at),
+            sample,
+        }
+    }
+
+    /// In the rotated rows nu = Q z + b x with z = nu_1 - b Q'x and b = nu_2 / e'x, and Q z = W a.
+    fn parts(&self) -> Parts {
+        let rotation = self.rotation;
+        let (first, rank) = (rotation.kept.len(), rotation.factor.rank());
+        let mut z = self.nu[first..first + rank].to_vec();
+        let b = match self.x.get(first + rank) {
+            Some(beside) if *beside > 0.0 => self.nu[first + rank] / beside,
+            _ => 0.0,
+        };
+        axpy(-b, &self.x[first..first + rank], &mut z);
+        let a = rotation.factor.coefficients(&z);
+        let atoms = rotation.blocks.iter().flat_map(|w| w.atoms().columns());
+        let mut more = self.nu[..first].to_vec();
+        axpy(-b, &self.x[..first], &mut more);
+        for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
+            axpy(-a, &w[..first], &mut more);
+        }
+        Parts { a, b, more }
+    }
 }
 
 /// nu = W a + b x, and then what the kept rows have more.
@@ -24,28 +64,6 @@ struct Parts {
     a: Vec<f64>,
     b: f64,
     more: Vec<f64>,
-}
-
-impl Term<'_> {
-    /// In the rotated rows nu = Q z + b x with z = nu_1 - b Q'x and b = nu_2 / e'x, and Q z = W a.
-    fn parts(&self) -> Parts {
-        let rotation = &self.reduction.rotation;
-        let (first, rank) = (rotation.kept.len(), rotation.factor.rank());
-        let mut z = rotation.rotated_rows(self.nu).to_vec();
-        let x = self.reduction.x.column(self.at);
-        let b = match x.get(first + rank) {
-            Some(beside) if *beside > 0.0 => self.nu[first + rank] / beside,
-            _ => 0.0,
-        };
-        axpy(-b, &x[first..first + rank], &mut z);
-        let a = rotation.factor.coefficients(&z);
-        let atoms = rotation.blocks.iter().flat_map(|w| w.atoms().columns());
-        let mut more = self.nu[..first].to_vec();
-        for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
-            axpy(-a, &w[..first], &mut more);
-        }
-        Parts { a, b, more }
-    }
 }
 
 /// The sums of all terms, one for each of so many columns, in all rows.
@@ -66,7 +84,7 @@ pub(in crate::mesh) fn lift(
     for (term, part) in terms.iter().zip(&parts) {
         let column = out.column_mut(term.column);
         x.add_scaled(term.sample, term.scale * part.b, column);
-        for (row, more) in term.reduction.rotation.kept.iter().zip(&part.more) {
+        for (row, more) in term.rotation.kept.iter().zip(&part.more) {
             column[*row] += term.scale * more;
         }
     }
