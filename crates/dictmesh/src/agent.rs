@@ -1,6 +1,6 @@
 //! One agent: its private block of atoms, and all it knows of one batch of samples.
 
-use crate::coding::{start_code, Coding};
+use crate::coding::{emptied, start_code, Coding, Scratches};
 use crate::error::Result;
 use crate::matrix::{axpy, dot, gemm, Matrix};
 use crate::regularizer::Regularizer;
@@ -114,35 +114,47 @@ impl Local<'_> {
 
     /// The codes y_k = argmax_y (W_k'nu)'y - h(y) of this agent's own nu, N_k x B.
     pub fn codes(&self, nu: &Matrix) -> Matrix {
-        let mut y = self.block.atoms.transpose_times(nu);
+        let mut y = Matrix::zeros(self.block.len(), nu.cols());
+        self.codes_into(nu, &mut y);
+        y
+    }
+
+    fn codes_into(&self, nu: &Matrix, y: &mut Matrix) {
+        let atoms = self.block.atoms.view();
+        gemm(y.view_mut(), atoms.transpose(), nu.view(), 1.0, false);
         let h = self.task.regularizer();
         for s in y.as_mut_slice() {
             *s = h.recover_damped(*s, 0.0);
         }
-        y
     }
 
     /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a smooth f*.
-    pub fn gradient(&self, nu: &Matrix, out: &mut Matrix) {
+    pub fn gradient(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
         for j in 0..nu.cols() {
             self.residual
                 .conjugate_gradient(nu.column(j), out.column_mut(j));
         }
         let weight = 1.0 / self.agents as f64;
         out.as_mut_slice().iter_mut().for_each(|g| *g *= weight);
-        self.add_coded(nu, out);
+        self.add_coded(nu, out, workspace);
     }
 
     /// The gradient of J_k without f*, into `out` (M x B): -b_k + W_k y_k(nu).
-    pub fn gradient_without_residual(&self, nu: &Matrix, out: &mut Matrix) {
+    pub fn gradient_without_residual(
+        &self,
+        nu: &Matrix,
+        out: &mut Matrix,
+        workspace: &mut Workspace,
+    ) {
         out.as_mut_slice().fill(0.0);
-        self.add_coded(nu, out);
+        self.add_coded(nu, out, workspace);
     }
 
     /// `out += W_k y_k(nu) - b_k`.
-    fn add_coded(&self, nu: &Matrix, out: &mut Matrix) {
+    fn add_coded(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
         if !self.block.is_empty() {
-            let y = self.codes(nu);
+            let y = &mut workspace.codes;
+            self.codes_into(nu, y);
             gemm(out.view_mut(), self.block.atoms.view(), y.view(), 1.0, true);
         }
         if let Some(share) = self.share {
@@ -150,10 +162,12 @@ impl Local<'_> {
         }
     }
 
-    /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. `y` (N_k x B)
-    /// holds a start on entry and the codes of v on return.
-    pub fn argmin(&self, q: f64, c: &Matrix, y: &mut Matrix, v: &mut Matrix) -> Stop {
-        let regularizers: Vec<&dyn Regularizer> = vec![self.task.regularizer(); self.block.len()];
+    /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It starts from the
+    /// codes in the workspace, and leaves those of v there.
+    pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
+        workspace.belong_to(self.block);
+        let mut regularizers = std::mem::take(&mut workspace.regularizers);
+        regularizers.resize(self.block.len(), self.task.regularizer());
         let problem = Coding {
             residual: self.residual,
             regularizers: &regularizers,
@@ -163,13 +177,12 @@ impl Local<'_> {
             q,
             interrupt: self.interrupt,
         };
-        problem.solve_batch(c, self.share, y, v)
-    }
-
-    /// Codes to start [`argmin`](Local::argmin) from, N_k x B.
-    pub fn start_codes(&self) -> Matrix {
-        let start = start_code(self.task.regularizer());
-        Matrix::from_fn(self.block.len(), self.samples, |_, _| start)
+        let Workspace {
+            codes, scratches, ..
+        } = workspace;
+        let stop = problem.solve_batch(c, self.share, codes, v, scratches);
+        workspace.regularizers = emptied(regularizers);
+        stop
     }
 
     /// J_k(nu) for each sample.
@@ -184,5 +197,41 @@ impl Local<'_> {
                     - x
             })
             .collect()
+    }
+}
+
+/// What agent k computes in, round after round: its codes, and memory that is made in the first rounds
+/// and used again in all others, so that a round allocates nothing.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    codes: Matrix,
+    /// Of the block that the scratches were last used for.
+    version: u64,
+    scratches: Scratches,
+    /// Empty between two uses.
+    regularizers: Vec<&'static dyn Regularizer>,
+}
+
+impl Workspace {
+    /// For the samples and the block of `local`, with codes to start [`Local::argmin`] from.
+    pub fn new(local: &Local) -> Self {
+        let start = start_code(local.task.regularizer());
+        Workspace {
+            codes: Matrix::from_fn(local.block.len(), local.samples, |_, _| start),
+            ..Workspace::default()
+        }
+    }
+
+    /// The codes that were found last, N_k x B.
+    pub fn codes(&self) -> &Matrix {
+        &self.codes
+    }
+
+    /// What was computed from other atoms is of no use.
+    fn belong_to(&mut self, block: &Block) {
+        if self.version != block.version {
+            self.version = block.version;
+            self.scratches.forget();
+        }
     }
 }

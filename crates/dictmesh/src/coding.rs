@@ -23,15 +23,18 @@ mod cholesky;
 mod newton;
 mod proximal_point;
 mod quadratic;
+mod scratch;
 
-use crate::matrix::{axpy, dot, gemm, norm, Matrix};
+use crate::matrix::{dot, gemm, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::Stop;
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
+use scratch::Scratch;
+pub(crate) use scratch::{emptied, Scratches};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
@@ -60,13 +63,16 @@ pub(crate) struct Coding<'a> {
 impl Coding<'_> {
     /// Solves for one c. `y` holds the start on entry and the code on return; `v` gets the dual
     /// vector.
-    pub fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+    fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64], scratches: &Scratches) -> Stop {
         if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
-            return proximal_point::solve(self, c, y, v);
+            return proximal_point::solve(self, c, y, v, scratches);
         }
         if let Some(a) = self.quadratic() {
             let mut stop = Stop::Converged;
-            self.solve_quadratics(a, c, None, y, v, |ended| stop = ended);
+            let solved = |scratch: &mut Scratch| {
+                self.solve_quadratics(a, c, None, y, v, scratch, |ended| stop = ended)
+            };
+            scratches.with(solved);
             return stop;
         }
         newton::solve(self, c, y, v)
@@ -82,7 +88,8 @@ impl Coding<'_> {
     }
 
     /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
-    /// column of C = `c` (+ `share`). Tells how each ended.
+    /// column of C = `c` (+ `share`). Tells how each ended; returns whether W'V is in the scratch.
+    #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
     fn solve_quadratics(
         &self,
         a: f64,
@@ -90,15 +97,17 @@ impl Coding<'_> {
         share: Option<&[f64]>,
         y: &mut [f64],
         v: &mut [f64],
+        scratch: &mut Scratch,
         mut ended: impl FnMut(Stop),
-    ) {
+    ) -> bool {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let inverse = 1.0 / a;
-        match share {
-            Some(share) => (v.iter_mut().zip(c.iter().zip(share)))
+        let scaled = |from: usize, v: &mut [f64]| match share {
+            Some(share) => (v.iter_mut().zip(c[from..].iter().zip(&share[from..])))
                 .for_each(|(v, (c, b))| *v = (c + b) * inverse),
-            None => v.iter_mut().zip(c).for_each(|(v, c)| *v = c * inverse),
-        }
+            None => (v.iter_mut().zip(&c[from..])).for_each(|(v, c)| *v = c * inverse),
+        };
+        scaled(0, v);
         if n == 1 {
             let coordinate =
                 Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0));
@@ -110,19 +119,46 @@ impl Coding<'_> {
                 y,
                 v,
             });
-            return y.iter().for_each(|_| ended(Stop::Converged));
+            y.iter().for_each(|_| ended(Stop::Converged));
+            return false;
         }
-        let g = self.correlations(v);
-        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers).for_many();
-        for (j, g) in g.columns().enumerate() {
+        let samples = v.len() / m.max(1);
+        let Scratch { before, after, .. } = scratch;
+        before.resize(n * samples, 0.0);
+        self.correlate_all(v, before);
+        let memory = std::mem::take(&mut scratch.quadratic);
+        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers, memory);
+        // Most samples are solved several at once; W'v = g - (G/a) y then shows which of them are.
+        let started = problem.start(before, y);
+        if started {
+            for (y, v) in y.chunks_exact(n).zip(v.chunks_exact_mut(m)) {
+                self.add_atoms(-inverse, y, v);
+            }
+            after.resize(n * samples, 0.0);
+            self.correlate_all(v, after);
+        }
+        for j in 0..samples {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            let g = &before[j * n..(j + 1) * n];
             if self.is_interrupted() {
                 ended(Stop::Interrupted);
                 continue;
             }
+            if started {
+                if problem.is_solved(g, &after[j * n..(j + 1) * n], y) {
+                    ended(Stop::Converged);
+                    continue;
+                }
+                scaled(j * m, v);
+            }
             ended(problem.solve(g, y));
             self.add_atoms(-inverse, y, v);
+            if started {
+                self.correlate(v, &mut after[j * n..(j + 1) * n]);
+            }
         }
+        scratch.quadratic = problem.into_memory();
+        started
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -136,17 +172,19 @@ impl Coding<'_> {
         share: Option<&Matrix>,
         y: &mut Matrix,
         v: &mut Matrix,
+        scratches: &Scratches,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         if n < FEW || c.cols() < 2 {
             // Mostly over before another thread wakes up, and agents work side by side already.
-            return self.solve_part(c, share, 0, y.as_mut_slice(), v.as_mut_slice());
+            let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
+            return self.solve_part(c, share, 0, y, v, scratches);
         }
         let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);
         let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
         parts
             .enumerate()
-            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v))
+            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v, scratches))
             .reduce(|| Stop::Converged, Stop::worse)
     }
 
@@ -158,6 +196,7 @@ impl Coding<'_> {
         from: usize,
         y: &mut [f64],
         v: &mut [f64],
+        scratches: &Scratches,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
         let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
@@ -169,32 +208,50 @@ impl Coding<'_> {
             share.map(|b| &b.as_slice()[range]),
         );
         match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c, share, y, v, ended),
-            None => {
-                let mut total = c.to_vec();
-                if let Some(share) = share {
-                    axpy(1.0, share, &mut total);
-                }
-                self.solve_each(&total, y, v, ended);
-            }
+            Some(a) => scratches.with(|scratch| {
+                self.solve_quadratics(a, c, share, y, v, scratch, ended);
+            }),
+            None => self.solve_each(c, share, y, v, scratches, ended),
         }
         worst
     }
 
-    /// Solves for each column of C; how each ended. `y` and `v` are as in
+    /// Solves for each column of C; how each ended, and W'V. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
-    pub fn solve_together(&self, c: &Matrix, y: &mut [f64], v: &mut [f64]) -> Vec<Stop> {
+    pub fn solve_together(
+        &self,
+        c: &Matrix,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratches: &Scratches,
+    ) -> (Vec<Stop>, Matrix) {
         let mut stops = Vec::with_capacity(c.cols());
         let ended = |stop| stops.push(stop);
-        match self.quadratic() {
-            Some(a) => self.solve_quadratics(a, c.as_slice(), None, y, v, ended),
-            None => self.solve_each(c.as_slice(), y, v, ended),
-        }
-        stops
+        let mut s = Matrix::zeros(self.atoms.cols(), c.cols());
+        let Some(a) = self.quadratic() else {
+            self.solve_each(c.as_slice(), None, y, v, scratches, ended);
+            self.correlate_all(v, s.as_mut_slice());
+            return (stops, s);
+        };
+        scratches.with(|scratch| {
+            match self.solve_quadratics(a, c.as_slice(), None, y, v, scratch, ended) {
+                true => s.as_mut_slice().copy_from_slice(&scratch.after),
+                false => self.correlate_all(v, s.as_mut_slice()),
+            }
+        });
+        (stops, s)
     }
 
     /// One after the other, where the envelope is not one quadratic.
-    fn solve_each(&self, c: &[f64], y: &mut [f64], v: &mut [f64], mut ended: impl FnMut(Stop)) {
+    fn solve_each(
+        &self,
+        c: &[f64],
+        share: Option<&[f64]>,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratches: &Scratches,
+        mut ended: impl FnMut(Stop),
+    ) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         for j in 0..c.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
@@ -202,7 +259,16 @@ impl Coding<'_> {
                 ended(Stop::Interrupted);
                 continue;
             }
-            ended(self.solve(&c[j * m..(j + 1) * m], y, v));
+            let range = j * m..(j + 1) * m;
+            let Some(share) = share else {
+                ended(self.solve(&c[range], y, v, scratches));
+                continue;
+            };
+            let mut total = scratches.with(|scratch| std::mem::take(&mut scratch.total));
+            total.clear();
+            total.extend((c[range.clone()].iter().zip(&share[range])).map(|(c, b)| c + b));
+            ended(self.solve(&total, y, v, scratches));
+            scratches.with(|scratch| scratch.total = total);
         }
     }
 
@@ -246,20 +312,22 @@ impl Coding<'_> {
         });
     }
 
-    /// W'V for V by columns.
-    pub fn correlations(&self, v: &[f64]) -> Matrix {
+    /// `s = W'V` for V by columns.
+    fn correlate_all(&self, v: &[f64], s: &mut [f64]) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
-        let mut s = Matrix::zeros(n, v.len() / m.max(1));
-        let v = MatRef::from_column_major_slice(v, m, s.cols());
-        gemm(s.view_mut(), self.atoms.view().transpose(), v, 1.0, false);
-        s
+        let samples = v.len() / m.max(1);
+        let v = MatRef::from_column_major_slice(v, m, samples);
+        let s = MatMut::from_column_major_slice_mut(s, n, samples);
+        gemm(s, self.atoms.view().transpose(), v, 1.0, false);
     }
 
     /// `s = W'v`.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
-        for (s, w) in s.iter_mut().zip(self.atoms.columns()) {
-            *s = dot(w, v);
-        }
+        dispatch(Correlate {
+            atoms: self.atoms,
+            v,
+            s,
+        });
     }
 
     /// h(y).
@@ -318,10 +386,36 @@ impl WithSimd for AddAtoms<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
+        /// Atoms at a time.
+        const SOME: usize = 32;
+        let mut terms: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
+        let mut count = 0;
         for (w, y) in self.atoms.columns().zip(self.y) {
-            if *y != 0.0 {
-                simd::add(simd, self.factor * y, w, self.u);
+            terms[count] = (self.factor * y, w); // overwritten unless it counts: no branch to guess wrong
+            count += usize::from(*y != 0.0);
+            if count == SOME {
+                simd::add_all(simd, false, terms.iter().copied(), self.u);
+                count = 0;
             }
+        }
+        simd::add_all(simd, false, terms[..count].iter().copied(), self.u);
+    }
+}
+
+/// `s = W'v`.
+struct Correlate<'a> {
+    atoms: &'a Matrix,
+    v: &'a [f64],
+    s: &'a mut [f64],
+}
+
+impl WithSimd for Correlate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (s, w) in self.s.iter_mut().zip(self.atoms.columns()) {
+            *s = simd::dot(simd, w, self.v);
         }
     }
 }

@@ -59,6 +59,10 @@ mod simd;
 mod stop;
 pub mod task;
 pub mod topology;
+#[cfg(feature = "count-work")]
+pub mod work;
+#[cfg(not(feature = "count-work"))]
+mod work;
 
 pub use error::{Error, Result};
 pub use learning::{Start, Update};

@@ -2,6 +2,7 @@
 //! dual vector) is a slice.
 
 use crate::error::{Error, Result};
+use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
@@ -200,6 +201,7 @@ pub(crate) fn gemm(
     alpha: f64,
     add: bool,
 ) {
+    count(a.nrows() * a.ncols() * b.ncols());
     let accum = if add { Accum::Add } else { Accum::Replace };
     matmul(out, accum, a, b, alpha, Par::Seq);
 }
@@ -213,12 +215,14 @@ pub(crate) fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
     if a.cols() == 0 {
         return Some(Vec::new());
     }
+    count(work::eigenvalues(a.cols()));
     a.view().self_adjoint_eigenvalues(faer::Side::Lower).ok()
 }
 
 /// The inner product a'b.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     debug_assert_eq!(a.len(), b.len());
+    count(a.len());
     // Eight independent sums: the order is fixed, and the compiler can use vector registers.
     let mut sums = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -256,6 +260,7 @@ const SAFE: f64 = 1e-280;
 
 /// The Euclidean distance of two vectors.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
+    count(a.len());
     let squares: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
@@ -265,6 +270,7 @@ pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
 
 /// `y += alpha x`.
 pub(crate) fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
+    count(x.len());
     for (y, x) in y.iter_mut().zip(x) {
         *y += alpha * x;
     }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::work::count;
 
 /// A batch of B samples x of dimension M, one per column, checked to be finite.
 ///
@@ -280,6 +281,7 @@ impl Samples {
             Store::Dense(x) => axpy(scale, x.column(j), out),
             Store::Sparse { .. } => {
                 for (i, v) in self.entries(j) {
+                    count(1);
                     out[i] += scale * v;
                 }
             }
@@ -290,7 +292,10 @@ impl Samples {
     pub fn dot(&self, j: usize, v: &[f64]) -> f64 {
         match &self.store {
             Store::Dense(x) => dot(x.column(j), v),
-            Store::Sparse { .. } => self.entries(j).map(|(i, x)| x * v[i]).sum(),
+            Store::Sparse { start, .. } => {
+                count(start[j + 1] - start[j]);
+                self.entries(j).map(|(i, x)| x * v[i]).sum()
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Arithmetic of the innermost loops, in whatever vector registers the CPU at hand has: they are
 //! compiled for each kind, and one is chosen at run time.
 
+use crate::work::count;
 pub(crate) use pulp::{Simd, WithSimd};
 
 /// Runs `work` compiled for this CPU.
@@ -20,6 +21,7 @@ pub(crate) fn padded(n: usize) -> usize {
 /// `out += a x`.
 #[inline(always)]
 pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
+    count(x.len());
     let (x, x_rest) = S::as_simd_f64s(x);
     let (out, out_rest) = S::as_mut_simd_f64s(out);
     let all = simd.splat_f64s(a);
@@ -34,58 +36,91 @@ pub(crate) fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// `out = start + sum of a_j x_j` over the pairs (a_j, x_j); no start is 0.
+/// `out += sum of a_j x_j` over the pairs (a_j, x_j), or `out =` it if it begins `anew`.
 #[inline(always)]
-pub(crate) fn combination<'x, S: Simd>(
+pub(crate) fn add_all<'x, S: Simd>(
     simd: S,
-    start: Option<&[f64]>,
+    anew: bool,
     pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone,
     out: &mut [f64],
 ) {
-    const WIDE: usize = 8;
     // Some rows at a time: they stay in registers while the columns pass by.
-    let step = WIDE * S::F64_LANES;
     let mut from = 0;
-    while from + step <= out.len() {
-        let mut sums = [simd.splat_f64s(0.0); WIDE];
-        if let Some(start) = start {
-            sums.copy_from_slice(S::as_simd_f64s(&start[from..from + step]).0);
-        }
-        for (a, x) in pairs.clone() {
-            let a = simd.splat_f64s(a);
-            let (x, _) = S::as_simd_f64s(&x[from..from + step]);
-            for i in 0..WIDE {
-                sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
+    while from < out.len() {
+        from = match (out.len() - from) / S::F64_LANES {
+            8.. => add_rows::<S, 8>(simd, anew, pairs.clone(), from, out),
+            4.. => add_rows::<S, 4>(simd, anew, pairs.clone(), from, out),
+            2.. => add_rows::<S, 2>(simd, anew, pairs.clone(), from, out),
+            1 => add_rows::<S, 1>(simd, anew, pairs.clone(), from, out),
+            _ => {
+                let mut sum = match anew {
+                    true => simd.splat_f64s(0.0),
+                    false => simd.partial_load_f64s(&out[from..]),
+                };
+                for (a, x) in pairs.clone() {
+                    count(out.len() - from);
+                    let x = simd.partial_load_f64s(&x[from..]);
+                    sum = simd.mul_add_e_f64s(simd.splat_f64s(a), x, sum);
+                }
+                simd.partial_store_f64s(&mut out[from..], sum);
+                out.len()
             }
-        }
-        let (out, _) = S::as_mut_simd_f64s(&mut out[from..from + step]);
-        out.copy_from_slice(&sums);
-        from += step;
+        };
     }
-    match start {
-        Some(start) => out[from..].copy_from_slice(&start[from..]),
-        None => out[from..].fill(0.0),
+}
+
+/// The same for V vectors of rows; returns the row after them.
+#[inline(always)]
+fn add_rows<'x, S: Simd, const V: usize>(
+    simd: S,
+    anew: bool,
+    pairs: impl Iterator<Item = (f64, &'x [f64])>,
+    from: usize,
+    out: &mut [f64],
+) -> usize {
+    let to = from + V * S::F64_LANES;
+    let (out, _) = S::as_mut_simd_f64s(&mut out[from..to]);
+    let mut sums = [simd.splat_f64s(0.0); V];
+    if !anew {
+        sums.copy_from_slice(out);
     }
     for (a, x) in pairs {
-        add(simd, a, &x[from..], &mut out[from..]);
+        count(to - from);
+        let a = simd.splat_f64s(a);
+        let (x, _) = S::as_simd_f64s(&x[from..to]);
+        for i in 0..V {
+            sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
+        }
     }
+    out.copy_from_slice(&sums);
+    to
 }
 
 /// a'x.
 #[inline(always)]
 pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
+    count(a.len());
     let (a, a_rest) = S::as_simd_f64s(a);
     let (x, x_rest) = S::as_simd_f64s(x);
-    let mut sum = simd.splat_f64s(0.0);
-    for (a, x) in a.iter().zip(x) {
-        sum = simd.mul_add_e_f64s(*a, *x, sum);
+    // Several sums: each waits for its last step.
+    const SUMS: usize = 4;
+    let mut sums = [simd.splat_f64s(0.0); SUMS];
+    let whole = a.len() / SUMS * SUMS;
+    for (a, x) in a[..whole].chunks_exact(SUMS).zip(x.chunks_exact(SUMS)) {
+        for i in 0..SUMS {
+            sums[i] = simd.mul_add_e_f64s(a[i], x[i], sums[i]);
+        }
+    }
+    for (a, x) in a[whole..].iter().zip(&x[whole..]) {
+        sums[0] = simd.mul_add_e_f64s(*a, *x, sums[0]);
     }
     if !a_rest.is_empty() {
         let (a, x) = (
             simd.partial_load_f64s(a_rest),
             simd.partial_load_f64s(x_rest),
         );
-        sum = simd.mul_add_e_f64s(a, x, sum);
+        sums[1] = simd.mul_add_e_f64s(a, x, sums[1]);
     }
-    simd.reduce_sum_f64s(sum)
+    let [a, b, c, d] = sums;
+    simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }

@@ -2,6 +2,7 @@
 
 use crate::matrix::Matrix;
 use crate::simd::{dot, padded, Simd};
+use crate::work;
 use faer::linalg::solvers::Solve;
 use faer::Side;
 
@@ -22,6 +23,7 @@ pub(super) fn width(n: usize) -> usize {
 /// With b as one more row of A, factoring A = L L' leaves L^-1 b there.
 #[inline(always)]
 pub(super) fn solve<S: Simd>(simd: S, a: &mut [f64], x: &mut [f64], n: usize) -> bool {
+    work::count(work::cholesky(n));
     if n > SMALL {
         return solve_large(a, x, n);
     }

@@ -1,7 +1,7 @@
 //! Proximal Newton for min_y e(c - W y) + h(y) where e is smooth but not one quadratic: the Huber
 //! and l1 residuals (pieces of a quadratic) and the ball (a norm).
 
-use super::quadratic::Quadratic;
+use super::quadratic::{Memory, Quadratic};
 use super::Coding;
 use crate::matrix::{axpy, dot, gemm, Matrix};
 use crate::Stop;
@@ -39,7 +39,8 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
             axpy(*y, column, &mut g);
         }
         let mut target = y.to_vec();
-        Quadratic::new(&hessian, 1.0, problem.regularizers).solve(&g, &mut target);
+        Quadratic::new(&hessian, 1.0, problem.regularizers, Memory::default())
+            .solve(&g, &mut target);
         // Go there, or part of the way: Armijo's rule on the true cost.
         let direction: Vec<f64> = target.iter().zip(y.iter()).map(|(t, y)| t - y).collect();
         let predicted =

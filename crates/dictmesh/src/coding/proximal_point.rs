@@ -3,7 +3,7 @@
 //! problem with proximal weight q and c + q v_old in place of c; in the primal it is the method of
 //! multipliers.
 
-use super::Coding;
+use super::{Coding, Scratches};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::Stop;
@@ -18,7 +18,13 @@ const IDLE: usize = 4;
 /// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
 const REACH: f64 = 1e8;
 
-pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -> Stop {
+pub(super) fn solve(
+    problem: &Coding,
+    c: &[f64],
+    y: &mut [f64],
+    v: &mut [f64],
+    scratches: &Scratches,
+) -> Stop {
     let size = norm(c) + problem.least();
     let delta = problem
         .regularizers
@@ -42,7 +48,7 @@ pub(super) fn solve(problem: &Coding, c: &[f64], y: &mut [f64], v: &mut [f64]) -
         for i in 0..c.len() {
             shifted[i] = c[i] + q * v[i];
         }
-        Coding { q, ..*problem }.solve(&shifted, y, v);
+        Coding { q, ..*problem }.solve(&shifted, y, v, scratches);
         let direction: Vec<f64> = v.iter().zip(&old).map(|(new, old)| new - old).collect();
         // q (v - v_old) is by how much the primal residual misses, in the units of c.
         let miss = q * norm(&direction);

@@ -5,15 +5,18 @@
 //! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
 
 mod active;
-mod coarse;
+mod lanes;
+#[cfg(test)]
+mod tests;
 
+use super::emptied;
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
-use crate::simd::{combination, dispatch, Simd, WithSimd};
+use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
-use coarse::Coarse;
+use lanes::{Lanes, Problem};
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
 const TURNS: usize = 500;
@@ -32,10 +35,8 @@ const JOIN: usize = 8;
 /// right.
 const SHARE: f64 = 0.3;
 
-/// Coordinates from which a coarse H is worth its making.
-const COARSE: usize = 32;
-/// Relative errors of the gradient by a coarse H stay below this.
-const ROUGH: f64 = 1e-5;
+/// Coordinates and samples from which several are solved side by side.
+const SIDE_BY_SIDE: (usize, usize) = (32, 2);
 
 /// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
 pub(super) struct Quadratic<'a> {
@@ -46,10 +47,14 @@ pub(super) struct Quadratic<'a> {
     /// that they never look wrong.
     lo: Vec<f64>,
     hi: Vec<f64>,
+    /// [`Coordinate::curvature`], `total` and `inverse`.
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
     /// Those without a zone.
     other: Vec<usize>,
-    /// H in half the bytes, where it is worth its making.
-    coarse: Option<Coarse>,
+    /// For several g at once.
+    lanes: Option<Lanes>,
     /// g - H y.
     r: Vec<f64>,
     /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
@@ -57,6 +62,30 @@ pub(super) struct Quadratic<'a> {
     /// Coordinates that ought to join the active set, and that change.
     wrong: Vec<(f64, usize)>,
     active: Active<'a>,
+}
+
+/// The memory of a [`Quadratic`], from one to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    coordinates: Vec<Coordinate<'static>>,
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
+    other: Vec<usize>,
+    lanes: Option<Lanes>,
+    r: Vec<f64>,
+    outside: Vec<f64>,
+    wrong: Vec<(f64, usize)>,
+    active: Active<'static>,
+}
+
+impl Memory {
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.lanes.iter_mut().for_each(Lanes::forget);
+    }
 }
 
 /// The solution for one g, compiled for the CPU at hand.
@@ -75,35 +104,178 @@ impl WithSimd for Solve<'_, '_> {
     }
 }
 
+/// The check of one solution, likewise.
+struct IsSolved<'s, 'a> {
+    problem: &'s Quadratic<'a>,
+    g: &'s [f64],
+    r: &'s [f64],
+    y: &'s [f64],
+}
+
+impl WithSimd for IsSolved<'_, '_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> bool {
+        let p = self.problem;
+        let (g, g_rest) = S::as_simd_f64s(self.g);
+        let (r, r_rest) = S::as_simd_f64s(self.r);
+        let (y, y_rest) = S::as_simd_f64s(self.y);
+        let [lo, hi, curvature, total, inverse] =
+            [&p.lo, &p.hi, &p.curvature, &p.total, &p.inverse].map(|v| S::as_simd_f64s(v));
+        let zero = simd.splat_f64s(0.0);
+        let (mut largest, mut size, mut change) = (zero, zero, zero);
+        for i in 0..g.len() {
+            largest = simd.max_f64s(largest, simd.abs_f64s(g[i]));
+            size = simd.mul_add_e_f64s(curvature.0[i], simd.abs_f64s(y[i]), size);
+            // A maximum may hide what is not a number, 0 times it does not.
+            size = simd.mul_add_e_f64s(zero, simd.add_f64s(g[i], r[i]), size);
+            // The minimiser if all other coordinates stay.
+            let s = simd.mul_add_e_f64s(curvature.0[i], y[i], r[i]);
+            let above = simd.max_f64s(simd.sub_f64s(s, hi.0[i]), zero);
+            let below = simd.min_f64s(simd.sub_f64s(s, lo.0[i]), zero);
+            let new = simd.mul_f64s(simd.add_f64s(above, below), inverse.0[i]);
+            let moved = simd.mul_f64s(total.0[i], simd.abs_f64s(simd.sub_f64s(new, y[i])));
+            change = simd.max_f64s(change, moved);
+        }
+        let mut size = simd.reduce_sum_f64s(size);
+        let mut largest = simd.reduce_max_f64s(largest);
+        let mut change = simd.reduce_max_f64s(change);
+        for (i, m) in p.coordinates[self.g.len() - g_rest.len()..]
+            .iter()
+            .enumerate()
+        {
+            largest = largest.max(g_rest[i].abs());
+            size += m.curvature * y_rest[i].abs() + 0.0 * (g_rest[i] + r_rest[i]);
+            change = change.max(m.change(y_rest[i], r_rest[i]));
+        }
+        change <= QUIET * (largest + size)
+    }
+}
+
+/// The starts for all g, likewise.
+struct SideBySide<'s, 'a> {
+    lanes: &'s mut Lanes,
+    problem: Problem<'s, 'a>,
+    g: &'s [f64],
+    y: &'s mut [f64],
+}
+
+impl WithSimd for SideBySide<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.lanes.solve(simd, self.problem, self.g, self.y);
+    }
+}
+
 impl<'a> Quadratic<'a> {
-    pub fn new(gram: &'a Matrix, scale: f64, regularizers: &'a [&'a dyn Regularizer]) -> Self {
+    /// What `memory` holds of an earlier H is used again: it must be the same, or forgotten.
+    pub fn new(
+        gram: &'a Matrix,
+        scale: f64,
+        regularizers: &'a [&'a dyn Regularizer],
+        memory: Memory,
+    ) -> Self {
         let n = gram.cols();
-        let coordinates: Vec<_> = (regularizers.iter().enumerate())
-            .map(|(q, h)| Coordinate::new(q, *h, scale * gram.get(q, q)))
-            .collect();
-        let line = (f64::NEG_INFINITY, f64::INFINITY);
-        let zone = |m: &Coordinate| m.zone.unwrap_or(line);
-        Quadratic {
+        let mut problem = Quadratic {
             gram,
             scale,
-            lo: coordinates.iter().map(|m| zone(m).0).collect(),
-            hi: coordinates.iter().map(|m| zone(m).1).collect(),
-            other: (0..n).filter(|q| coordinates[*q].zone.is_none()).collect(),
-            coordinates,
-            coarse: None,
-            r: vec![0.0; n],
-            outside: vec![0.0; n],
-            wrong: Vec::with_capacity(n),
-            active: Active::new(n),
+            coordinates: memory.coordinates,
+            lo: memory.lo,
+            hi: memory.hi,
+            curvature: memory.curvature,
+            total: memory.total,
+            inverse: memory.inverse,
+            other: memory.other,
+            lanes: memory.lanes,
+            r: memory.r,
+            outside: memory.outside,
+            wrong: memory.wrong,
+            active: Active::new(n, memory.active),
+        };
+        for (q, h) in regularizers.iter().enumerate() {
+            let coordinate = Coordinate::new(q, *h, scale * gram.get(q, q));
+            let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            problem.lo.push(lo);
+            problem.hi.push(hi);
+            problem.curvature.push(coordinate.curvature);
+            problem.total.push(coordinate.total);
+            problem.inverse.push(coordinate.inverse);
+            if coordinate.zone.is_none() {
+                problem.other.push(q);
+            }
+            problem.coordinates.push(coordinate);
+        }
+        problem.r.resize(n, 0.0);
+        problem.outside.resize(n, 0.0);
+        problem.wrong.reserve(n);
+        problem
+    }
+
+    /// The memory, for another problem.
+    pub fn into_memory(mut self) -> Memory {
+        for v in [
+            &mut self.lo,
+            &mut self.hi,
+            &mut self.curvature,
+            &mut self.total,
+            &mut self.inverse,
+        ] {
+            v.clear();
+        }
+        self.other.clear();
+        self.wrong.clear();
+        Memory {
+            coordinates: emptied(self.coordinates),
+            lo: self.lo,
+            hi: self.hi,
+            curvature: self.curvature,
+            total: self.total,
+            inverse: self.inverse,
+            other: self.other,
+            lanes: self.lanes,
+            r: self.r,
+            outside: self.outside,
+            wrong: self.wrong,
+            active: self.active.into_memory(),
         }
     }
 
-    /// Made ready for many g: from some size on H is read often enough to have it in half the bytes.
-    pub fn for_many(mut self) -> Self {
-        if self.gram.cols() >= COARSE {
-            self.coarse = Coarse::new(self.gram);
+    /// Brings all columns of `y` near to the solutions for those of `g`, several at once; false, and nothing is
+    /// done, where that is not worth it or some do not start at 0.
+    pub fn start(&mut self, g: &[f64], y: &mut [f64]) -> bool {
+        let n = self.gram.cols();
+        let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
+        if !worth || !self.other.is_empty() || y.iter().any(|y| *y != 0.0) {
+            return false;
         }
-        self
+        let problem = Problem {
+            gram: self.gram,
+            scale: self.scale,
+            coordinates: &self.coordinates,
+            lo: &self.lo,
+            hi: &self.hi,
+        };
+        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(n));
+        if !lanes.know(self.gram) {
+            return false;
+        }
+        dispatch(SideBySide {
+            lanes,
+            problem,
+            g,
+            y,
+        });
+        true
+    }
+
+    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y. For coordinates with a zone.
+    pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
+        self.clear(); // the zones of members are the line
+        let problem = &*self;
+        dispatch(IsSolved { problem, g, r, y })
     }
 
     /// `y` holds the start on entry and the solution on return.
@@ -133,13 +305,10 @@ impl<'a> Quadratic<'a> {
                 self.join(q, g[q], y[q]);
             }
         }
-        if self.coarse.is_some() {
-            self.grow_coarsely(simd, g, y);
-        }
         let (mut smallest, mut idle) = (f64::INFINITY, 0);
         for turn in 0..TURNS {
             let size = largest_g + self.refresh(simd, g, y);
-            let change = self.check(simd, y, 0.0);
+            let change = self.check(simd, y);
             if change <= QUIET * size {
                 return Stop::Converged;
             }
@@ -151,34 +320,11 @@ impl<'a> Quadratic<'a> {
             // While the set grows its solution will not be the last: a few sweeps are near enough.
             let exact = self.wrong.is_empty() || turn >= GROWTH;
             self.admit(g);
+            self.active.fill(self.gram, self.scale);
             self.active.settle(simd, &self.r, exact, QUIET * size);
             self.active.write(y);
         }
         Stop::RoundLimit
-    }
-
-    /// Lets the active set grow by a coarse H, until nothing outside is clearly wrong, and solves the
-    /// problem on it.
-    #[inline(always)]
-    fn grow_coarsely<S: Simd>(&mut self, simd: S, g: &[f64], y: &mut [f64]) {
-        for turn in 0..=GROWTH {
-            let size = match &mut self.coarse {
-                Some(coarse) => coarse.refresh(simd, &self.active, self.scale, g, y, &mut self.r),
-                None => return,
-            };
-            self.check(simd, y, ROUGH * size);
-            let exact = self.wrong.is_empty() || turn == GROWTH;
-            self.admit(g);
-            if exact {
-                self.active.settle_afresh(simd);
-            } else {
-                self.active.settle(simd, &self.r, false, 0.0);
-            }
-            self.active.write(y);
-            if exact {
-                return;
-            }
-        }
     }
 
     #[inline(always)]
@@ -194,9 +340,7 @@ impl<'a> Quadratic<'a> {
     #[inline(always)]
     fn join(&mut self, q: usize, g: f64, y: f64) {
         (self.lo[q], self.hi[q]) = (f64::NEG_INFINITY, f64::INFINITY);
-        let column = self.gram.column(q);
-        self.active
-            .join(self.coordinates[q], g, y, column, self.scale);
+        self.active.join(self.coordinates[q], g, y);
     }
 
     /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
@@ -206,14 +350,15 @@ impl<'a> Quadratic<'a> {
         let pairs = (members.iter())
             .filter(|m| y[m.q] != 0.0)
             .map(|m| (-scale * y[m.q], gram.column(m.q)));
-        combination(simd, Some(g), pairs, &mut self.r);
+        self.r.copy_from_slice(g);
+        add_all(simd, false, pairs, &mut self.r);
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 
-    /// Finds the coordinates that are most wrong, by more than `least`; returns the largest change of the
-    /// gradient that putting one right would make.
+    /// Finds the coordinates that are most wrong; returns the largest change of the gradient that putting one
+    /// right would make.
     #[inline(always)]
-    fn check<S: Simd>(&mut self, simd: S, y: &[f64], least: f64) -> f64 {
+    fn check<S: Simd>(&mut self, simd: S, y: &[f64]) -> f64 {
         let mut worst = distances(simd, &self.r, &self.lo, &self.hi, &mut self.outside);
         for &q in &self.other {
             if !self.active.has(q) {
@@ -222,8 +367,8 @@ impl<'a> Quadratic<'a> {
             }
         }
         self.wrong.clear();
-        if worst > least {
-            let bound = f64::max(SHARE * worst, least);
+        if worst > 0.0 {
+            let bound = SHARE * worst;
             let (outside, wrong) = (&self.outside, &mut self.wrong);
             each_from(simd, outside, bound, |q| wrong.push((outside[q], q)));
         }

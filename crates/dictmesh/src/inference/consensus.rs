@@ -9,7 +9,7 @@
 //! diffusion: mu must stay below (1 + lambda_min(A)) / sigma_k.
 
 use super::{diffusion, zeros, Common, Strategy};
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::matrix::{axpy, Matrix};
 
 /// How large the steps of consensus may be compared with diffusion's: min(1, 1 + lambda_min(A)).
@@ -28,6 +28,7 @@ pub struct Consensus {
     mu: f64,
     nu: Matrix,
     gradient: Matrix,
+    workspace: Workspace,
 }
 
 impl Consensus {
@@ -38,6 +39,7 @@ impl Consensus {
             mu,
             nu: empty.clone(),
             gradient: empty,
+            workspace: Workspace::default(),
         }
     }
 }
@@ -46,10 +48,11 @@ impl Strategy for Consensus {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.gradient = zeros(local);
+        self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
-        local.gradient(&self.nu, &mut self.gradient);
+        local.gradient(&self.nu, &mut self.gradient, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {

@@ -10,7 +10,7 @@
 //! bias does not vanish with more rounds, only with a smaller mu.
 
 use super::{zeros, Common, Strategy};
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
 
 /// The paper's table of step sizes: 1 / (c + N_max/delta), where c is 1 for the squared residual, eta
@@ -43,6 +43,7 @@ pub struct Diffusion {
     mu: f64,
     nu: Matrix,
     psi: Matrix,
+    workspace: Workspace,
 }
 
 impl Diffusion {
@@ -53,6 +54,7 @@ impl Diffusion {
             mu,
             nu: empty.clone(),
             psi: empty,
+            workspace: Workspace::default(),
         }
     }
 }
@@ -61,10 +63,11 @@ impl Strategy for Diffusion {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.psi = zeros(local);
+        self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
-        local.gradient(&self.nu, &mut self.psi);
+        local.gradient(&self.nu, &mut self.psi, &mut self.workspace);
         for (psi, nu) in self.psi.as_mut_slice().iter_mut().zip(self.nu.as_slice()) {
             *psi = nu - self.mu * *psi;
         }

@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, TOGETHER};
+use crate::coding::{start_code, Coding, Scratches, TOGETHER};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -89,6 +89,9 @@ pub fn solve(
     let gram = atoms.transpose_times(&atoms);
     let problem = whole(residual, &atoms, &gram, &regularizers);
     let lengths: Vec<f64> = atoms.columns().map(norm).collect();
+    // An empty zone where there is none.
+    let zone = |h: &&dyn Regularizer| h.zone().unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
+    let zones: Vec<(f64, f64)> = regularizers.iter().map(zone).collect();
     let mut exact = Exact {
         codes: start_codes(&problem, x.len()),
         duals: Matrix::zeros(x.rows(), x.len()),
@@ -97,17 +100,18 @@ pub fn solve(
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let (m, n) = (x.rows(), atoms.cols());
+    let scratches = Scratches::default();
     let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
         let from = part * TOGETHER;
         let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
-        let ended = problem.solve_together(&c, y, nu);
-        let s = problem.correlations(nu);
+        let (ended, s) = problem.solve_together(&c, y, nu, &scratches);
         (ended.into_iter().enumerate())
             .map(|(j, ended)| {
                 let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
                 certify(
                     &problem,
                     &lengths,
+                    &zones,
                     c.column(j),
                     (y, nu, s.column(j)),
                     ended,
@@ -139,7 +143,7 @@ pub(crate) fn duals(
     let problem = whole(residual, &atoms, &gram, &regularizers);
     let mut y = start_codes(&problem, x.len());
     let mut nu = Matrix::zeros(x.rows(), x.len());
-    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu);
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &Scratches::default());
     Ok((nu, stop))
 }
 
@@ -175,34 +179,51 @@ fn start_codes(problem: &Coding, samples: usize) -> Matrix {
     let start: Vec<f64> = (problem.regularizers.iter())
         .map(|h| start_code(*h))
         .collect();
+    if start.iter().all(|y| *y == 0.0) {
+        return Matrix::zeros(start.len(), samples);
+    }
     Matrix::from_fn(start.len(), samples, |q, _| start[q])
 }
 
-/// `s` is W'nu, `lengths` are those of the atoms.
+/// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.
+fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
+    let residual = problem.residual;
+    let mut u = x.to_vec();
+    problem.subtract_atoms(y, &mut u);
+    let violation = residual.violation(&u);
+    if violation > 0.0 {
+        let keep = 1.0 - violation / norm(&u);
+        u.iter_mut().for_each(|u| *u *= keep);
+    }
+    let gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
+    (gap, violation)
+}
+
+/// `s` is W'nu, `lengths` are those of the atoms, h* and its recovery are 0 in the `zones`.
 fn certify(
     problem: &Coding,
     lengths: &[f64],
+    zones: &[(f64, f64)],
     x: &[f64],
     (y, nu, s): (&[f64], &[f64], &[f64]),
     ended: Stop,
     tolerance: f64,
 ) -> Certificate {
     let residual = problem.residual;
-    let mut u = x.to_vec();
-    problem.subtract_atoms(y, &mut u);
-    let violation = residual.violation(&u);
-    if violation > 0.0 {
-        // The nearest feasible residual.
-        let keep = 1.0 - violation / norm(&u);
-        u.iter_mut().for_each(|u| *u *= keep);
-    }
     let conjugate = residual.conjugate(nu);
-    let data_gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
+    let (data_gap, violation) = match residual.envelope_quadratic(1.0, 0.0) {
+        // f* = |.|^2/2, and nu was made as x - W y.
+        Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
+        _ => data_gap(problem, x, y, nu, conjugate),
+    };
     let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
-    for ((h, s), y) in problem.regularizers.iter().zip(s).zip(y) {
-        if *y == 0.0 && h.zone().is_some_and(|(lo, hi)| lo <= *s && *s <= hi) {
+    let mut terms = 0.0;
+    for (q, (s, y)) in s.iter().zip(y).enumerate() {
+        if *y == 0.0 && zones[q].0 <= *s && *s <= zones[q].1 {
             continue; // most of them: h, h* and s y are 0
         }
+        let h = problem.regularizers[q];
+        terms += lengths[q] * y.abs();
         let (value, conjugate) = (h.value_at(*y), h.conjugate(std::slice::from_ref(s)));
         code_gap += value + conjugate - s * y;
         code_value += value;
@@ -220,18 +241,10 @@ fn certify(
         };
     }
     let gap = gap.max(0.0);
-    // Below this the gap is what rounding in u = x - W y makes of it, through nu and through f.
-    let terms: f64 = lengths.iter().zip(y).map(|(l, y)| l * y.abs()).sum();
-    let slip = 16.0 * f64::EPSILON * (norm(x) + terms);
-    let through_f = residual.value(&vec![slip; x.len()]);
-    let rounding = slip * norm(nu)
-        + if through_f.is_finite() {
-            through_f
-        } else {
-            0.0
-        };
     let cost = dual.abs().max(code_value);
-    let met = gap <= tolerance * cost + rounding && violation <= tolerance * (norm(x) + terms);
+    let size = norm(x) + terms;
+    let met = (gap <= tolerance * cost || gap <= tolerance * cost + rounding(residual, nu, size))
+        && violation <= tolerance * size;
     let stop = match ended {
         Stop::Infeasible => Stop::Infeasible,
         _ if met => Stop::Converged,
@@ -243,4 +256,17 @@ fn certify(
         violation,
         stop,
     }
+}
+
+/// Below this a gap is what rounding in u = x - W y makes of it, through nu and through f; `size` is that of
+/// the numbers added up.
+fn rounding(residual: &dyn Residual, nu: &[f64], size: f64) -> f64 {
+    let slip = 16.0 * f64::EPSILON * size;
+    let through_f = residual.value(&vec![slip; nu.len()]);
+    slip * norm(nu)
+        + if through_f.is_finite() {
+            through_f
+        } else {
+            0.0
+        }
 }

@@ -13,7 +13,7 @@
 //! proximal form.)
 
 use super::{zeros, Common, Strategy};
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
 
 /// The default step 1.5/L, with N_max/delta, valid for atoms in the unit ball, for L.
@@ -29,6 +29,7 @@ pub struct ExactDiffusion {
     z: Matrix,
     psi: Matrix,
     phi: Matrix,
+    workspace: Workspace,
 }
 
 impl ExactDiffusion {
@@ -41,6 +42,7 @@ impl ExactDiffusion {
             z: empty.clone(),
             psi: empty.clone(),
             phi: empty,
+            workspace: Workspace::default(),
         }
     }
 }
@@ -51,10 +53,11 @@ impl Strategy for ExactDiffusion {
         self.z = zeros(local);
         self.psi = zeros(local);
         self.phi = zeros(local);
+        self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
-        local.gradient_without_residual(&self.nu, &mut self.phi);
+        local.gradient_without_residual(&self.nu, &mut self.phi, &mut self.workspace);
         let (nu, z) = (self.nu.as_slice(), self.z.as_slice());
         let psi = self.psi.as_mut_slice();
         for (i, phi) in self.phi.as_mut_slice().iter_mut().enumerate() {

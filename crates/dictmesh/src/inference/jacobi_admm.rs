@@ -16,7 +16,7 @@
 //! there it crawls, and with the paper's constants it never converges.
 
 use super::{relaxed_admm, zeros, Common, Strategy};
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
 
 /// The default weight c: the rho of [`relaxed_admm`].
@@ -46,7 +46,7 @@ pub struct JacobiAdmm {
     multiplier: Matrix,
     /// L_k + 2 c sum nu_l.
     linear: Matrix,
-    codes: Matrix,
+    workspace: Workspace,
 }
 
 impl JacobiAdmm {
@@ -58,8 +58,8 @@ impl JacobiAdmm {
             penalty,
             nu: empty.clone(),
             multiplier: empty.clone(),
-            linear: empty.clone(),
-            codes: empty,
+            linear: empty,
+            workspace: Workspace::default(),
         }
     }
 }
@@ -69,12 +69,12 @@ impl Strategy for JacobiAdmm {
         self.nu = zeros(local);
         self.multiplier = zeros(local);
         self.linear = zeros(local);
-        self.codes = local.start_codes();
+        self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
         let q = 2.0 * self.penalty * local.degree as f64;
-        local.argmin(q, &self.linear, &mut self.codes, &mut self.nu);
+        local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {

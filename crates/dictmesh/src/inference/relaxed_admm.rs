@@ -13,7 +13,7 @@
 //! Todescato 2020.)
 
 use super::{zeros, Common, Strategy};
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
 
 /// The default relaxation.
@@ -56,7 +56,7 @@ pub struct RelaxedAdmm {
     nu: Matrix,
     s: Matrix,
     t: Matrix,
-    codes: Matrix,
+    workspace: Workspace,
 }
 
 impl RelaxedAdmm {
@@ -68,8 +68,8 @@ impl RelaxedAdmm {
             alpha,
             nu: empty.clone(),
             s: empty.clone(),
-            t: empty.clone(),
-            codes: empty,
+            t: empty,
+            workspace: Workspace::default(),
         }
     }
 }
@@ -79,12 +79,12 @@ impl Strategy for RelaxedAdmm {
         self.nu = zeros(local);
         self.s = zeros(local);
         self.t = zeros(local);
-        self.codes = local.start_codes();
+        self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
         let q = self.rho * local.degree as f64;
-        local.argmin(q, &self.s, &mut self.codes, &mut self.nu);
+        local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {

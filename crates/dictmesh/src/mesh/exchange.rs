@@ -7,7 +7,7 @@
 use super::Mesh;
 use crate::inference::{Combine, Strategy};
 use crate::matrix::{gemm, Matrix};
-use crate::simd::{combination, dispatch, Simd, WithSimd};
+use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use faer::prelude::{Reborrow, ReborrowMut};
 use faer::MatMut;
 
@@ -128,7 +128,7 @@ impl<'s, F: Fn(usize) -> &'s [f64]> WithSimd for Sums<'_, F> {
         for (k, weights) in self.weights.iter().enumerate() {
             let pairs = (weights.iter()).map(|(l, a)| (*a, &(self.sent)(*l)[self.range.clone()]));
             if let Some(out) = column(&mut self.out, k) {
-                combination(simd, None, pairs, out);
+                add_all(simd, true, pairs, out);
             }
         }
     }

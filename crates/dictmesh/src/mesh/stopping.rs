@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::run::Run;
-use crate::agent::Local;
+use crate::agent::{Local, Workspace};
 use crate::error::{Error, Result};
 use crate::inference::Combine;
 use crate::matrix::{distance, norm, Matrix};
@@ -216,8 +216,8 @@ impl Part<'_> {
             ..self.local(0)
         };
         let nothing = Matrix::zeros(share.rows(), 1);
-        let (mut y, mut v) = (local.start_codes(), nothing.clone());
-        local.argmin(0.0, &nothing, &mut y, &mut v)
+        let mut v = nothing.clone();
+        local.argmin(0.0, &nothing, &mut v, &mut Workspace::new(&local))
     }
 
     /// The largest relative change of any agent's nu for any sample, and its distance from what its

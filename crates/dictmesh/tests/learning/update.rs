@@ -1,7 +1,7 @@
 //! `update_block` against the paper's formula, written out naively.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
-use dictmesh::agent::{Block, Local};
+use dictmesh::agent::{Block, Local, Workspace};
 use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::learning::{product, update_block, AtomUse};
 use dictmesh::random::{gaussian, stream};
@@ -157,9 +157,10 @@ fn the_block_is_renewed_as_a_whole() {
             samples: 2,
             interrupt: None,
         };
-        let (mut y, mut v) = (local.start_codes(), Matrix::zeros(M, 2));
-        local.argmin(0.0, &Matrix::zeros(M, 2), &mut y, &mut v);
-        y
+        let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));
+        let mut workspace = Workspace::new(&local);
+        local.argmin(0.0, &nothing, &mut v, &mut workspace);
+        workspace.codes().clone()
     };
     let mut block = Block::new(gaussian(M, ATOMS, &mut stream(1, 1))).unwrap();
     let before = code(&block);

@@ -1,9 +1,10 @@
 //! The problem on the active set: its part of H lies side by side, so that coordinate descent and exact
 //! solves run in the nearest cache.
 
-use crate::coding::cholesky;
+use crate::coding::{cholesky, emptied};
+use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
-use crate::simd::{add, combination, padded, Simd};
+use crate::simd::{add, add_all, padded, Simd};
 
 /// Sweeps of coordinate descent between two exact solves.
 const SWEEPS: usize = 2;
@@ -18,8 +19,8 @@ pub struct Coordinate<'a> {
     /// The entry of H on the diagonal.
     pub curvature: f64,
     /// The same with the curvature of h, and its inverse.
-    total: f64,
-    inverse: f64,
+    pub total: f64,
+    pub inverse: f64,
     h: &'a dyn Regularizer,
 }
 
@@ -55,6 +56,8 @@ impl<'a> Coordinate<'a> {
 #[derive(Default)]
 pub struct Active<'a> {
     members: Vec<Coordinate<'a>>,
+    /// How many of them `hessian` has: it is filled when it is wanted.
+    filled: usize,
     /// Which coordinates of the whole problem are members.
     is_member: Vec<bool>,
     /// H without its diagonal, by columns of length `stride`, a multiple of what [`padded`] gives.
@@ -79,10 +82,28 @@ struct Free {
 }
 
 impl<'a> Active<'a> {
-    pub fn new(n: usize) -> Self {
+    /// Nobody of n coordinates.
+    pub fn new(n: usize, memory: Active<'static>) -> Self {
+        let mut active = memory;
+        active.is_member.resize(n, false);
+        active
+    }
+
+    /// The memory, for another problem.
+    pub fn into_memory(mut self) -> Active<'static> {
+        self.clear();
         Active {
-            is_member: vec![false; n],
-            ..Active::default()
+            members: emptied(self.members),
+            filled: 0,
+            is_member: self.is_member,
+            hessian: self.hessian,
+            stride: self.stride,
+            g: self.g,
+            s: self.s,
+            y: self.y,
+            free: self.free,
+            factor: self.factor,
+            step: self.step,
         }
     }
 
@@ -90,6 +111,7 @@ impl<'a> Active<'a> {
         for m in self.members.drain(..) {
             self.is_member[m.q] = false;
         }
+        self.filled = 0;
     }
 
     #[inline(always)]
@@ -102,9 +124,9 @@ impl<'a> Active<'a> {
         self.is_member[q]
     }
 
-    /// Takes a coordinate in; `column` is its column of the Gram matrix.
+    /// Takes a coordinate in.
     #[inline(always)]
-    pub fn join(&mut self, member: Coordinate<'a>, g: f64, y: f64, column: &[f64], scale: f64) {
+    pub fn join(&mut self, member: Coordinate<'a>, g: f64, y: f64) {
         let i = self.members.len();
         if i == self.stride {
             self.widen();
@@ -112,12 +134,21 @@ impl<'a> Active<'a> {
         self.members.push(member);
         self.is_member[member.q] = true;
         (self.g[i], self.y[i]) = (g, y);
-        for (j, m) in self.members[..i].iter().enumerate() {
-            let entry = scale * column[m.q];
-            self.hessian[i * self.stride + j] = entry;
-            self.hessian[j * self.stride + i] = entry;
+    }
+
+    /// Makes `hessian` that of all members.
+    #[inline(always)]
+    pub fn fill(&mut self, gram: &Matrix, scale: f64) {
+        for i in self.filled..self.members.len() {
+            let column = gram.column(self.members[i].q);
+            for (j, m) in self.members[..i].iter().enumerate() {
+                let entry = scale * column[m.q];
+                self.hessian[i * self.stride + j] = entry;
+                self.hessian[j * self.stride + i] = entry;
+            }
+            self.hessian[i * self.stride + i] = 0.0;
         }
-        self.hessian[i * self.stride + i] = 0.0;
+        self.filled = self.members.len();
     }
 
     /// Makes room for twice as many.
@@ -161,16 +192,6 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// Solves the problem on the active set, from g alone.
-    #[inline(always)]
-    pub fn settle_afresh<S: Simd>(&mut self, simd: S) {
-        self.refresh(simd);
-        self.sweep(simd);
-        while self.newton(simd) {
-            self.refresh(simd);
-        }
-    }
-
     /// s from g and y alone.
     #[inline(always)]
     fn refresh<S: Simd>(&mut self, simd: S) {
@@ -178,7 +199,8 @@ impl<'a> Active<'a> {
         let pairs = (self.y[..self.members.len()].iter().enumerate())
             .filter(|(_, y)| **y != 0.0)
             .map(|(i, y)| (-y, &self.hessian[i * self.stride..i * self.stride + width]));
-        combination(simd, Some(&self.g[..width]), pairs, &mut self.s[..width]);
+        self.s[..width].copy_from_slice(&self.g[..width]);
+        add_all(simd, false, pairs, &mut self.s[..width]);
     }
 
     /// One exact minimisation over each of the coordinates in turn; returns the largest change of the

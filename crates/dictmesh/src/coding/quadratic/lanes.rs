@@ -1,0 +1,117 @@
+//! The way to the solutions for several g at once, one in each lane of the CPU's vector registers.
+//!
+//! On an active set of some 20 coordinates the CPU mostly waits: every step of a sweep or of a factorisation
+//! needs the one before. Side by side, as many problems as a register has lanes wait together. Each lane has
+//! an active set of its own and goes its own way, which does not depend on what is in the other lanes.
+//!
+//! First the active sets grow in single precision ([`Growth`]), then the problem on each support is solved in
+//! double precision ([`Exact`]). What comes out is checked, and where needed mended, by the caller.
+
+mod coarse;
+mod exact;
+mod factor;
+mod growth;
+
+use super::active::Coordinate;
+use crate::matrix::Matrix;
+use crate::simd::Simd;
+use coarse::Coarse;
+use exact::Exact;
+use growth::Growth;
+
+/// Lanes of the widest register, for single and for double precision.
+const LANES_F32: usize = 16;
+const LANES_F64: usize = 8;
+/// Coordinates that a lane has room for; one that needs more is left to the caller.
+const MOST: usize = 48;
+
+/// What all g have in common.
+#[derive(Clone, Copy)]
+pub struct Problem<'p, 'a> {
+    pub gram: &'p Matrix,
+    /// H = `scale` * `gram`.
+    pub scale: f64,
+    pub coordinates: &'p [Coordinate<'a>],
+    /// The zones of the coordinates.
+    pub lo: &'p [f64],
+    pub hi: &'p [f64],
+}
+
+/// The memory of all lanes.
+pub struct Lanes {
+    coarse: Coarse,
+    growth: Growth,
+    exact: Exact,
+    /// The columns of g, in the order in which they are worked on: how much work each takes, and its number.
+    order: Vec<(usize, usize)>,
+    /// The supports of all columns, (q, y_q), and where each begins and ends.
+    supports: Vec<(usize, f64)>,
+    places: Vec<(usize, usize)>,
+}
+
+impl Lanes {
+    /// For problems of n coordinates.
+    pub fn new(n: usize) -> Self {
+        let capacity = MOST.min(n);
+        Lanes {
+            coarse: Coarse::default(),
+            growth: Growth::new(capacity),
+            exact: Exact::new(capacity),
+            order: Vec::new(),
+            supports: Vec::new(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Gets to know the Gram matrix, unless it does; false where single precision cannot hold it.
+    pub fn know(&mut self, gram: &Matrix) -> bool {
+        self.coarse.know(gram)
+    }
+
+    /// To be called where the next Gram matrix is another one.
+    pub fn forget(&mut self) {
+        self.coarse.forget();
+    }
+
+    /// Brings the columns of `y`, which are 0, to the solutions for the columns of `g` or near to them.
+    ///
+    /// Lanes wait for the slowest, so columns that take about as much work go together.
+    #[inline(always)]
+    pub fn solve<S: Simd>(&mut self, simd: S, problem: Problem, g: &[f64], y: &mut [f64]) {
+        let n = problem.coordinates.len();
+        self.order.clear();
+        for (j, g) in g.chunks_exact(n).enumerate() {
+            let zones = problem.lo.iter().zip(problem.hi);
+            let outside = zones
+                .zip(g)
+                .map(|((lo, hi), g)| usize::from(g < lo) + usize::from(g > hi));
+            self.order.push((outside.sum(), j));
+        }
+        self.order.sort_unstable();
+        self.supports.clear();
+        self.places.clear();
+        self.places.resize(self.order.len(), (0, 0));
+        for group in self.order.chunks_mut(S::F32_LANES) {
+            let columns = group.iter().map(|(_, j)| &g[j * n..(j + 1) * n]);
+            (self.growth).grow(simd, &mut self.coarse, problem, columns);
+            for (lane, (work, j)) in group.iter_mut().enumerate() {
+                let from = self.supports.len();
+                self.supports.extend(self.growth.support::<S>(lane));
+                self.places[*j] = (from, self.supports.len());
+                *work = self.supports.len() - from;
+            }
+        }
+        self.order.sort_unstable();
+        for group in self.order.chunks(S::F64_LANES) {
+            self.exact.begin::<S>();
+            for (lane, (_, j)) in group.iter().enumerate() {
+                let support = &self.supports[self.places[*j].0..self.places[*j].1];
+                (self.exact).take::<S>(lane, problem, &g[j * n..(j + 1) * n], support);
+            }
+            self.exact.solve(simd);
+            for (lane, (_, j)) in group.iter().enumerate() {
+                self.exact.write::<S>(lane, &mut y[j * n..(j + 1) * n]);
+            }
+        }
+    }
+}

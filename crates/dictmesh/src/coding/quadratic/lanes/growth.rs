@@ -1,0 +1,194 @@
+//! The growth of the active sets, in single precision.
+
+use super::coarse::{Coarse, Sight};
+use super::{Problem, LANES_F32};
+use crate::simd::Simd;
+use crate::work::count;
+
+/// Sweeps after each growth of the active sets.
+const SWEEPS: usize = 3;
+/// Looks at the whole problem before a lane ends where it is.
+const LOOKS: usize = 24;
+/// Coordinates that may join at once, if there are less than twice as many.
+const JOIN: usize = 8;
+
+#[derive(Default)]
+struct Lane {
+    growing: bool,
+    looks: usize,
+    sight: Sight,
+    /// The coordinates in the active set.
+    members: Vec<usize>,
+}
+
+/// The active sets. In the vectors, what belongs to coordinate i of each lane lies side by side; what is
+/// beyond a lane's own members is 0 and stays so, as its zone is the line.
+pub struct Growth {
+    lanes: Vec<Lane>,
+    /// The most members that a lane has.
+    n: usize,
+    capacity: usize,
+    /// H without its diagonal, by columns of `stride` entries (each one a lane's).
+    hessian: Vec<f32>,
+    stride: usize,
+    /// 1 over the diagonal of H with the curvature of h.
+    inverse: Vec<f32>,
+    lo: Vec<f32>,
+    hi: Vec<f32>,
+    /// g - H y without each coordinate's own part: what its minimiser depends on.
+    s: Vec<f32>,
+    y: Vec<f32>,
+    wrong: Vec<usize>,
+    /// What the codes are in units of.
+    units: Vec<f64>,
+}
+
+impl Growth {
+    pub fn new(capacity: usize) -> Self {
+        let stride = capacity | 1; // an even one would map too many columns to the same places in the cache
+        let zeros = || vec![0.0; capacity * LANES_F32];
+        Growth {
+            lanes: (0..LANES_F32).map(|_| Lane::default()).collect(),
+            n: capacity,
+            capacity,
+            hessian: vec![0.0; capacity * stride * LANES_F32],
+            stride,
+            inverse: zeros(),
+            lo: zeros(),
+            hi: zeros(),
+            s: zeros(),
+            y: zeros(),
+            wrong: Vec::new(),
+            units: vec![0.0; LANES_F32],
+        }
+    }
+
+    /// Lets the active set of each g grow until nothing outside looks wrong.
+    #[inline(always)]
+    pub fn grow<'g, S: Simd>(
+        &mut self,
+        simd: S,
+        coarse: &mut Coarse,
+        problem: Problem,
+        g: impl Iterator<Item = &'g [f64]>,
+    ) {
+        self.begin::<S>(coarse, problem, g);
+        loop {
+            for lane in 0..S::F32_LANES {
+                self.look(simd, coarse, problem, lane);
+            }
+            if self.lanes.iter().all(|lane| !lane.growing) {
+                return;
+            }
+            for _ in 0..SWEEPS {
+                self.sweep(simd);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn begin<'g, S: Simd>(
+        &mut self,
+        coarse: &Coarse,
+        problem: Problem,
+        g: impl Iterator<Item = &'g [f64]>,
+    ) {
+        let used = ..self.n * S::F32_LANES;
+        for (v, nothing) in [
+            (&mut self.s, 0.0),
+            (&mut self.y, 0.0),
+            (&mut self.inverse, 0.0),
+            (&mut self.lo, f32::NEG_INFINITY),
+            (&mut self.hi, f32::INFINITY),
+        ] {
+            v[used].fill(nothing);
+        }
+        self.n = 0;
+        for lane in &mut self.lanes {
+            lane.growing = false;
+            lane.members.clear();
+        }
+        for ((lane, unit), g) in self.lanes.iter_mut().zip(&mut self.units).zip(g) {
+            (lane.growing, lane.looks) = (true, 0);
+            lane.sight.begin(coarse, g, problem.lo, problem.hi);
+            *unit = lane.sight.unit / coarse.unit(problem.scale);
+        }
+    }
+
+    /// Looks at the whole problem of a lane and takes in what is wrong.
+    #[inline(always)]
+    fn look<S: Simd>(&mut self, simd: S, coarse: &mut Coarse, problem: Problem, at: usize) {
+        let (lane, lanes) = (&mut self.lanes[at], S::F32_LANES);
+        if !lane.growing {
+            return;
+        }
+        let own = self.y.iter().skip(at).step_by(lanes);
+        let members = lane.members.iter().copied().zip(own.copied());
+        let room = JOIN.max(lane.members.len() / 2);
+        coarse.look(simd, &lane.sight, members, room, &mut self.wrong);
+        lane.looks += 1;
+        lane.growing = !self.wrong.is_empty()
+            && lane.looks <= LOOKS
+            && lane.members.len() + self.wrong.len() <= self.capacity;
+        if !lane.growing {
+            return;
+        }
+        for &q in &self.wrong {
+            let (i, column) = (lane.members.len(), coarse.column(q));
+            let (mut s, lo, hi) = lane.sight.join(q);
+            for (j, p) in lane.members.iter().enumerate() {
+                let entry = column[*p];
+                self.hessian[(i * self.stride + j) * lanes + at] = entry;
+                self.hessian[(j * self.stride + i) * lanes + at] = entry;
+                s -= entry * self.y[j * lanes + at];
+            }
+            self.hessian[(i * self.stride + i) * lanes + at] = 0.0;
+            let place = i * lanes + at;
+            (self.s[place], self.lo[place], self.hi[place]) = (s, lo, hi);
+            self.inverse[place] =
+                (coarse.unit(problem.scale) * problem.coordinates[q].inverse) as f32;
+            lane.members.push(q);
+        }
+        self.n = self.n.max(lane.members.len());
+    }
+
+    /// One exact minimisation over each of the coordinates in turn, in the lanes that grow.
+    #[inline(always)]
+    fn sweep<S: Simd>(&mut self, simd: S) {
+        let (n, stride) = (self.n, self.stride);
+        count(n * n * S::F32_LANES);
+        let zero = simd.splat_f32s(0.0);
+        let mut live = [0.0; LANES_F32];
+        for (live, lane) in live.iter_mut().zip(&self.lanes) {
+            *live = f32::from(u8::from(lane.growing));
+        }
+        let live = simd.greater_than_f32s(S::as_simd_f32s(&live).0[0], zero);
+        let [lo, hi, inverse, hessian] =
+            [&self.lo, &self.hi, &self.inverse, &self.hessian].map(|v| S::as_simd_f32s(v).0);
+        let (s, y) = (
+            &mut S::as_mut_simd_f32s(&mut self.s).0[..n],
+            &mut S::as_mut_simd_f32s(&mut self.y).0[..n],
+        );
+        for i in 0..n {
+            let above = simd.max_f32s(simd.sub_f32s(s[i], hi[i]), zero);
+            let below = simd.min_f32s(simd.sub_f32s(s[i], lo[i]), zero);
+            let new = simd.mul_f32s(simd.add_f32s(above, below), inverse[i]);
+            let new = simd.select_f32s(live, new, y[i]);
+            let change = simd.sub_f32s(y[i], new);
+            y[i] = new;
+            for (s, entry) in s.iter_mut().zip(&hessian[i * stride..i * stride + n]) {
+                *s = simd.mul_add_e_f32s(change, *entry, *s);
+            }
+        }
+    }
+
+    /// The coordinates of a lane that are not 0, and their codes.
+    #[inline(always)]
+    pub fn support<S: Simd>(&self, at: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let own = self.y.iter().skip(at).step_by(S::F32_LANES);
+        let unit = self.units[at];
+        (self.lanes[at].members.iter().zip(own))
+            .filter(|(_, y)| **y != 0.0 && y.is_finite())
+            .map(move |(q, y)| (*q, f64::from(*y) * unit))
+    }
+}

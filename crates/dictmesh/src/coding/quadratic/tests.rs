@@ -1,0 +1,120 @@
+//! Several at once give what one after the other does, whoever is beside them.
+
+use super::*;
+use crate::random::{gaussian, stream};
+use crate::regularizer::{ElasticNet, NonNegativeElasticNet};
+
+/// W'W and W'X of random atoms and samples; `alike` atoms have much in common, and some are repeated.
+fn problem(m: usize, n: usize, samples: usize, alike: f64, seed: u64) -> (Matrix, Matrix) {
+    let mut w = gaussian(m, n, &mut stream(seed, 0));
+    let common = w.column(0).to_vec();
+    for q in 1..n {
+        let pairs = w.column_mut(q).iter_mut().zip(&common);
+        pairs.for_each(|(w, c)| *w += alike * c);
+        let length = crate::matrix::norm(w.column(q));
+        w.column_mut(q).iter_mut().for_each(|w| *w /= length);
+    }
+    if alike > 0.0 {
+        let copy = w.column(3).to_vec();
+        w.column_mut(n - 1).copy_from_slice(&copy);
+        w.column_mut(n / 2).fill(0.0);
+    }
+    let x = gaussian(m, samples, &mut stream(seed, 1));
+    (w.transpose_times(&w), w.transpose_times(&x))
+}
+
+/// The largest change of the gradient that is left, over the size of g.
+fn left_over(gram: &Matrix, scale: f64, h: &dyn Regularizer, g: &[f64], y: &[f64]) -> f64 {
+    let size = g.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+    (0..g.len())
+        .map(|q| {
+            let r = g[q] - scale * crate::matrix::dot(gram.column(q), y);
+            Coordinate::new(q, h, scale * gram.get(q, q)).change(y[q], r) / size
+        })
+        .fold(0.0, f64::max)
+}
+
+fn solved(gram: &Matrix, scale: f64, h: &dyn Regularizer, g: &Matrix) -> (Matrix, usize) {
+    let hs = vec![h; gram.cols()];
+    let mut problem = Quadratic::new(gram, scale, &hs, Memory::default());
+    let n = gram.cols();
+    let mut y = Matrix::zeros(n, g.cols());
+    assert!(problem.start(g.as_slice(), y.as_mut_slice()));
+    let mut at_once = 0;
+    for j in 0..g.cols() {
+        let r: Vec<f64> = (0..n)
+            .map(|q| g.get(q, j) - scale * crate::matrix::dot(gram.column(q), y.column(j)))
+            .collect();
+        if problem.is_solved(g.column(j), &r, y.column(j)) {
+            at_once += 1;
+        } else {
+            problem.solve(g.column(j), y.column_mut(j));
+        }
+    }
+    (y, at_once)
+}
+
+#[test]
+fn side_by_side_is_one_after_the_other() {
+    let elastic = |size: f64| ElasticNet::new(0.3 * size, 0.2).unwrap();
+    for (seed, (m, n, alike, size)) in [
+        (20, 60, 0.0, 1.0),
+        (30, 100, 0.5, 1.0),
+        (80, 33, 0.0, 1e-140),
+        (16, 130, 2.0, 1e140),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (gram, mut g) = problem(m, n, 70, alike, seed as u64);
+        g.as_mut_slice().iter_mut().for_each(|g| *g *= size);
+        let (h, one_sided) = (
+            elastic(size),
+            NonNegativeElasticNet::new(0.1 * size, 0.2).unwrap(),
+        );
+        for h in [&h as &dyn Regularizer, &one_sided] {
+            for scale in [1.0, 0.01] {
+                let (y, at_once) = solved(&gram, scale, h, &g);
+                for j in 0..g.cols() {
+                    let rest = left_over(&gram, scale, h, g.column(j), y.column(j));
+                    assert!(rest < 1e-12, "{seed} {scale} sample {j}: {rest:e}");
+                }
+                // With little curvature supports outgrow the lanes, among alike atoms the way is long.
+                let enough = at_once * 3 > g.cols() || scale < 1.0 || alike > 1.0;
+                assert!(enough, "{seed}: {at_once} at once");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_does_not_depend_on_its_neighbours() {
+    let (gram, g) = problem(24, 80, 64, 0.3, 9);
+    let h = ElasticNet::new(0.2, 0.1).unwrap();
+    let (y, _) = solved(&gram, 1.0, &h, &g);
+    let order: Vec<usize> = (0..64).map(|j| (j * 37 + 11) % 64).take(23).collect();
+    let columns: Vec<&[f64]> = order.iter().map(|j| g.column(*j)).collect();
+    let others = Matrix::from_columns(80, &columns).unwrap();
+    let (again, _) = solved(&gram, 1.0, &h, &others);
+    for (i, j) in order.into_iter().enumerate() {
+        assert_eq!(again.column(i), y.column(j), "sample {j}");
+    }
+}
+
+#[test]
+fn what_is_no_number_is_left_to_the_caller() {
+    let (gram, mut g) = problem(24, 40, 5, 0.0, 3);
+    g.column_mut(2)[7] = f64::NAN;
+    g.column_mut(3)[7] = f64::INFINITY;
+    let h = ElasticNet::new(0.2, 0.1).unwrap();
+    let hs = vec![&h as &dyn Regularizer; 40];
+    let mut problem = Quadratic::new(&gram, 1.0, &hs, Memory::default());
+    let mut y = Matrix::zeros(40, 5);
+    problem.start(g.as_slice(), y.as_mut_slice());
+    for j in [2, 3] {
+        assert!(!problem.is_solved(g.column(j), g.column(j), y.column(j)));
+        assert_eq!(problem.solve(g.column(j), y.column_mut(j)), Stop::Diverged);
+    }
+    let rest = left_over(&gram, 1.0, &h, g.column(4), y.column(4));
+    assert!(rest < 1e-12, "{rest:e}");
+}
