@@ -260,12 +260,27 @@ const SAFE: f64 = 1e-280;
 
 /// The Euclidean distance of two vectors.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    count(a.len());
-    let squares: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    let squares = squared_distance(a, b);
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
     }
     norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+}
+
+/// Its square, where nothing overflows.
+pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    count(a.len());
+    // Eight sums, as in `dot`.
+    let mut sums = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest = a8.remainder().iter().zip(b8.remainder());
+    let rest: f64 = rest.map(|(a, b)| (a - b) * (a - b)).sum();
+    for (a, b) in a8.zip(b8) {
+        for i in 0..8 {
+            sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest
 }
 
 /// `y += alpha x`.

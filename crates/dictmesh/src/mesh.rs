@@ -108,6 +108,15 @@ impl Mesh {
         })
     }
 
+    /// The same without bringing the duals back into all rows.
+    pub(crate) fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
+            let stop = run.until(&self.stopping);
+            Ok(run.found_without_duals(stop))
+        })
+    }
+
     /// A run from nu = 0 that can be stepped round by round.
     pub fn run<'m>(&'m self, x: &'m Samples) -> Result<Run<'m>> {
         Run::start(self, x)

@@ -124,7 +124,7 @@ impl NoveltyDetector {
         match self.settings.agreement {
             Agreement::Average => self.mesh.score(x),
             Agreement::Diffusion { mu_g, rounds } => {
-                let found = self.mesh.infer(x)?;
+                let found = self.mesh.infer_without_duals(x)?;
                 let agreed = self.mesh.agree_by_diffusion(&found, mu_g, rounds)?;
                 Ok((agreed, found.stop))
             }

@@ -223,7 +223,7 @@ impl Part<'_> {
     /// The largest relative change of any agent's nu for any sample, and its distance from what its
     /// neighbours hold.
     fn largest_residual(&self, before: &[Matrix]) -> f64 {
-        let mut largest = 0.0_f64;
+        let (mut largest, mut mean) = (0.0_f64, Vec::new());
         for (k, strategy) in self.strategies.iter().enumerate() {
             let nu = strategy.dual();
             let degree = self.mesh.topology().degree(k) as f64;
@@ -232,7 +232,8 @@ impl Part<'_> {
                 let mut moved = distance(new, old);
                 if self.combine == Combine::NeighbourSum && degree > 0.0 {
                     let sum = &self.combined.column(k)[j * nu.rows()..(j + 1) * nu.rows()];
-                    let mean: Vec<f64> = sum.iter().map(|s| s / degree).collect();
+                    mean.clear();
+                    mean.extend(sum.iter().map(|s| s / degree));
                     moved = moved.max(distance(new, &mean));
                 }
                 if moved != 0.0 {

@@ -6,7 +6,7 @@
 //! over the agents, who are near each other. The reduced problem has no box on rotated rows, so that a row
 //! that would have been cut is still there to be seen.
 
-use crate::matrix::{axpy, Matrix};
+use crate::matrix::{axpy, squared_distance, Matrix};
 
 /// What rounding may add to a row.
 const ROUNDING: f64 = 1e-6;
@@ -50,18 +50,4 @@ impl Inside {
             reach > 0.0 && near(centre, reach)
         })
     }
-}
-
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    // Independent sums, so that the compiler can use vector registers.
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest = a8.remainder().iter().zip(b8.remainder());
-    let rest: f64 = rest.map(|(a, b)| (a - b) * (a - b)).sum();
-    for (a, b) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
