@@ -3,6 +3,8 @@
 
 mod arrays;
 mod coding;
+mod documents;
+mod experiment;
 mod learning;
 mod mesh;
 mod scale;
@@ -22,6 +24,10 @@ struct Arguments {
 enum Part {
     /// Codes of all samples by `Mesh::exact`.
     Coding(coding::Coding),
+    /// The time of one round for given samples, atoms and a graph.
+    Documents(documents::Documents),
+    /// The paper's experiment with documents: learning and scoring, block by block.
+    Experiment(experiment::Experiment),
     /// Passes of `Mesh::learn` over samples.
     Learning(learning::Learning),
     /// The time of one round of a mesh.
@@ -35,6 +41,8 @@ fn main() -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
+        Part::Documents(part) => part.measure(arguments.threads),
+        Part::Experiment(part) => part.measure(),
         Part::Learning(part) => part.measure(arguments.threads),
         Part::Rounds(part) => part.measure(arguments.threads),
         Part::Scale(part) => part.measure(),

@@ -62,7 +62,7 @@ impl Sizes {
         }
     }
 
-    /// About how many bytes: the atoms with their update, W'W and its eigenvectors where they are wanted,
+    /// About how many bytes: the atoms with their update, W'W and its factor where they are wanted,
     /// the graph's matrices, every agent's dual vectors and multipliers of a batch, the codes and the data.
     pub fn bytes(&self) -> u64 {
         let [m, k, n, b, data] =

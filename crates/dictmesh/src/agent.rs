@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::matrix::{axpy, dot, gemm, gram, transpose_times_by_rows, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
+use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::task::LocalTask;
 use crate::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -183,7 +184,15 @@ impl Local<'_> {
 
     /// `out += W_k y_k(nu) - b_k`.
     fn add_coded(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
-        if !self.block.is_empty() {
+        if self.block.len() == 1 {
+            dispatch(AddOneAtom {
+                w: self.block.atoms.column(0),
+                h: self.task.regularizer(),
+                nu,
+                y: workspace.codes.as_mut_slice(),
+                out,
+            });
+        } else if !self.block.is_empty() {
             let y = &mut workspace.codes;
             self.codes_into(nu, y);
             gemm(out.view_mut(), self.block.atoms.view(), y.view(), 1.0, true);
@@ -225,6 +234,28 @@ impl Local<'_> {
                     - x
             })
             .collect()
+    }
+}
+
+/// `out += w y(nu)` for one atom, as in the paper's own experiments.
+struct AddOneAtom<'a> {
+    w: &'a [f64],
+    h: &'a dyn Regularizer,
+    nu: &'a Matrix,
+    y: &'a mut [f64],
+    out: &'a mut Matrix,
+}
+
+impl WithSimd for AddOneAtom<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (j, y) in self.y.iter_mut().enumerate() {
+            let s = simd::dot(simd, self.w, self.nu.column(j));
+            *y = self.h.recover_damped(s, 0.0);
+            simd::add(simd, *y, self.w, self.out.column_mut(j));
+        }
     }
 }
 

@@ -354,7 +354,6 @@ const SAFE: f64 = 1e-280;
 
 /// The Euclidean distance of two vectors.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    count(a.len());
     let squares = distance_squared(a, b);
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
@@ -362,19 +361,20 @@ pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
     norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
 }
 
-/// |a - b|^2.
+/// Its square, where nothing overflows.
 pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
+    count(a.len());
+    // Eight sums, as in `dot`.
     let mut sums = [0.0; 8];
     let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = (a8.remainder().iter().zip(b8.remainder()))
-        .map(|(x, y)| (x - y) * (x - y))
-        .sum();
-    for (x, y) in a8.zip(b8) {
+    let rest = a8.remainder().iter().zip(b8.remainder());
+    let rest: f64 = rest.map(|(a, b)| (a - b) * (a - b)).sum();
+    for (a, b) in a8.zip(b8) {
         for i in 0..8 {
-            sums[i] += (x[i] - y[i]) * (x[i] - y[i]);
+            sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
         }
     }
-    sums.iter().sum::<f64>() + tail
+    sums.iter().sum::<f64>() + rest
 }
 
 /// `y += alpha x`.

@@ -10,6 +10,7 @@ mod exchange;
 mod found;
 mod growth;
 mod infeasible;
+mod part;
 mod reduction;
 mod restore;
 mod run;
@@ -18,9 +19,9 @@ mod stopping;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use events::{Event, Warning};
+use found::settled;
 pub use found::Inference;
 pub use restore::Progress;
-use run::settled;
 pub use run::Run;
 pub use stopping::Stopping;
 
@@ -37,7 +38,7 @@ use crate::Stop;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ pub struct Mesh {
     blocks_learned: usize,
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
-    gram: Arc<Mutex<reduction::Gram>>,
+    gram: Arc<reduction::Gram>,
     memory: Arc<Memory>,
     interrupt: Option<Arc<AtomicBool>>,
 }
@@ -102,11 +103,20 @@ impl Mesh {
 
     /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
-        let mut run = Run::start_reduced(self, x)?;
-        Ok(self.in_pool(|| {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
-            run.found(stop)
-        }))
+            Ok(run.found(stop))
+        })
+    }
+
+    /// The same without bringing the duals back into all rows.
+    pub(crate) fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
+            let stop = run.until(&self.stopping);
+            Ok(run.found_without_duals(stop))
+        })
     }
 
     /// A run from nu = 0 that can be stepped round by round.
@@ -123,14 +133,12 @@ impl Mesh {
     /// What every agent believes the cost of each sample to be, N x B, as [`agree`](Mesh::agree) gives
     /// it, and how the inference ended: the cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
-        let mut run = Run::start_reduced(self, x)?;
-        let (costs, stop) = self.in_pool(|| {
+        self.in_pool(|| {
+            let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
             let costs = run.local_costs();
-            let stop = settled(stop, &costs);
-            (costs, stop)
-        });
-        Ok((self.average(&costs), stop))
+            Ok((self.average(&costs), settled(stop, &costs)))
+        })
     }
 
     /// Learns one block of samples, batch by batch: the paper's main algorithm. Returns the worst

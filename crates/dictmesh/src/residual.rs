@@ -84,6 +84,13 @@ pub trait Residual: Debug + Send + Sync {
         false
     }
 
+    /// For a residual that sees only lengths but for the box |nu|_inf <= 1, the same with the box on the first
+    /// `rows` rows alone: rows that never reach it can then be rotated. (Not for l1, whose nu is at the bound
+    /// in almost every row.)
+    fn boxed_in(&self, _rows: usize) -> Option<Box<dyn Residual>> {
+        None
+    }
+
     /// The distance of u from the domain of f: 0 for the finite residuals.
     fn violation(&self, _u: &[f64]) -> f64 {
         0.0

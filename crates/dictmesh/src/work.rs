@@ -5,7 +5,7 @@
 //! else builds it, nothing of this exists and counting costs nothing.
 //!
 //! What counts: products of matrices and vectors, sums of scaled vectors, sweeps over the active set,
-//! factorisations and eigenvectors (the last two by formula). What does not: copies, comparisons, and work
+//! factorisations and eigenvalues (the last two by formula). What does not: copies, comparisons, and work
 //! on single numbers such as soft thresholds and the steps of a strategy.
 
 #[cfg(feature = "count-work")]
@@ -42,10 +42,4 @@ pub(crate) fn cholesky(n: usize) -> usize {
 #[inline(always)]
 pub(crate) fn eigenvalues(n: usize) -> usize {
     2 * n * n * n / 3
-}
-
-/// The same with the vectors.
-#[inline(always)]
-pub(crate) fn eigenvectors(n: usize) -> usize {
-    9 * n * n * n / 2
 }

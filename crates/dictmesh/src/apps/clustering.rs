@@ -11,7 +11,7 @@
 //! clusters and classes that leaves the fewest ([`assignment`]).
 
 use crate::error::{Error, Result};
-use crate::matrix::Matrix;
+use crate::matrix::{distance_squared, Matrix};
 use crate::random::{stream, Rng};
 use rand::RngExt;
 
@@ -124,7 +124,7 @@ fn spread(points: &Matrix, count: usize, rng: &mut Rng) -> Matrix {
         let drawn = drawn.unwrap_or(c);
         centres.column_mut(c).copy_from_slice(points.column(drawn));
         for (j, d) in far.iter_mut().enumerate() {
-            let new = squared_distance(points.column(j), centres.column(c));
+            let new = distance_squared(points.column(j), centres.column(c));
             *d = if c == 0 { new } else { d.min(new) };
         }
     }
@@ -134,7 +134,7 @@ fn spread(points: &Matrix, count: usize, rng: &mut Rng) -> Matrix {
 /// The nearest centre of each point (the first of equals), and its squared distance.
 fn nearest(points: &Matrix, centres: &Matrix) -> (Vec<usize>, Vec<f64>) {
     let one = |p: &[f64]| {
-        let distances = centres.columns().map(|c| squared_distance(p, c));
+        let distances = centres.columns().map(|c| distance_squared(p, c));
         let first = (0, f64::INFINITY);
         distances
             .enumerate()
@@ -165,10 +165,6 @@ fn means(points: &Matrix, of: &[usize], old: &Matrix, mut far: Vec<f64>) -> Matr
         }
     }
     centres
-}
-
-fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
 /// Clusters against classes.

@@ -21,9 +21,11 @@ pub use settings::{Agreement, Novelty, Threshold};
 
 use crate::error::Result;
 use crate::learning::Start;
+use crate::matrix::Matrix;
 use crate::mesh::{Event, Mesh};
 use crate::samples::Samples;
 use crate::Stop;
+use rayon::prelude::*;
 use std::cmp::Ordering::{Equal, Less};
 use std::ops::ControlFlow;
 
@@ -105,20 +107,28 @@ impl NoveltyDetector {
             scores: Vec::with_capacity(x.len()),
             stop: Stop::Converged,
         };
-        for from in (0..x.len()).step_by(self.settings.score_batch) {
-            let part = x.range(from..(from + self.settings.score_batch).min(x.len()));
-            let (agreed, stop) = match self.settings.agreement {
-                Agreement::Average => self.mesh.score(&part)?,
-                Agreement::Diffusion { mu_g, rounds } => {
-                    let found = self.mesh.infer(&part)?;
-                    let agreed = self.mesh.agree_by_diffusion(&found, mu_g, rounds)?;
-                    (agreed, found.stop)
-                }
-            };
+        let starts: Vec<usize> = (0..x.len()).step_by(self.settings.score_batch).collect();
+        let scored: Vec<(Matrix, Stop)> = (starts.into_par_iter())
+            .map(|from| {
+                self.score_batch(&x.range(from..(from + self.settings.score_batch).min(x.len())))
+            })
+            .collect::<Result<_>>()?;
+        for (agreed, stop) in scored {
             all.scores.extend(agreed.columns().map(|g| g[0]));
             all.stop = all.stop.worse(stop);
         }
         Ok(all)
+    }
+
+    fn score_batch(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        match self.settings.agreement {
+            Agreement::Average => self.mesh.score(x),
+            Agreement::Diffusion { mu_g, rounds } => {
+                let found = self.mesh.infer_without_duals(x)?;
+                let agreed = self.mesh.agree_by_diffusion(&found, mu_g, rounds)?;
+                Ok((agreed, found.stop))
+            }
+        }
     }
 
     /// Learns a block, as often as there are passes. The observer may break off.

@@ -5,7 +5,7 @@
 //! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
 
 use super::{newton, Coding, Scratch, Scratches};
-use crate::matrix::Matrix;
+use crate::matrix::{axpy, Matrix};
 use crate::regularizer::{soft_threshold, Piece, Regularizer};
 use crate::Stop;
 
@@ -107,23 +107,26 @@ pub(super) fn solve(
         whole.solve_quadratics(a, c, share, &mut wide, v, scratch, |stop| stops.push(stop));
         scratch.extended = Some(extended);
     });
+    let mut u = vec![0.0; m];
     let columns = wide.chunks_exact(n + m).zip(y.chunks_exact_mut(n));
     for (j, (wide, y)) in columns.enumerate() {
         y.copy_from_slice(&wide[..n]);
-        let v = &mut v[j * m..(j + 1) * m];
-        if stops[j] != Stop::RoundLimit {
-            // Rounding may have carried it out of the domain of f*.
-            problem.residual.project_dual(v);
-            ended(stops[j]);
-            continue;
-        }
-        let mut total = c[j * m..(j + 1) * m].to_vec();
+        let (range, v) = (j * m..(j + 1) * m, &mut v[j * m..(j + 1) * m]);
+        u.copy_from_slice(&c[range.clone()]);
         if let Some(share) = share {
-            crate::matrix::axpy(1.0, &share[j * m..(j + 1) * m], &mut total);
+            axpy(1.0, &share[range], &mut u);
         }
-        let newton =
-            |scratch: &mut Scratch| newton::solve(problem, &total, y, v, &mut scratch.newton);
-        ended(scratches.with(newton));
+        ended(match stops[j] {
+            Stop::RoundLimit => scratches.with(|scratch: &mut Scratch| {
+                newton::solve(problem, &u, y, v, &mut scratch.newton)
+            }),
+            stop => {
+                // v = (u - z)/a loses digits where z is large, and may lie beyond the bound.
+                problem.subtract_atoms(y, &mut u);
+                problem.envelope_gradient(&u, v);
+                stop
+            }
+        });
     }
 }
 

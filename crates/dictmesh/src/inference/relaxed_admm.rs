@@ -15,6 +15,7 @@
 use super::{zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
+use crate::simd::{dispatch, Simd, WithSimd};
 use crate::Stop;
 
 /// The default relaxation.
@@ -95,15 +96,16 @@ impl Strategy for RelaxedAdmm {
     }
 
     fn absorb(&mut self, local: &Local, combined: &[f64]) {
-        let (keep, alpha, two_rho) = (1.0 - self.alpha, self.alpha, 2.0 * self.rho);
-        let sent = two_rho * local.degree as f64;
-        let old = self.s.as_mut_slice().iter_mut().zip(self.t.as_mut_slice());
-        let new = self.nu.as_slice().iter().zip(combined);
-        for ((s, t), (nu, sum)) in old.zip(new) {
-            let (old_s, old_t) = (*s, *t);
-            *s = keep * old_s + alpha * (two_rho * sum - old_t);
-            *t = keep * old_t + alpha * (sent * nu - old_s);
-        }
+        let two_rho = 2.0 * self.rho;
+        dispatch(Absorb {
+            alpha: self.alpha,
+            two_rho,
+            sent: two_rho * local.degree as f64,
+            s: self.s.as_mut_slice(),
+            t: self.t.as_mut_slice(),
+            nu: self.nu.as_slice(),
+            sum: combined,
+        });
     }
 
     fn dual(&self) -> &Matrix {
@@ -112,5 +114,33 @@ impl Strategy for RelaxedAdmm {
 
     fn argmin_stop(&self) -> Stop {
         self.argmin_stop
+    }
+}
+
+/// The new s_k and t_k from the old ones.
+struct Absorb<'a> {
+    alpha: f64,
+    two_rho: f64,
+    /// 2 rho d_k.
+    sent: f64,
+    s: &'a mut [f64],
+    t: &'a mut [f64],
+    nu: &'a [f64],
+    sum: &'a [f64],
+}
+
+impl WithSimd for Absorb<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (keep, alpha) = (1.0 - self.alpha, self.alpha);
+        let old = self.s.iter_mut().zip(self.t);
+        let new = self.nu.iter().zip(self.sum);
+        for ((s, t), (nu, sum)) in old.zip(new) {
+            let (old_s, old_t) = (*s, *t);
+            *s = keep * old_s + alpha * (self.two_rho * sum - old_t);
+            *t = keep * old_t + alpha * (self.sent * nu - old_s);
+        }
     }
 }

@@ -33,7 +33,7 @@ impl Mesh {
         let mut run = match warm.take() {
             Some(state) if state.samples == x.len() => Run::start_warm(self, x, state)?,
             _ if self.warm_start => Run::start(self, x)?,
-            _ => Run::start_reduced(self, x)?,
+            _ => self.in_pool(|| Run::start_reduced(self, x))?,
         };
         let coded = self.in_pool(|| {
             let stop = run.until(&self.stopping);

@@ -1,9 +1,14 @@
 //! What a batch's inference found.
 
+use super::part::Part;
+use super::reduction::{self, Term};
+use super::run::{side_by_side, Run};
+use crate::learning::product;
 use crate::matrix::{axpy, distance, norm, Matrix};
 use crate::samples::Samples;
 use crate::task::Task;
 use crate::Stop;
+use rayon::prelude::*;
 
 /// What every agent found for a batch.
 #[derive(Clone, Debug)]
@@ -29,7 +34,7 @@ pub struct Inference {
 }
 
 /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
-pub(super) fn disagreement(duals: &[&Matrix]) -> f64 {
+fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
     };
@@ -95,5 +100,134 @@ impl Inference {
             x.add_scaled(j, 1.0, column);
         }
         z
+    }
+}
+
+impl Run<'_> {
+    /// What the agents have found so far; `stop` says how it came to an end.
+    pub fn found(&self, stop: Stop) -> Inference {
+        Inference {
+            duals: self.lifted(),
+            ..self.found_without_duals(stop)
+        }
+    }
+
+    /// The same, with no duals in it.
+    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
+        let local_costs = self.local_costs();
+        let costs = (0..self.x.len())
+            .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
+            .collect();
+        let disagreements = self.parts.par_iter().map(|part| {
+            let duals: Vec<&Matrix> = part.duals().collect();
+            disagreement(&duals)
+        });
+        Inference {
+            disagreement: disagreements.reduce(|| 0.0, f64::max),
+            duals: Vec::new(),
+            codes: self.codes(),
+            stop: settled(stop, &local_costs),
+            local_costs,
+            costs,
+            rounds: self.rounds(),
+            bytes: self.bytes(),
+            infeasible: self.infeasible(),
+        }
+    }
+
+    /// The samples that no code can meet, by their numbers in the batch.
+    fn infeasible(&self) -> Vec<usize> {
+        let each = self.parts_and_firsts();
+        each.flat_map(|(part, first)| part.infeasible.iter().map(move |j| first + j))
+            .collect()
+    }
+
+    /// Every agent's nu_k in the rows of the samples.
+    fn lifted(&self) -> Vec<Matrix> {
+        let agents = self.mesh.agents.len();
+        let each = self.parts_and_firsts().map(|(part, first)| {
+            let Some(reduction) = &part.reduction else {
+                return part.duals().cloned().collect::<Vec<_>>();
+            };
+            let samples = part.x.len();
+            let nus = part
+                .duals()
+                .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
+            let terms: Vec<Term> = (nus.enumerate())
+                .map(|(column, (nu, at))| Term::new(column, 1.0, (reduction, at), nu, first + at))
+                .collect();
+            let all = reduction::lift(&self.mesh.blocks(), self.x, terms.len(), &terms);
+            let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
+            ranges.map(|range| all.columns_range(range)).collect()
+        });
+        let each: Vec<Vec<Matrix>> = each.collect();
+        (0..agents)
+            .map(|k| side_by_side(each.iter().map(|duals| &duals[k])))
+            .collect()
+    }
+
+    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
+    /// left zero, and a matrix may have no rows where none did. Of a reduced part no nu_k is lifted: one column
+    /// for each atom that fired is enough, whatever the batch.
+    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
+        // The (agent, atom) that fired, each a column.
+        let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
+            .flat_map(|(k, y)| (0..y.rows()).map(move |q| (k, q)))
+            .filter(|(k, q)| (0..codes[*k].cols()).any(|j| codes[*k].get(*q, j) != 0.0))
+            .collect();
+        let mut terms = Vec::new();
+        for (part, first) in self.parts_and_firsts() {
+            let Some(reduction) = &part.reduction else {
+                continue;
+            };
+            for (column, (k, q)) in fired.iter().enumerate() {
+                for at in 0..part.x.len() {
+                    let scale = codes[*k].get(*q, first + at);
+                    if scale != 0.0 {
+                        let nu = part.strategies[*k].dual();
+                        terms.push(Term::new(column, scale, (reduction, at), nu, first + at));
+                    }
+                }
+            }
+        }
+        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
+        if !terms.is_empty() {
+            let all = reduction::lift(&self.mesh.blocks(), self.x, fired.len(), &terms);
+            for ((k, q), column) in fired.iter().zip(all.columns()) {
+                if out[*k].rows() == 0 {
+                    out[*k] = Matrix::zeros(self.x.rows(), codes[*k].rows());
+                }
+                out[*k].column_mut(*q).copy_from_slice(column);
+            }
+        }
+        for (part, first) in self.parts_and_firsts() {
+            if part.reduction.is_none() {
+                add_products(part, first, codes, &mut out);
+            }
+        }
+        out
+    }
+}
+
+/// Adds nu_k y_k' of a part in all rows.
+fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix]) {
+    let each = part.strategies.par_iter().zip(codes).zip(out);
+    each.for_each(|((strategy, y), out)| {
+        let y = y.columns_range(first..first + part.x.len());
+        let product = product(strategy.dual(), &y);
+        if out.rows() == 0 {
+            *out = product;
+        } else {
+            axpy(1.0, product.as_slice(), out.as_mut_slice());
+        }
+    });
+}
+
+/// An ending that costs beyond all numbers cannot be: then nothing was found.
+pub(super) fn settled(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
+    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
+        stop
+    } else {
+        stop.worse(Stop::Diverged)
     }
 }

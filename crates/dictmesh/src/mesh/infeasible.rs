@@ -5,7 +5,7 @@
 //! agent adds its part of the inequality. Whatever d is, it then holds that no code meets the
 //! constraint whose coefficients are within reach.
 
-use super::run::Run;
+use super::part::Part;
 use crate::coding::{separates, support_within_reach};
 use crate::matrix::{axpy, dot, norm, Matrix};
 use crate::Stop;
@@ -13,7 +13,7 @@ use crate::Stop;
 /// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
 const REACH: f64 = 1e4;
 
-impl Run<'_> {
+impl Part<'_> {
     /// Whether the way nu moved in the last round proves that some samples cannot be met.
     pub(super) fn find_infeasible(&mut self, before: &[Matrix]) -> bool {
         if !self.mesh.task().residual().can_be_infeasible() {

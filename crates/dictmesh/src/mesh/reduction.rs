@@ -3,284 +3,319 @@
 //! For residuals that only see lengths (squared l2, ball, equality), every iterate of every strategy
 //! lies in span(W, x). With Q an orthonormal basis of span(W) and e the unit vector of x - QQ'x, the
 //! problem ([Q'W; 0], [Q'x; e'x]) has at most K + 1 rows and gives the same codes, costs and rounds;
-//! nu = Q nu_1 + e nu_2 brings its duals back. One Q serves a whole batch, each sample has its own e.
+//! nu = Q nu_1 + e nu_2 brings its duals back. One Q serves many batches, each sample has its own e.
 //!
-//! Q = W V Lambda^(-1/2) from W'W = V Lambda V' is never formed: Q'W = Lambda^(1/2) V' and
-//! Q'x = Lambda^(-1/2) V'W'x. Directions with an eigenvalue below [`RANK`] of the largest are left out:
-//! repeated and zero atoms have such.
+//! Huber sees only lengths where no |nu_m| reaches 1. The rows in which x is large are kept as they are, with
+//! the box; in the others every iterate lies in the span of what the atoms and x have there, and they are
+//! rotated. As long as the box leaves them alone ([`inside`] proves it after every round) the iterates are the
+//! same; where that cannot be proven, the sample starts again with all rows kept in which it is not 0, and
+//! then in all rows. Its rows are its own, so each sample has its own Q.
+//!
+//! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 
+mod factor;
+mod gram;
+mod inside;
+mod lift;
+
+pub(super) use gram::Gram;
+pub(super) use lift::{lift, Term};
+
+use super::Mesh;
 use crate::agent::Block;
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::inference::Strategy;
+use crate::matrix::{dot, norm, Matrix};
+use crate::residual::Residual;
 use crate::samples::Samples;
-use crate::work;
-use faer::Side;
+use factor::Factor;
+use inside::Inside;
 use rayon::prelude::*;
-use std::sync::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
 
-/// Relative size of an eigenvalue of W'W that counts as zero; its root, times the rounding of W'W over
-/// it, bounds what the rotation does to nu: about 1e-9.
-const RANK: f64 = 1e-14;
+/// What counts as zero of an atom's square outside the others, relative to the longest atom's, where samples
+/// are rotated too: the rounding of W'x over its root is what the rotation does to nu, about 1e-9.
+const RANK: f64 = 1e-13;
+/// The same where only atoms are rotated, and rounding is not divided by it.
+const RANK_OF_ATOMS: f64 = 1e-15;
+/// Huber: rows with |x_m| above this share of eta are near the box from the start.
+const LARGE: f64 = 0.5;
 /// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
 const CANCEL: f64 = 1e-6;
+/// Numbers in one array of all agents that a part may have: with the five or so arrays of a strategy they stay in
+/// the cache through many rounds.
+const PART: usize = 1 << 15;
 
-/// A batch seen in few rows.
+/// Part of a batch seen in few rows.
 #[derive(Debug)]
 pub(super) struct Reduction {
-    /// The blocks, (r + 1) x N_k.
-    pub blocks: Vec<Block>,
-    /// The samples, (r + 1) x B.
+    rotation: Arc<Rotation>,
+    /// The samples in these rows.
     pub x: Matrix,
-    /// V Lambda^(-1/2), K x r: W times it is Q.
-    basis: Matrix,
+    boxed: Option<Boxed>,
 }
 
-impl Reduction {
-    /// The reduced problem, or `None` if it would not be smaller.
-    pub fn new(blocks: &[&Block], gram: &Mutex<Gram>, x: &Samples) -> Option<Self> {
-        let rows = x.rows();
-        let atoms: usize = blocks.iter().map(|b| b.len()).sum();
-        // Below that the eigenvectors cost more than they save.
-        if rows < 2 * (atoms + 1) {
-            return None;
-        }
-        // A panic elsewhere leaves at worst entries whose version does not match.
-        let mut gram = gram.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        work::count(work::eigenvectors(atoms));
-        let eigen = gram
-            .of(blocks)
-            .view()
-            .self_adjoint_eigen(Side::Lower)
-            .ok()?;
-        let (values, vectors) = (eigen.S().column_vector(), eigen.U());
-        let largest = values[atoms - 1];
-        let kept: Vec<usize> = (0..atoms)
-            .filter(|i| values[*i] > RANK * atoms as f64 * largest)
-            .collect();
-        let r = kept.len();
-        let rotated = Matrix::from_fn(r + 1, atoms, |i, q| match kept.get(i) {
-            Some(&at) => values[at].sqrt() * vectors[(q, at)],
-            None => 0.0,
-        });
-        let basis = Matrix::from_fn(atoms, r, |q, i| {
-            vectors[(q, kept[i])] / values[kept[i]].sqrt()
-        });
-        let mut from = 0;
-        let reduced_blocks = blocks
-            .iter()
-            .map(|block| {
-                let range = from..from + block.len();
-                from += block.len();
-                Block::from_finite(rotated.columns_range(range))
-            })
-            .collect();
-        let mut reduction = Reduction {
-            blocks: reduced_blocks,
-            x: Matrix::zeros(r + 1, x.len()),
-            basis,
-        };
-        for j in 0..x.len() {
-            reduction.rotate_sample(blocks, x, j);
-        }
-        Some(reduction)
-    }
+/// What belongs to rows without their box.
+#[derive(Debug)]
+struct Boxed {
+    /// The residual with the box on the kept rows alone.
+    residual: Box<dyn Residual>,
+    inside: Inside,
+    /// Whether all rows are kept in which x is not 0.
+    support: bool,
+}
 
-    /// Fills column `j` of the reduced samples.
-    fn rotate_sample(&mut self, blocks: &[&Block], x: &Samples, j: usize) {
-        let correlations: Vec<f64> = blocks
-            .iter()
-            .flat_map(|block| block.atoms().columns().map(|w| x.dot(j, w)))
-            .collect();
-        let inside: Vec<f64> = (self.basis.columns())
-            .map(|basis| dot(basis, &correlations))
-            .collect();
-        let size = x.norm(j);
-        let outside = size * size - dot(&inside, &inside);
-        let outside = if outside > CANCEL * size * size {
-            outside.sqrt()
-        } else {
-            let mut rest = self.lift_inside(blocks, &inside, x.rows());
-            rest.iter_mut().for_each(|v| *v = -*v);
-            x.add_scaled(j, 1.0, &mut rest);
-            norm(&rest)
-        };
-        let column = self.x.column_mut(j);
-        column[..inside.len()].copy_from_slice(&inside);
-        column[inside.len()] = outside;
-    }
+/// Rows of W, rotated: first those kept as they are, then R, then a row of 0 for x outside span(W).
+#[derive(Debug)]
+pub(super) struct Rotation {
+    blocks: Vec<Block>,
+    kept: Vec<usize>,
+    factor: Factor,
+}
 
-    /// Q z = W (basis z).
-    fn lift_inside(&self, blocks: &[&Block], z: &[f64], rows: usize) -> Vec<f64> {
-        let mut a = vec![0.0; self.basis.rows()];
-        for (z, basis) in z.iter().zip(self.basis.columns()) {
-            axpy(*z, basis, &mut a);
-        }
-        let mut out = vec![0.0; rows];
-        let atoms = blocks.iter().flat_map(|b| b.atoms().columns());
-        for (a, w) in a.iter().zip(atoms) {
-            if *a != 0.0 {
-                axpy(*a, w, &mut out);
-            }
-        }
-        out
-    }
-
-    /// nu in the basis: nu = W basis c + b x, with b = t / e'x and c = nu_1 - b Q'x.
-    fn coordinates(&self, nu: &[f64], j: usize) -> (Vec<f64>, f64) {
-        let (r, x) = (self.basis.cols(), self.x.column(j));
-        let b = if x[r] > 0.0 { nu[r] / x[r] } else { 0.0 };
-        let c = (0..r).map(|i| nu[i] - b * x[i]);
-        (c.collect(), b)
-    }
-
-    /// The duals of the original problem, M x B, of all agents.
-    pub fn lift(&self, blocks: &[&Block], x: &Samples, reduced: &[Matrix]) -> Vec<Matrix> {
-        let samples = x.len();
-        // All of them side by side, so that every atom is read once.
-        let mut inside = Matrix::zeros(self.basis.cols(), reduced.len() * samples);
-        let mut along = Vec::with_capacity(reduced.len() * samples);
-        for (nu, j) in reduced
-            .iter()
-            .flat_map(|nu| (0..samples).map(move |j| (nu, j)))
-        {
-            let (c, b) = self.coordinates(nu.column(j), j);
-            inside.column_mut(along.len()).copy_from_slice(&c);
-            along.push(b);
-        }
-        let mut all = times(&atoms_of(blocks), &self.basis.times(&inside), x.rows());
-        for (i, b) in along.into_iter().enumerate() {
-            x.add_scaled(i % samples, b, all.column_mut(i));
-        }
-        (0..reduced.len())
-            .map(|k| all.columns_range(k * samples..(k + 1) * samples))
-            .collect()
-    }
-
-    /// nu_k y_k' of each agent, M x N_k, without lifting any nu_k: one column for each atom that fired,
-    /// whatever the batch. Columns of the others stay zero; agents of which none fired get no rows.
-    pub fn products(
-        &self,
-        blocks: &[&Block],
-        x: &Samples,
-        reduced: &[&Matrix],
-        codes: &[Matrix],
-    ) -> Vec<Matrix> {
-        // The (agent, atom) that fired, its column in the basis and its share of each sample.
-        let (mut fired, mut inside, mut along) = (Vec::new(), Vec::new(), Vec::new());
-        for (k, (nu, y)) in reduced.iter().zip(codes).enumerate() {
-            for q in (0..y.rows()).filter(|q| (0..y.cols()).any(|j| y.get(*q, j) != 0.0)) {
-                let mut c = vec![0.0; self.basis.cols()];
-                let mut shares = Vec::new();
-                for j in (0..y.cols()).filter(|j| y.get(q, *j) != 0.0) {
-                    let (part, b) = self.coordinates(nu.column(j), j);
-                    axpy(y.get(q, j), &part, &mut c);
-                    shares.push((j, b * y.get(q, j)));
+impl Rotation {
+    fn new(blocks: &[&Block], kept: Vec<usize>, factor: Factor, beside: usize) -> Self {
+        let (first, rank) = (kept.len(), factor.rank());
+        let mut atoms = (0..).zip(gram::atoms_of(blocks));
+        let reduced = blocks.iter().map(|block| {
+            let mut reduced = Matrix::zeros(first + rank + beside, block.len());
+            for (to, (q, w)) in (0..block.len()).zip(&mut atoms) {
+                let column = reduced.column_mut(to);
+                for (to, row) in column.iter_mut().zip(&kept) {
+                    *to = w[*row];
                 }
-                fired.push((k, q));
-                inside.push(c);
-                along.push(shares);
+                column[first..first + rank].copy_from_slice(factor.rotated().column(q));
             }
+            Block::from_finite(reduced)
+        });
+        Rotation {
+            blocks: reduced.collect(),
+            kept,
+            factor,
         }
-        let mut inside_all = Matrix::zeros(self.basis.cols(), fired.len());
-        for (i, c) in inside.iter().enumerate() {
-            inside_all.column_mut(i).copy_from_slice(c);
-        }
-        let all = times(&atoms_of(blocks), &self.basis.times(&inside_all), x.rows());
-        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
-        for (i, (k, q)) in fired.into_iter().enumerate() {
-            if out[k].rows() == 0 {
-                out[k] = Matrix::zeros(x.rows(), codes[k].rows());
-            }
-            let column = out[k].column_mut(q);
-            column.copy_from_slice(all.column(i));
-            for (j, share) in &along[i] {
-                x.add_scaled(*j, *share, column);
-            }
-        }
-        out
+    }
+
+    /// The rotated rows of nu.
+    fn rotated_rows<'a>(&self, nu: &'a [f64]) -> &'a [f64] {
+        &nu[self.kept.len()..]
     }
 }
 
-fn atoms_of<'a>(blocks: &[&'a Block]) -> Vec<&'a [f64]> {
-    blocks.iter().flat_map(|b| b.atoms().columns()).collect()
-}
-
-/// Rows worked on at a time: atoms lie apart, and a piece of each of them fits into the cache.
-const TILE: usize = 512;
-
-/// The rows `from..` of all atoms, gathered.
-fn tile(atoms: &[&[f64]], from: usize, rows: usize) -> Matrix {
-    let mut out = Matrix::zeros(rows, atoms.len());
-    for (q, w) in atoms.iter().enumerate() {
-        out.column_mut(q).copy_from_slice(&w[from..from + rows]);
+/// A batch in parts, each in fewer rows where that is possible and gives the same.
+pub(super) fn parts(
+    residual: &dyn Residual,
+    blocks: &[&Block],
+    gram: &Gram,
+    x: &Samples,
+) -> Vec<(Range<usize>, Option<Reduction>)> {
+    let whole = || vec![(0..x.len(), None)];
+    let atoms: usize = blocks.iter().map(|b| b.len()).sum();
+    if !is_worthwhile(x.rows(), atoms) {
+        return whole();
     }
-    out
+    if residual.is_rotation_invariant() {
+        let Some(rotation) = rotation_of_all(blocks, gram) else {
+            return whole();
+        };
+        let numbers = blocks.len() * (rotation.factor.rank() + 1);
+        let ranges = even_ranges(x.len(), (PART / numbers).max(1));
+        let rotated = ranges.into_par_iter().map(|range| {
+            let reduction = Reduction::of_all(&rotation, blocks, x, range.clone());
+            (range, Some(reduction))
+        });
+        return rotated.collect();
+    }
+    if residual.boxed_in(0).is_none() {
+        return whole();
+    }
+    let (products, large) = (gram.of(blocks), LARGE * residual.conjugate_curvature());
+    let gram = &products.gram;
+    let each = (0..x.len()).into_par_iter().map(|j| {
+        (
+            j..j + 1,
+            Reduction::beside(residual, blocks, gram, x, j, large),
+        )
+    });
+    let each: Vec<(Range<usize>, Option<Reduction>)> = each.collect();
+    match each.iter().any(|(_, reduction)| reduction.is_some()) {
+        true => each,
+        false => whole(),
+    }
 }
 
-/// The first row and the height of each tile.
-fn tiles(rows: usize) -> Vec<(usize, usize)> {
-    (0..rows)
-        .step_by(TILE)
-        .map(|from| (from, TILE.min(rows - from)))
+/// With more rows than that there is little to gain.
+fn is_worthwhile(rows: usize, reduced: usize) -> bool {
+    rows >= 2 * (reduced + 1)
+}
+
+/// As few ranges of at most `most` as there can be, of sizes that differ by at most one.
+fn even_ranges(total: usize, most: usize) -> Vec<Range<usize>> {
+    let count = total.div_ceil(most);
+    (0..count)
+        .map(|i| i * total / count..(i + 1) * total / count)
         .collect()
 }
 
-/// W a for atoms that lie apart.
-fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
-    let parts: Vec<(usize, Matrix)> = tiles(rows)
-        .into_par_iter()
-        .map(|(from, height)| (from, tile(atoms, from, height).times(a)))
-        .collect();
-    let mut out = Matrix::zeros(rows, a.cols());
-    for (from, part) in &parts {
-        for (j, column) in part.columns().enumerate() {
-            out.column_mut(j)[*from..*from + column.len()].copy_from_slice(column);
-        }
-    }
-    out
+/// The rotation of all rows.
+fn rotation_of_all(blocks: &[&Block], gram: &Gram) -> Option<Arc<Rotation>> {
+    let products = gram.of(blocks);
+    let rotation = products.rotation.get_or_init(|| {
+        let factor = Factor::of(&products.gram, RANK * longest(&products.gram))?;
+        Some(Arc::new(Rotation::new(blocks, Vec::new(), factor, 1)))
+    });
+    rotation.clone()
 }
 
-/// W'W over all blocks, kept current between batches: only blocks that changed are worked on.
-#[derive(Debug, Default)]
-pub(super) struct Gram {
-    gram: Matrix,
-    /// The version of the block that each atom's row and column were computed from.
-    versions: Vec<u64>,
+/// The square of the longest atom.
+fn longest(gram: &Matrix) -> f64 {
+    (0..gram.cols()).fold(0.0, |most: f64, q| most.max(gram.get(q, q)))
 }
 
-impl Gram {
-    /// W'W of these blocks.
-    pub fn of(&mut self, blocks: &[&Block]) -> &Matrix {
-        let atoms = atoms_of(blocks);
-        let versions: Vec<u64> = (blocks.iter())
-            .flat_map(|b| vec![b.version(); b.len()])
-            .collect();
-        let n = atoms.len();
-        if self.versions.len() != n {
-            self.gram = Matrix::zeros(n, n);
-            self.versions = vec![0; n]; // no block's version
+impl Reduction {
+    /// Samples `range` of a batch, for a residual that sees only lengths.
+    fn of_all(
+        rotation: &Arc<Rotation>,
+        blocks: &[&Block],
+        x: &Samples,
+        range: Range<usize>,
+    ) -> Self {
+        let mut reduced = Matrix::zeros(rotation.factor.rank() + 1, range.len());
+        for (to, j) in range.enumerate() {
+            let x: Vec<(usize, f64)> = x.entries(j).collect();
+            rotate_sample(rotation, blocks, &x, reduced.column_mut(to));
         }
-        let moved: Vec<usize> = (0..n)
-            .filter(|q| self.versions[*q] != versions[*q])
-            .collect();
-        let renewed: Vec<&[f64]> = moved.iter().map(|q| atoms[*q]).collect();
-        let parts: Vec<Matrix> = tiles(atoms.first().map_or(0, |w| w.len()))
-            .into_par_iter()
-            .map(|(from, rows)| {
-                tile(&atoms, from, rows).transpose_times(&tile(&renewed, from, rows))
-            })
-            .collect();
-        // Added up in order, so that the sums do not depend on the threads.
-        let mut columns = Matrix::zeros(n, moved.len());
-        for part in &parts {
-            axpy(1.0, part.as_slice(), columns.as_mut_slice());
+        Reduction {
+            rotation: rotation.clone(),
+            x: reduced,
+            boxed: None,
         }
-        for (q, column) in moved.iter().zip(columns.columns()) {
-            self.gram.column_mut(*q).copy_from_slice(column);
-            for (p, value) in column.iter().enumerate() {
-                self.gram.column_mut(p)[*q] = *value;
-            }
-        }
-        self.versions = versions;
-        &self.gram
     }
+
+    /// Sample `j`, with the rows as they are in which |x_m| is above `large` and the others rotated. `None` if
+    /// there is little to gain, or W'W is not finite.
+    fn beside(
+        residual: &dyn Residual,
+        blocks: &[&Block],
+        gram: &Matrix,
+        x: &Samples,
+        j: usize,
+        large: f64,
+    ) -> Option<Self> {
+        let filled = x.entries(j).filter(|(_, v)| *v != 0.0);
+        let (high, low): (Vec<_>, Vec<_>) = filled.partition(|(_, v)| v.abs() > large);
+        let atoms = gram::atoms_of(blocks);
+        if !is_worthwhile(x.rows(), high.len() + atoms.len()) {
+            return None;
+        }
+        let kept: Vec<usize> = high.iter().map(|(row, _)| *row).collect();
+        // W'W of the other rows.
+        let mut others = gram.clone();
+        let least = longest(&others) * if low.is_empty() { RANK_OF_ATOMS } else { RANK };
+        let here = Matrix::from_fn(kept.len(), atoms.len(), |i, q| atoms[q][kept[i]]);
+        let here = here.transpose_times(&here);
+        (others.as_mut_slice().iter_mut().zip(here.as_slice()))
+            .for_each(|(all, here)| *all -= here);
+        let factor = Factor::of(&others, least)?;
+        let beside = usize::from(!low.is_empty());
+        let (first, rank) = (kept.len(), factor.rank());
+        if first + rank + beside == 0 {
+            return None;
+        }
+        let rotation = Rotation::new(blocks, kept, factor, beside);
+        let mut reduced = Matrix::zeros(first + rank + beside, 1);
+        let column = reduced.column_mut(0);
+        (column.iter_mut().zip(&high)).for_each(|(to, (_, v))| *to = *v);
+        if beside == 1 {
+            rotate_sample(&rotation, blocks, &low, &mut column[first..]);
+        }
+        Some(Reduction {
+            boxed: Some(Boxed {
+                residual: residual.boxed_in(first)?,
+                inside: Inside::new(rank + beside, 1),
+                support: low.is_empty(),
+            }),
+            rotation: Arc::new(rotation),
+            x: reduced,
+        })
+    }
+
+    /// The same sample with all rows kept in which it is not 0, if that is more than now.
+    pub fn larger(&self, mesh: &Mesh, x: &Samples) -> Option<Self> {
+        let boxed = self.boxed.as_ref().filter(|boxed| !boxed.support);
+        let residual = boxed.map(|_| mesh.task.residual())?;
+        let blocks = mesh.blocks();
+        let products = mesh.gram.of(&blocks);
+        Reduction::beside(residual, &blocks, &products.gram, x, 0, 0.0)
+    }
+
+    /// The atoms of agent `k` in these rows.
+    pub fn block(&self, k: usize) -> &Block {
+        &self.rotation.blocks[k]
+    }
+
+    /// The residual for these rows, where it is not the task's own.
+    pub fn residual(&self) -> Option<&dyn Residual> {
+        self.boxed.as_ref().map(|boxed| &*boxed.residual)
+    }
+
+    /// Whether these duals of all agents are those of the plain problem: no row that is rotated has left
+    /// the box.
+    pub fn is_inside(
+        &mut self,
+        mesh: &Mesh,
+        x: &Samples,
+        strategies: &[Box<dyn Strategy>],
+    ) -> bool {
+        let Some(boxed) = &mut self.boxed else {
+            return true;
+        };
+        let rotation = &self.rotation;
+        let rotated = |k: usize, j: usize| rotation.rotated_rows(strategies[k].dual().column(j));
+        let reduced = &self.x;
+        let largest = |j: usize, z: &[f64]| {
+            let mut nu = vec![0.0; rotation.kept.len()];
+            nu.extend_from_slice(z);
+            let term = Term {
+                column: 0,
+                scale: 1.0,
+                rotation,
+                x: reduced.column(j),
+                nu: &nu,
+                sample: j,
+            };
+            let lifted = lift(&mesh.blocks(), x, 1, &[term]);
+            lifted
+                .as_slice()
+                .iter()
+                .fold(0.0, |most: f64, v| most.max(v.abs()))
+        };
+        boxed.inside.holds(strategies.len(), rotated, largest)
+    }
+}
+
+/// Fills the rotated rows of a sample with these entries.
+fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out: &mut [f64]) {
+    let atoms = gram::atoms_of(blocks);
+    let correlations = atoms.iter().map(|w| x.iter().map(|(i, v)| v * w[*i]).sum());
+    let within = rotation.factor.rotate(&correlations.collect::<Vec<f64>>());
+    let size: f64 = x.iter().map(|(_, v)| v * v).sum();
+    let rest = size - dot(&within, &within);
+    let rank = within.len();
+    out[..rank].copy_from_slice(&within);
+    out[rank] = if rest > CANCEL * size {
+        rest.sqrt()
+    } else {
+        outside(rotation, &atoms, x, &within)
+    };
+}
+
+/// The length of the part of x outside the atoms' span in the rotated rows, without cancellation.
+fn outside(rotation: &Rotation, atoms: &[&[f64]], x: &[(usize, f64)], within: &[f64]) -> f64 {
+    let mut a = Matrix::zeros(atoms.len(), 1);
+    (a.as_mut_slice()).copy_from_slice(&rotation.factor.coefficients(within));
+    let mut rest = gram::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
+    let rest = rest.as_mut_slice();
+    x.iter().for_each(|(i, v)| rest[*i] -= v);
+    rotation.kept.iter().for_each(|i| rest[*i] = 0.0);
+    norm(rest)
 }

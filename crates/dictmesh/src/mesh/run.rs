@@ -1,57 +1,56 @@
-//! One batch coded by all agents in lock-step.
+//! One batch coded by all agents, in parts or as a whole.
 
-use super::exchange::Exchange;
-use super::found::{disagreement, Inference};
-use super::reduction::Reduction;
+use super::part::Part;
+use super::reduction;
 use super::Mesh;
-use crate::agent::Local;
-use crate::coding::start_code;
 use crate::error::{Error, Result};
-use crate::inference::{Combine, Strategy, StrategySpec};
-use crate::learning::product;
-use crate::matrix::{norm, Matrix};
+use crate::inference::{Strategy, StrategySpec};
+use crate::matrix::Matrix;
 use crate::samples::Samples;
-use crate::Stop;
 use rayon::prelude::*;
-
-/// Below this many numbers in a round, threads cost more than they bring.
-const PARALLEL: usize = 1 << 14;
+use std::borrow::Cow;
 
 /// All agents of a mesh at work on one batch, to be stepped round by round.
+///
+/// A batch that the mesh itself codes is cut into parts where it can be rotated: what the agents do to one sample
+/// does not depend on the others, but that all stop together.
 #[derive(Debug)]
 pub struct Run<'m> {
     pub(super) mesh: &'m Mesh,
-    x: &'m Samples,
-    pub(super) strategies: Vec<Box<dyn Strategy>>,
-    /// What each agent gets in a round, M x B in a column.
-    pub(super) combined: Matrix,
-    exchange: Exchange,
-    /// b = x/|N_I|, the same at every informed agent; reduced where the run is.
-    pub(super) share: Matrix,
-    /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
-    /// with.
-    pub(super) sizes: Vec<f64>,
-    reduction: Option<Reduction>,
-    pub(super) combine: Combine,
-    pub(super) rounds: usize,
-    pub(super) bytes: u64,
-    pub(super) infeasible: Vec<usize>,
+    pub(super) x: &'m Samples,
+    pub(super) parts: Vec<Part<'m>>,
+    /// What was sent to find out when to stop.
+    pub(super) flooded: u64,
 }
 
 impl<'m> Run<'m> {
     /// At nu = 0, in the rows of the samples.
     pub(super) fn start(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
-        Run::build(mesh, x, None, None)
+        Run::whole(mesh, x, None)
     }
 
     /// At nu = 0, in fewer rows where that gives the same.
     pub(super) fn start_reduced(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
         mesh.check_samples(x)?;
-        let invariant = mesh.task.residual().is_rotation_invariant();
-        let reduction = (mesh.reduction && invariant)
-            .then(|| Reduction::new(&mesh.blocks(), &mesh.gram, x))
-            .flatten();
-        Run::build(mesh, x, reduction, None)
+        if !mesh.reduction {
+            return Run::start(mesh, x);
+        }
+        let blocks = mesh.blocks();
+        let mut parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, x);
+        let alone = parts.len() == 1;
+        let parts = parts.drain(..).map(|(range, reduction)| {
+            let x = match alone {
+                true => Cow::Borrowed(x),
+                false => Cow::Owned(x.range(range)),
+            };
+            Part::build(mesh, x, alone, reduction, None)
+        });
+        Ok(Run {
+            mesh,
+            x,
+            parts: parts.collect::<Result<_>>()?,
+            flooded: 0,
+        })
     }
 
     /// Where the strategies of an earlier run ended. They must be of this mesh's strategy, for as many
@@ -84,132 +83,72 @@ impl<'m> Run<'m> {
                 format!("{:?}", now.sizes),
             );
         }
-        Run::build(mesh, x, None, Some(state.strategies))
+        Run::whole(mesh, x, Some(state.strategies))
     }
 
-    fn build(
+    fn whole(
         mesh: &'m Mesh,
         x: &'m Samples,
-        reduction: Option<Reduction>,
         strategies: Option<Vec<Box<dyn Strategy>>>,
     ) -> Result<Self> {
         mesh.check_samples(x)?;
-        let informed = mesh.agents.iter().filter(|a| a.informed).count();
-        let mut share = match &reduction {
-            Some(reduction) => reduction.x.clone(),
-            None => x.to_dense(),
-        };
-        let weight = 1.0 / informed as f64;
-        share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
-        let least: f64 = (mesh.agents.iter())
-            .map(|agent| {
-                let y = start_code(agent.task.regularizer()).abs();
-                y * agent.block.atoms().columns().map(norm).sum::<f64>()
-            })
-            .sum();
-        let mut run = Run {
+        let part = Part::build(mesh, Cow::Borrowed(x), true, None, strategies)?;
+        Ok(Run {
             mesh,
             x,
-            strategies: Vec::new(),
-            combined: Matrix::zeros(share.as_slice().len(), mesh.agents.len()),
-            exchange: Exchange::new(mesh, share.as_slice().len()),
-            sizes: (0..x.len()).map(|j| x.norm(j) + least).collect(),
-            share,
-            reduction,
-            combine: mesh.strategy.combine(),
-            rounds: 0,
-            bytes: 0,
-            infeasible: Vec::new(),
-        };
-        run.strategies = match strategies {
-            Some(strategies) => strategies,
-            None => {
-                let spec = mesh.strategy.resolve(&mesh.common())?;
-                (0..mesh.agents.len())
-                    .map(|k| {
-                        let mut strategy = spec.build()?;
-                        strategy.start(&run.local(k));
-                        Ok(strategy)
-                    })
-                    .collect::<Result<_>>()?
-            }
-        };
-        Ok(run)
-    }
-
-    /// What agent `k` knows of the batch.
-    pub(super) fn local(&self, k: usize) -> Local<'_> {
-        let local = self.mesh.local(k, Some(&self.share), self.share.cols());
-        match &self.reduction {
-            Some(reduction) => Local {
-                block: &reduction.blocks[k],
-                ..local
-            },
-            None => local,
-        }
+            parts: vec![part],
+            flooded: 0,
+        })
     }
 
     /// One round: adapt, exchange, combine, absorb.
     pub fn round(&mut self) {
-        let numbers = self.share.as_slice().len();
-        let parallel = numbers * self.strategies.len() >= PARALLEL;
-        let mut strategies = std::mem::take(&mut self.strategies);
-        self.each(parallel, &mut strategies, |local, _, strategy| {
-            strategy.adapt(&local);
-        });
-        (self.exchange).exchange(&strategies, &mut self.combined, parallel);
-        self.each(parallel, &mut strategies, |local, combined, strategy| {
-            strategy.absorb(&local, combined);
-        });
-        self.strategies = strategies;
-        self.rounds += 1;
-        // Rotation is ours alone: agents on a network would send all M rows.
-        self.bytes += self.links() * 8 * (self.x.rows() * self.x.len()) as u64;
+        self.parts.iter_mut().for_each(Part::round);
     }
 
-    /// Every agent does its part, knowing its own things only.
-    fn each(
-        &self,
-        parallel: bool,
-        strategies: &mut [Box<dyn Strategy>],
-        work: impl Fn(Local<'_>, &[f64], &mut dyn Strategy) + Sync,
-    ) {
-        let work = |(k, s): (usize, &mut Box<dyn Strategy>)| {
-            work(self.local(k), self.combined.column(k), &mut **s);
-        };
-        if parallel {
-            strategies.par_iter_mut().enumerate().for_each(work);
-        } else {
-            strategies.iter_mut().enumerate().for_each(work);
+    /// Rounds until so many are done, each part for itself; the duals of each part before the last one, if they
+    /// are to be kept.
+    pub(super) fn advance(&mut self, to: usize, keep: bool) -> Vec<Vec<Matrix>> {
+        match &mut self.parts[..] {
+            [part] => vec![part.advance(to, keep)],
+            parts => (parts.par_iter_mut())
+                .map(|part| part.advance(to, keep))
+                .collect(),
         }
     }
 
     /// What a later run can go on from.
     pub(super) fn into_state(self) -> Result<State> {
-        let mut state = State::shape(self.mesh, self.share.rows(), self.share.cols())?;
-        state.strategies = self.strategies;
+        let mut state = State::shape(self.mesh, self.x.rows(), self.x.len())?;
+        let strategies = self.parts.into_iter().flat_map(|part| part.strategies);
+        state.strategies = strategies.collect();
         Ok(state)
     }
 
-    /// Every agent's own nu_k, M x B (in the rows of the run).
+    /// Every agent's own nu_k, M x B.
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
-        self.strategies.iter().map(|s| s.dual())
+        // Runs that can be asked for it have one part, in all rows.
+        self.parts.iter().flat_map(|part| part.duals())
     }
 
     /// Every agent's own y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
-        let duals = self.duals().enumerate();
-        duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
+        let each: Vec<Vec<Matrix>> = self.parts.par_iter().map(|part| part.codes()).collect();
+        let agents = 0..self.mesh.agents.len();
+        let joined = agents.map(|k| side_by_side(each.iter().map(|codes| &codes[k])));
+        joined.collect()
     }
 
     /// Rounds done.
     pub fn rounds(&self) -> usize {
-        self.rounds
+        self.parts.first().map_or(0, |part| part.rounds)
     }
 
     /// Bytes that crossed links so far.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        // Rotation is ours alone: agents on a network would send all M rows.
+        let array = 8 * (self.x.rows() * self.x.len()) as u64;
+        self.links() * array * self.rounds() as u64 + self.flooded
     }
 
     /// Directed edges: what each round's arrays cross.
@@ -222,65 +161,32 @@ impl<'m> Run<'m> {
 
     /// J_k(nu_k) of each agent, one number a sample.
     pub(super) fn local_costs(&self) -> Vec<Vec<f64>> {
-        (0..self.strategies.len())
-            .map(|k| self.local(k).cost(self.strategies[k].dual()))
+        let each: Vec<_> = self.parts.par_iter().map(|p| p.local_costs()).collect();
+        (0..self.mesh.agents.len())
+            .map(|k| each.iter().flat_map(|costs| &costs[k]).copied().collect())
             .collect()
     }
 
-    /// What the agents have found so far; `stop` says how it came to an end.
-    pub fn found(&self, stop: Stop) -> Inference {
-        let reduced: Vec<Matrix> = self.duals().cloned().collect();
-        Inference {
-            duals: match &self.reduction {
-                None => reduced,
-                Some(reduction) => reduction.lift(&self.mesh.blocks(), self.x, &reduced),
-            },
-            ..self.found_without_duals(stop)
-        }
-    }
-
-    /// The same, with no duals in it.
-    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
-        let local_costs = self.local_costs();
-        let costs = (0..self.x.len())
-            .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
-            .collect();
-        let duals: Vec<&Matrix> = self.duals().collect();
-        Inference {
-            disagreement: disagreement(&duals),
-            duals: Vec::new(),
-            codes: self.codes(),
-            stop: settled(stop, &local_costs),
-            local_costs,
-            costs,
-            rounds: self.rounds,
-            bytes: self.bytes,
-            infeasible: self.infeasible.clone(),
-        }
-    }
-
-    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
-    /// left zero, and a matrix may have no rows where none did.
-    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
-        match &self.reduction {
-            None => (self.strategies.par_iter().zip(codes))
-                .map(|(strategy, y)| product(strategy.dual(), y))
-                .collect(),
-            Some(reduction) => {
-                let duals: Vec<&Matrix> = self.duals().collect();
-                reduction.products(&self.mesh.blocks(), self.x, &duals, codes)
-            }
-        }
+    /// Each part and the number of its first sample.
+    pub(super) fn parts_and_firsts(&self) -> impl Iterator<Item = (&Part<'m>, usize)> {
+        self.parts.iter().scan(0, |next, part| {
+            let first = *next;
+            *next += part.x.len();
+            Some((part, first))
+        })
     }
 }
 
-/// An ending that costs beyond all numbers cannot be: then nothing was found.
-pub(super) fn settled(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
-    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
-        stop
-    } else {
-        stop.worse(Stop::Diverged)
+/// Matrices of as many rows, one beside the other.
+pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) -> Matrix {
+    let rows = parts.clone().next().map_or(0, Matrix::rows);
+    let cols = parts.clone().map(Matrix::cols).sum();
+    let mut out = Matrix::zeros(rows, cols);
+    let columns = parts.flat_map(|part| part.columns().map(<[f64]>::to_vec));
+    for (to, column) in columns.enumerate() {
+        out.column_mut(to).copy_from_slice(&column);
     }
+    out
 }
 
 /// The strategies of a run, and what they belong to.
@@ -302,5 +208,44 @@ impl State {
             sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),
             strategies: Vec::new(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::norm;
+    use crate::mesh::Stopping;
+    use crate::random::{gaussian, stream};
+    use crate::task::Task;
+    use crate::{Start, Topology};
+
+    /// 400 rows of which x has the first 40; the atoms have weight in all others, too little to reach the box in
+    /// any of them, but |nu| there is above 1. The run must stay rotated: the length alone proves nothing.
+    #[test]
+    fn many_small_rows_stay_rotated_though_they_are_long_together() {
+        let drawn = gaussian(400, 6, &mut stream(1, 0));
+        let w = Matrix::from_fn(400, 6, |i, q| 0.03 + 0.02 * drawn.get(i, q).abs());
+        let x = Matrix::from_fn(400, 2, |i, j| match i {
+            0..40 => 0.5 + 0.2 * j as f64,
+            _ => 0.0,
+        });
+        let x = Samples::dense(x).unwrap();
+        let task = Task::nmf_huber(0.01, 0.1, 0.2).unwrap();
+        let mesh = Mesh::builder(task, Topology::ring(6).unwrap())
+            .build(400, &[1; 6], Start::Given(&w))
+            .unwrap();
+        let mut run = Run::start_reduced(&mesh, &x).unwrap();
+        assert_eq!(run.parts.len(), 2);
+        let stop = run.until(&Stopping::tolerance(1e-6));
+        assert!(run.parts.iter().all(|part| part.reduction.is_some()));
+        let found = run.found(stop);
+        let nu = &found.duals[3].column(1)[40..];
+        assert!(norm(nu) > 1.0 && nu.iter().all(|v| v.abs() < 1.0));
+        let mut plain = Run::start(&mesh, &x).unwrap();
+        assert_eq!(plain.until(&Stopping::tolerance(1e-6)), stop);
+        let (a, b) = (&found.duals[3], plain.duals().nth(3).unwrap());
+        let apart = a.as_slice().iter().zip(b.as_slice());
+        assert!(apart.into_iter().all(|(a, b)| (a - b).abs() < 1e-9));
     }
 }

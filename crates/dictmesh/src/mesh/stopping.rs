@@ -1,11 +1,13 @@
 //! When the rounds of a batch end, and how.
 
+use super::part::Part;
 use super::run::Run;
 use crate::agent::{Local, Workspace};
 use crate::error::{Error, Result};
 use crate::inference::Combine;
 use crate::matrix::{distance, norm, Matrix};
 use crate::Stop;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// When the rounds of one batch end.
@@ -109,26 +111,27 @@ impl Run<'_> {
         let constraint = self.mesh.task().residual().can_be_infeasible();
         let mut floods = Floods::default();
         let mut decided: Option<(usize, Stop)> = None;
-        while self.rounds < stopping.rounds {
+        while self.rounds() < stopping.rounds {
             // Agents measure in the last round of each window, then flood what they measured.
-            let measure = stopping
-                .tolerance
-                .filter(|_| (self.rounds + 1).is_multiple_of(window));
-            let last_round = self.rounds + 1 == stopping.rounds;
-            let keep = measure.is_some() || (last_round && constraint);
-            let before: Vec<Matrix> = self.duals().filter(|_| keep).cloned().collect();
-            self.round();
+            let window_end = (self.rounds() + 1).next_multiple_of(window);
+            let measured = stopping.tolerance.map(|_| window_end);
+            let due = decided.map(|(due, _)| due);
+            let next = [measured, due].into_iter().flatten();
+            let to = next.fold(stopping.rounds, usize::min);
+            let measure = stopping.tolerance.filter(|_| to == window_end);
+            let keep = measure.is_some() || (to == stopping.rounds && constraint);
+            let before = self.advance(to, keep);
             match decided {
                 // A round that was cut short has found nothing.
-                _ if self.local(0).is_interrupted() => return Stop::Interrupted,
-                Some((due, stop)) if self.rounds >= due => return stop,
+                _ if self.is_interrupted() => return Stop::Interrupted,
+                Some((due, stop)) if self.rounds() >= due => return stop,
                 _ => {}
             }
             if let Some(tolerance) = measure {
-                self.bytes += self.links() * 8 * diameter as u64;
+                self.flooded += self.links() * 8 * diameter as u64;
                 match self.judge(&before, &mut floods, window, tolerance) {
                     Some(stop) if diameter == 0 => return stop,
-                    Some(stop) => decided = Some((self.rounds + diameter, stop)),
+                    Some(stop) => decided = Some((self.rounds() + diameter, stop)),
                     None => {}
                 }
             } else if keep && self.find_infeasible(&before) {
@@ -142,21 +145,39 @@ impl Run<'_> {
         }
     }
 
-    /// Whether one agent's own argmin is the whole problem: it is solved in one round, and solving it
-    /// again would show rounding only, in which there is no rate to be seen.
-    pub(super) fn is_alone(&self) -> bool {
-        self.strategies.len() == 1 && self.combine == Combine::NeighbourSum
+    fn is_alone(&self) -> bool {
+        self.parts.iter().all(|part| part.is_alone())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.parts.iter().any(|part| part.local(0).is_interrupted())
+    }
+
+    fn has_run_away(&self) -> bool {
+        self.parts.iter().any(|part| part.has_run_away())
+    }
+
+    /// Whether the way nu moved in the last round proves that some samples cannot be met.
+    fn find_infeasible(&mut self, before: &[Vec<Matrix>]) -> bool {
+        let each = self.parts.iter_mut().zip(before);
+        each.fold(false, |found, (part, before)| {
+            part.find_infeasible(before) || found
+        })
     }
 
     /// What the agents measured means, if it means the end.
     fn judge(
         &mut self,
-        before: &[Matrix],
+        before: &[Vec<Matrix>],
         floods: &mut Floods,
         window: usize,
         tolerance: f64,
     ) -> Option<Stop> {
-        let residual = self.largest_residual(before);
+        let each = self.parts.par_iter().zip(before);
+        let each = each.map(|(part, before)| part.largest_residual(before));
+        // f64::max would drop what is no number.
+        let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
+        let residual = each.collect::<Vec<f64>>().into_iter().fold(0.0, larger);
         if !residual.is_finite() || self.has_run_away() {
             return Some(Stop::Diverged);
         }
@@ -164,10 +185,22 @@ impl Run<'_> {
             return Some(Stop::Infeasible);
         }
         if self.is_alone() {
-            return Some(self.strategies[0].argmin_stop()); // it is the whole problem
+            let stops = self
+                .parts
+                .iter()
+                .map(|part| part.strategies[0].argmin_stop());
+            return Some(stops.fold(Stop::Converged, Stop::worse));
         }
         let met = floods.meets(residual, window, tolerance);
         (met || residual <= ROUNDING).then_some(Stop::Converged)
+    }
+}
+
+impl Part<'_> {
+    /// Whether one agent's own argmin is the whole problem: it is solved in one round, and solving it
+    /// again would show rounding only, in which there is no rate to be seen.
+    pub(super) fn is_alone(&self) -> bool {
+        self.strategies.len() == 1 && self.combine == Combine::NeighbourSum
     }
 
     /// How the argmin of an agent that is alone ends for one sample.
@@ -186,7 +219,7 @@ impl Run<'_> {
     /// The largest relative change of any agent's nu for any sample, and its distance from what its
     /// neighbours hold.
     fn largest_residual(&self, before: &[Matrix]) -> f64 {
-        let mut largest = 0.0_f64;
+        let (mut largest, mut mean) = (0.0_f64, Vec::new());
         for (k, strategy) in self.strategies.iter().enumerate() {
             let nu = strategy.dual();
             let degree = self.mesh.topology().degree(k) as f64;
@@ -195,7 +228,8 @@ impl Run<'_> {
                 let mut moved = distance(new, old);
                 if self.combine == Combine::NeighbourSum && degree > 0.0 {
                     let sum = &self.combined.column(k)[j * nu.rows()..(j + 1) * nu.rows()];
-                    let mean: Vec<f64> = sum.iter().map(|s| s / degree).collect();
+                    mean.clear();
+                    mean.extend(sum.iter().map(|s| s / degree));
                     moved = moved.max(distance(new, &mean));
                 }
                 if moved != 0.0 {

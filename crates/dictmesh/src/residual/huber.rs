@@ -9,18 +9,28 @@ use crate::matrix::dot;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Huber {
     eta: f64,
+    /// How many rows have the box; the others are quadratic throughout.
+    boxed: usize,
 }
 
 impl Huber {
     /// The Huber loss that turns from quadratic to linear at `eta` > 0.
     pub fn new(eta: f64) -> Result<Self> {
         Error::check_positive("eta", eta)?;
-        Ok(Huber { eta })
+        Ok(Huber {
+            eta,
+            boxed: usize::MAX,
+        })
     }
 
     /// Where the loss turns from quadratic to linear.
     pub fn eta(&self) -> f64 {
         self.eta
+    }
+
+    /// How many of `rows` rows have the box.
+    fn boxed(&self, rows: usize) -> usize {
+        self.boxed.min(rows)
     }
 }
 
@@ -31,19 +41,19 @@ impl Residual for Huber {
 
     fn value(&self, u: &[f64]) -> f64 {
         let eta = self.eta;
-        u.iter()
-            .map(|u| {
-                if u.abs() < eta {
-                    u * u / (2.0 * eta)
-                } else {
-                    u.abs() - eta / 2.0
-                }
-            })
-            .sum()
+        let (boxed, rest) = u.split_at(self.boxed(u.len()));
+        let cost = |u: &f64| {
+            if u.abs() < eta {
+                u * u / (2.0 * eta)
+            } else {
+                u.abs() - eta / 2.0
+            }
+        };
+        boxed.iter().map(cost).sum::<f64>() + dot(rest, rest) / (2.0 * eta)
     }
 
     fn conjugate(&self, nu: &[f64]) -> f64 {
-        if in_unit_box(nu) {
+        if in_unit_box(&nu[..self.boxed(nu.len())]) {
             0.5 * self.eta * dot(nu, nu)
         } else {
             f64::INFINITY
@@ -51,14 +61,16 @@ impl Residual for Huber {
     }
 
     fn project_dual(&self, nu: &mut [f64]) {
-        clip_to_unit_box(nu);
+        let boxed = self.boxed(nu.len());
+        clip_to_unit_box(&mut nu[..boxed]);
     }
 
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]) {
         // Separable: shrink, then clip, is exact in each coordinate.
         let shrink = 1.0 / (1.0 + tau * self.eta);
         nu.iter_mut().for_each(|v| *v *= shrink);
-        clip_to_unit_box(nu);
+        let boxed = self.boxed(nu.len());
+        clip_to_unit_box(&mut nu[..boxed]);
     }
 
     fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
@@ -74,14 +86,18 @@ impl Residual for Huber {
     fn envelope_gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
         let scale = 1.0 / (s * self.eta + q);
         for (v, u) in v.iter_mut().zip(u) {
-            *v = (u * scale).clamp(-1.0, 1.0);
+            *v = u * scale;
         }
+        self.project_dual(v);
     }
 
     fn envelope_hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64 {
         let a = s * self.eta + q;
-        for (d, u) in diagonal.iter_mut().zip(u) {
-            *d = if u.abs() < a { 1.0 / a } else { 0.0 };
+        diagonal.fill(1.0 / a);
+        for (d, u) in diagonal.iter_mut().zip(&u[..self.boxed(u.len())]) {
+            if u.abs() >= a {
+                *d = 0.0;
+            }
         }
         0.0
     }
@@ -92,12 +108,18 @@ impl Residual for Huber {
 
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         // At |nu_m| = 1 any |u_m| >= eta of that sign fits.
-        for (u, nu) in u.iter_mut().zip(nu) {
-            *u = if nu.abs() < 1.0 {
-                self.eta * nu
-            } else {
-                f64::NAN
-            };
+        self.conjugate_gradient(nu, u);
+        for (u, nu) in u.iter_mut().zip(&nu[..self.boxed(nu.len())]) {
+            if nu.abs() >= 1.0 {
+                *u = f64::NAN;
+            }
         }
+    }
+
+    fn boxed_in(&self, rows: usize) -> Option<Box<dyn Residual>> {
+        Some(Box::new(Huber {
+            boxed: rows,
+            ..*self
+        }))
     }
 }

@@ -1,0 +1,206 @@
+//! Samples coded by all agents in lock-step: a whole batch, or a part of one.
+
+use super::exchange::Exchange;
+use super::reduction::Reduction;
+use super::Mesh;
+use crate::agent::Local;
+use crate::coding::start_code;
+use crate::error::Result;
+use crate::inference::{Combine, Strategy};
+use crate::matrix::{norm, Matrix};
+use crate::samples::Samples;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// Below this many numbers in a round, threads cost more than they bring.
+const PARALLEL: usize = 1 << 16;
+
+/// All agents of a mesh at work on some samples.
+#[derive(Debug)]
+pub(super) struct Part<'m> {
+    pub mesh: &'m Mesh,
+    pub x: Cow<'m, Samples>,
+    pub strategies: Vec<Box<dyn Strategy>>,
+    /// What each agent gets in a round, M x B in a column.
+    pub combined: Matrix,
+    exchange: Exchange,
+    /// b = x/|N_I|, the same at every informed agent; reduced where the part is.
+    pub share: Matrix,
+    /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
+    /// with.
+    pub sizes: Vec<f64>,
+    pub reduction: Option<Reduction>,
+    pub combine: Combine,
+    /// Whether agents work side by side; otherwise whole parts do.
+    parallel: bool,
+    pub rounds: usize,
+    /// The samples that no code can meet.
+    pub infeasible: Vec<usize>,
+}
+
+impl<'m> Part<'m> {
+    /// At nu = 0, or where `strategies` are. `alone` if it is the whole batch.
+    pub fn build(
+        mesh: &'m Mesh,
+        x: Cow<'m, Samples>,
+        alone: bool,
+        reduction: Option<Reduction>,
+        strategies: Option<Vec<Box<dyn Strategy>>>,
+    ) -> Result<Self> {
+        let least: f64 = (mesh.agents.iter())
+            .map(|agent| {
+                let y = start_code(agent.task.regularizer()).abs();
+                match y > 0.0 {
+                    true => y * agent.block.atoms().columns().map(norm).sum::<f64>(),
+                    false => 0.0, // as mostly, and the atoms need not be read
+                }
+            })
+            .sum();
+        let started = strategies.is_some();
+        let strategies = match strategies {
+            Some(strategies) => strategies,
+            None => {
+                let spec = mesh.strategy.resolve(&mesh.common())?;
+                let each = (0..mesh.agents.len()).map(|_| spec.build());
+                each.collect::<Result<_>>()?
+            }
+        };
+        let mut part = Part {
+            mesh,
+            sizes: (0..x.len()).map(|j| x.norm(j) + least).collect(),
+            x,
+            strategies,
+            combined: Matrix::zeros(0, 0),
+            exchange: Exchange::new(mesh, 0),
+            share: Matrix::zeros(0, 0),
+            reduction,
+            combine: mesh.strategy.combine(),
+            parallel: alone,
+            rounds: 0,
+            infeasible: Vec::new(),
+        };
+        part.make_room();
+        if !started {
+            part.start();
+        }
+        Ok(part)
+    }
+
+    /// Room for the rows of the reduction, or all of them.
+    fn make_room(&mut self) {
+        let informed = self.mesh.agents.iter().filter(|a| a.informed).count();
+        let mut share = match &self.reduction {
+            Some(reduction) => reduction.x.clone(),
+            None => self.x.to_dense(),
+        };
+        let weight = 1.0 / informed as f64;
+        share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
+        let numbers = share.as_slice().len();
+        self.combined = Matrix::zeros(numbers, self.strategies.len());
+        self.exchange = Exchange::new(self.mesh, numbers);
+        self.parallel = (self.parallel || self.reduction.is_none())
+            && numbers * self.strategies.len() >= PARALLEL;
+        self.share = share;
+    }
+
+    /// nu = 0.
+    fn start(&mut self) {
+        let mut strategies = std::mem::take(&mut self.strategies);
+        for (k, strategy) in strategies.iter_mut().enumerate() {
+            strategy.start(&self.local(k));
+        }
+        self.strategies = strategies;
+        self.rounds = 0;
+    }
+
+    /// What agent `k` knows of the samples.
+    pub fn local(&self, k: usize) -> Local<'_> {
+        let local = self.mesh.local(k, Some(&self.share), self.share.cols());
+        match &self.reduction {
+            Some(reduction) => Local {
+                block: reduction.block(k),
+                residual: reduction.residual().unwrap_or(local.residual),
+                ..local
+            },
+            None => local,
+        }
+    }
+
+    /// Rounds until so many are done; the duals before the last one, if they are to be kept. Where rotated rows cannot be shown to be the
+    /// plain ones any more, all rounds are done again in more rows.
+    pub fn advance(&mut self, to: usize, keep: bool) -> Vec<Matrix> {
+        loop {
+            let (mut before, mut inside) = (Vec::new(), true);
+            while inside && self.rounds < to && !self.local(0).is_interrupted() {
+                if keep && self.rounds + 1 == to {
+                    before = self.duals().cloned().collect();
+                }
+                self.round();
+                inside = self.is_inside();
+            }
+            if inside {
+                return before;
+            }
+            self.reduction =
+                (self.reduction.take()).and_then(|reduction| reduction.larger(self.mesh, &self.x));
+            self.make_room();
+            self.start();
+        }
+    }
+
+    /// Whether the rounds so far are those of the plain problem.
+    fn is_inside(&mut self) -> bool {
+        match &mut self.reduction {
+            Some(reduction) => reduction.is_inside(self.mesh, &self.x, &self.strategies),
+            None => true,
+        }
+    }
+
+    /// One round: adapt, exchange, combine, absorb.
+    pub fn round(&mut self) {
+        let mut strategies = std::mem::take(&mut self.strategies);
+        self.each(&mut strategies, |local, _, strategy| {
+            strategy.adapt(&local);
+        });
+        (self.exchange).exchange(&strategies, &mut self.combined, self.parallel);
+        self.each(&mut strategies, |local, combined, strategy| {
+            strategy.absorb(&local, combined);
+        });
+        self.strategies = strategies;
+        self.rounds += 1;
+    }
+
+    /// Every agent does its part, knowing its own things only.
+    fn each(
+        &self,
+        strategies: &mut [Box<dyn Strategy>],
+        work: impl Fn(Local<'_>, &[f64], &mut dyn Strategy) + Sync,
+    ) {
+        let work = |(k, s): (usize, &mut Box<dyn Strategy>)| {
+            work(self.local(k), self.combined.column(k), &mut **s);
+        };
+        if self.parallel {
+            strategies.par_iter_mut().enumerate().for_each(work);
+        } else {
+            strategies.iter_mut().enumerate().for_each(work);
+        }
+    }
+
+    /// Every agent's own nu_k (in the rows of the part).
+    pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
+        self.strategies.iter().map(|s| s.dual())
+    }
+
+    /// Every agent's own y_k, N_k x B, recovered from its nu_k.
+    pub fn codes(&self) -> Vec<Matrix> {
+        let duals = self.duals().enumerate();
+        duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
+    }
+
+    /// J_k(nu_k) of each agent, one number a sample.
+    pub fn local_costs(&self) -> Vec<Vec<f64>> {
+        (0..self.strategies.len())
+            .map(|k| self.local(k).cost(self.strategies[k].dual()))
+            .collect()
+    }
+}
