@@ -85,3 +85,14 @@ def patches(count, side):
     norms = np.linalg.norm(drawn, axis=1)
     flat = norms < 1e-6
     return (drawn[~flat] / norms[~flat, None])[:count]
+
+
+def first_at(goal, looks, objective):
+    """The first of the looks whose objective is at most the goal, and that objective; None and the last objective
+    where none is. Every look is judged by itself: nothing is taken to fall from look to look."""
+    reached = None
+    for i, look in enumerate(looks):
+        reached = objective(look)
+        if reached <= goal:
+            return i, reached
+    return None, reached

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod coding;
+mod learning;
 mod mesh;
 mod scale;
 
@@ -21,6 +22,8 @@ struct Arguments {
 enum Part {
     /// Codes of all samples by `Mesh::exact`.
     Coding(coding::Coding),
+    /// Passes of `Mesh::learn` over samples.
+    Learning(learning::Learning),
     /// The time of one round of a mesh.
     Rounds(mesh::Rounds),
     /// Work, memory and time of a job of given sizes.
@@ -32,6 +35,7 @@ fn main() -> anyhow::Result<()> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Coding(part) => part.measure(arguments.threads),
+        Part::Learning(part) => part.measure(arguments.threads),
         Part::Rounds(part) => part.measure(arguments.threads),
         Part::Scale(part) => part.measure(),
     })?;

@@ -2,7 +2,7 @@
 
 use crate::coding::{emptied, start_code, Coding};
 use crate::error::Result;
-use crate::matrix::{axpy, dot, gemm, Matrix};
+use crate::matrix::{axpy, dot, gemm, gram, transpose_times_by_rows, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::task::LocalTask;
@@ -43,12 +43,34 @@ impl Block {
     }
 
     pub(crate) fn from_finite(atoms: Matrix) -> Self {
-        let gram = atoms.transpose_times(&atoms);
+        let gram = gram(atoms.view());
         let version = VERSIONS.fetch_add(1, Ordering::Relaxed);
         Block {
             atoms,
             gram,
             version,
+        }
+    }
+
+    /// Takes these atoms, of which those in `changed` may differ from before, and brings W'W up to date.
+    pub(crate) fn renew(&mut self, atoms: Matrix, changed: &[usize]) {
+        self.atoms = atoms;
+        self.version = VERSIONS.fetch_add(1, Ordering::Relaxed);
+        // Of all columns only one half has to be computed.
+        if 2 * changed.len() >= self.len() {
+            self.gram = gram(self.atoms.view());
+            return;
+        }
+        let mut moved = Matrix::zeros(self.atoms.rows(), changed.len());
+        for (i, q) in changed.iter().enumerate() {
+            moved.column_mut(i).copy_from_slice(self.atoms.column(*q));
+        }
+        let columns = transpose_times_by_rows(self.atoms.view(), moved.view());
+        for (q, column) in changed.iter().zip(columns.columns()) {
+            self.gram.column_mut(*q).copy_from_slice(column);
+            for (p, value) in column.iter().enumerate() {
+                self.gram.column_mut(p)[*q] = *value;
+            }
         }
     }
 
@@ -68,7 +90,7 @@ impl Block {
     }
 
     /// W_k'W_k.
-    pub(crate) fn gram(&self) -> &Matrix {
+    pub fn gram(&self) -> &Matrix {
         &self.gram
     }
 

@@ -148,10 +148,8 @@ impl AtomSet {
 
 fn positive_part(w: &mut [f64]) {
     for v in w {
-        // Not f64::max, which would turn NaN into 0.
-        if *v < 0.0 {
-            *v = 0.0;
-        }
+        // Not f64::max, which would turn NaN into 0; and always a store, so that the compiler needs no branch.
+        *v = if *v < 0.0 { 0.0 } else { *v };
     }
 }
 
@@ -161,16 +159,21 @@ fn l1_norm(w: &[f64]) -> f64 {
 }
 
 fn project_ball(w: &mut [f64]) {
-    if norm(w) > 1.0 {
-        // By the largest entry first, since the square of a large one overflows.
+    let size = norm(w);
+    if size > 1.0 && size < LARGE {
+        let shrink = 1.0 / size;
+        w.iter_mut().for_each(|v| *v *= shrink);
+    } else if size > 1.0 {
+        // By the largest entry first, since its inverse vanishes and the square of a large one overflows.
         let largest = w.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
-        if largest > 1.0 {
-            w.iter_mut().for_each(|v| *v /= largest);
-        }
+        w.iter_mut().for_each(|v| *v /= largest);
         let size = norm(w);
         w.iter_mut().for_each(|v| *v /= size);
     }
 }
+
+/// Norms below this have an inverse.
+const LARGE: f64 = 1e100;
 
 fn project_l1_ball(w: &mut [f64]) {
     if l1_norm(w) > 1.0 {

@@ -14,6 +14,8 @@
 //!
 //! - f* quadratic: an active set on the Gram matrix, with coordinate descent and exact solves
 //!   ([`quadratic`]);
+//! - f* quadratic in a box (Huber): the same with a code for each row, its outlier ([`outliers`]), or, where
+//!   rows are many or atoms few, as the next;
 //! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
 //!   ([`newton`]);
 //! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
@@ -21,6 +23,7 @@
 
 mod cholesky;
 mod newton;
+mod outliers;
 mod proximal_point;
 mod quadratic;
 mod scratch;
@@ -76,7 +79,14 @@ impl Coding<'_> {
             scratches.with(solved);
             return stop;
         }
-        scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton))
+        match outliers::bound(self) {
+            Some(a) => {
+                let mut stop = Stop::Converged;
+                outliers::solve(self, a, (c, None), y, v, scratches, |ended| stop = ended);
+                stop
+            }
+            None => scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton)),
+        }
     }
 
     fn is_interrupted(&self) -> bool {
@@ -253,6 +263,9 @@ impl Coding<'_> {
         scratches: &Scratches,
         mut ended: impl FnMut(Stop),
     ) {
+        if let Some(a) = outliers::bound(self) {
+            return outliers::solve(self, a, (c, share), y, v, scratches, ended);
+        }
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         for j in 0..c.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
@@ -305,12 +318,7 @@ impl Coding<'_> {
 
     /// `u += factor W y`.
     fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
-        dispatch(AddAtoms {
-            atoms: self.atoms,
-            factor,
-            y,
-            u,
-        });
+        add_atoms(self.atoms, factor, y, u);
     }
 
     /// `s = W'V` for V by columns.
@@ -351,6 +359,42 @@ impl Coding<'_> {
     }
 }
 
+/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the squared residual. `y`
+/// holds the starts on entry. Each column is solved on its own. Returns the worst way any ended.
+pub(crate) fn solve_on_gram(
+    gram: &Matrix,
+    regularizer: &dyn Regularizer,
+    g: &Matrix,
+    y: &mut Matrix,
+    scratches: &Scratches,
+    interrupt: Option<&AtomicBool>,
+) -> Stop {
+    let n = gram.cols();
+    let regularizers = vec![regularizer; n];
+    let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let part = (n * TOGETHER).max(1);
+    let parts = (y.as_mut_slice().par_chunks_mut(part)).zip(g.as_slice().par_chunks(part));
+    let solve_part = |(y, g): (&mut [f64], &[f64])| {
+        scratches.with(|scratch| {
+            let memory = std::mem::take(&mut scratch.quadratic);
+            let mut problem = Quadratic::new(gram, 1.0, &regularizers, memory);
+            problem.start(g, y);
+            let mut worst = Stop::Converged;
+            for (g, y) in g.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
+                worst = worst.worse(match interrupted() {
+                    true => Stop::Interrupted,
+                    false => problem.solve(g, y),
+                });
+            }
+            scratch.quadratic = problem.into_memory();
+            worst
+        })
+    };
+    parts
+        .map(solve_part)
+        .reduce(|| Stop::Converged, Stop::worse)
+}
+
 /// One atom for every sample, as in the paper's own experiments: closed form.
 struct OneAtom<'a> {
     coordinate: Coordinate<'a>,
@@ -375,6 +419,15 @@ impl WithSimd for OneAtom<'_> {
 }
 
 /// `u += factor W y`, for a y that is mostly 0.
+pub(crate) fn add_atoms(atoms: &Matrix, factor: f64, y: &[f64], u: &mut [f64]) {
+    dispatch(AddAtoms {
+        atoms,
+        factor,
+        y,
+        u,
+    });
+}
+
 struct AddAtoms<'a> {
     atoms: &'a Matrix,
     factor: f64,

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::residual::Residual;
 use crate::topology::Spectrum;
+use crate::Stop;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -48,6 +49,11 @@ pub trait Strategy: Send + Sync + fmt::Debug {
 
     /// The agent's own estimate nu_k.
     fn dual(&self) -> &Matrix;
+
+    /// How the argmin of the last [`adapt`](Strategy::adapt) ended, where the strategy solves one.
+    fn argmin_stop(&self) -> Stop {
+        Stop::Converged
+    }
 }
 
 /// How what arrives is combined before [`Strategy::absorb`].

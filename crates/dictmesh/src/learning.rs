@@ -10,12 +10,14 @@
 use crate::agent::Block;
 use crate::atoms::AtomSet;
 use crate::error::{Error, Result};
-use crate::matrix::{axpy, gemm, Matrix};
+use crate::matrix::{distance_squared, Matrix};
 use crate::random::{gaussian, Rng};
 use crate::residual::Residual;
 use crate::samples::Samples;
+use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::task::LocalTask;
 use rand::seq::index;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The rule for the step p of the dictionary update.
@@ -111,8 +113,43 @@ impl AtomUse {
 /// nu y', M x N_k: the sum over the samples of a batch.
 pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(nu.rows(), y.rows());
-    gemm(out.view_mut(), nu.view(), y.view().transpose(), 1.0, false);
+    add_products(y, &mut out, |j, y, w| dispatch(Add(y, nu.column(j), w)));
     out
+}
+
+/// Atoms that one thread takes at a time.
+const TOGETHER: usize = 16;
+
+/// For each atom q and sample j with y_qj not 0, in this order, `add` (j, y_qj, column q of `out`): few are not 0.
+pub(crate) fn add_products(
+    y: &Matrix,
+    out: &mut Matrix,
+    add: impl Fn(usize, f64, &mut [f64]) + Sync,
+) {
+    let rows = out.rows().max(1);
+    let parts = out.as_mut_slice().par_chunks_mut(rows * TOGETHER);
+    parts.enumerate().for_each(|(part, out)| {
+        for (j, y) in y.columns().enumerate() {
+            let y = y.iter().skip(part * TOGETHER);
+            for (w, y) in out.chunks_exact_mut(rows).zip(y) {
+                if *y != 0.0 {
+                    add(j, *y, w);
+                }
+            }
+        }
+    });
+}
+
+/// `w += a x`.
+struct Add<'a>(f64, &'a [f64], &'a mut [f64]);
+
+impl WithSimd for Add<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        simd::add(simd, self.0, self.1, self.2);
+    }
 }
 
 /// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only
@@ -124,44 +161,69 @@ pub fn update_block(
     s: usize,
     residual: &dyn Residual,
     task: &LocalTask,
-    product: &Matrix,
+    product: Matrix,
     y: &Matrix,
     block: &mut Block,
     used: &mut AtomUse,
 ) -> f64 {
     let batch = y.cols() as f64;
-    let mut atoms = block.atoms().clone();
-    let mut movement = 0.0;
-    for q in 0..atoms.cols() {
-        let codes = || (0..y.cols()).map(|j| y.get(q, j));
-        let fired = codes().filter(|y| *y != 0.0).count() as u64;
-        let energy: f64 = codes().map(|y| y * y).sum();
-        used.samples[q] += fired;
-        let p = match *update {
-            Update::Constant { mu_w } => mu_w,
-            Update::Schedule { mu_w } => mu_w / s as f64,
-            Update::Adaptive { forgetting } => {
-                used.energy[q] = forgetting * used.energy[q] + energy;
-                if used.energy[q] <= 0.0 {
-                    continue;
+    let uses = uses(y);
+    let steps: Vec<Option<f64>> = (uses.iter().enumerate())
+        .map(|(q, (fired, energy))| {
+            used.samples[q] += fired;
+            match *update {
+                Update::Constant { mu_w } => Some(mu_w),
+                Update::Schedule { mu_w } => Some(mu_w / s as f64),
+                Update::Adaptive { forgetting } => {
+                    used.energy[q] = forgetting * used.energy[q] + energy;
+                    let p = residual.conjugate_curvature() * batch / used.energy[q];
+                    (used.energy[q] > 0.0).then_some(p)
                 }
-                residual.conjugate_curvature() * batch / used.energy[q]
             }
-        };
-        let w = atoms.column_mut(q);
-        if fired > 0 {
-            axpy(p / batch, product.column(q), w);
-        }
-        task.penalty().prox(p, w);
-        task.set().project(w);
-        movement += (w.iter().zip(block.atoms().column(q)))
-            .map(|(new, old)| (new - old) * (new - old))
-            .sum::<f64>();
-    }
+        })
+        .collect();
+    let atoms = block.atoms();
+    // The new atoms are written over nu y'.
+    let mut new = match product.rows() == atoms.rows() {
+        true => product,
+        false => Matrix::zeros(atoms.rows(), atoms.cols()),
+    };
+    let columns = new.as_mut_slice().par_chunks_mut(atoms.rows().max(1));
+    let moved: Vec<f64> = (columns.enumerate())
+        .map(|(q, w)| {
+            let old = atoms.column(q);
+            let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
+            let step = p / batch;
+            match fired {
+                true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
+                false => w.copy_from_slice(old),
+            }
+            if steps[q].is_none() {
+                return 0.0;
+            }
+            task.penalty().prox(p, w);
+            task.set().project(w);
+            distance_squared(w, old)
+        })
+        .collect();
+    let movement: f64 = moved.iter().sum();
     if movement > 0.0 && movement.is_finite() {
-        *block = Block::from_finite(atoms);
+        let changed: Vec<usize> = (0..moved.len()).filter(|q| moved[*q] > 0.0).collect();
+        block.renew(new, &changed);
     }
     movement.sqrt()
+}
+
+/// In how many samples each atom took part, and the sum of its y^2.
+fn uses(y: &Matrix) -> Vec<(u64, f64)> {
+    let mut uses = vec![(0, 0.0); y.rows()];
+    for column in y.columns() {
+        for ((fired, energy), y) in uses.iter_mut().zip(column) {
+            *fired += u64::from(*y != 0.0);
+            *energy += y * y;
+        }
+    }
+    uses
 }
 
 /// Where new atoms come from.

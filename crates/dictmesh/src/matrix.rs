@@ -4,7 +4,9 @@
 use crate::error::{Error, Result};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
+use std::ops::Range;
 
 /// A dense `rows x cols` matrix of `f64`, stored column by column without padding.
 ///
@@ -212,6 +214,92 @@ pub(crate) fn gemm(
     matmul(out, accum, a, b, alpha, Par::Seq);
 }
 
+/// Rows that one thread takes at a time of a matrix with many.
+const TILE: usize = 2048;
+
+/// [`gemm`] by tiles of rows on all threads. The tiles are the same for any number of threads.
+pub(crate) fn gemm_by_rows(
+    out: MatMut<'_, f64>,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    alpha: f64,
+    add: bool,
+) {
+    let tiles = out.nrows().div_ceil(TILE);
+    if tiles <= 1 {
+        return gemm(out, a, b, alpha, add);
+    }
+    let middle = tiles / 2 * TILE;
+    let (out_upper, out_lower) = out.split_at_row_mut(middle);
+    let (upper, lower) = a.split_at_row(middle);
+    rayon::join(
+        || gemm_by_rows(out_upper, upper, b, alpha, add),
+        || gemm_by_rows(out_lower, lower, b, alpha, add),
+    );
+}
+
+/// a'a, by tiles of rows on all threads, which are added up in the same order for any number of threads.
+pub(crate) fn gram(a: MatRef<'_, f64>) -> Matrix {
+    let mut out = lower_gram(a);
+    for j in 0..out.cols {
+        for i in 0..j {
+            out.data[j * out.rows + i] = out.data[i * out.rows + j];
+        }
+    }
+    out
+}
+
+/// The lower half of a'a.
+fn lower_gram(a: MatRef<'_, f64>) -> Matrix {
+    by_tiles(a.nrows(), &|rows| {
+        let a = a.subrows(rows.start, rows.len());
+        let mut out = Matrix::zeros(a.ncols(), a.ncols());
+        triangular::matmul(
+            out.view_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            a.transpose(),
+            BlockStructure::Rectangular,
+            a,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
+        out
+    })
+}
+
+/// a'b, by tiles of rows as [`gram`].
+pub(crate) fn transpose_times_by_rows(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Matrix {
+    by_tiles(a.nrows(), &|rows| {
+        let (a, b) = (
+            a.subrows(rows.start, rows.len()),
+            b.subrows(rows.start, rows.len()),
+        );
+        let mut out = Matrix::zeros(a.ncols(), b.ncols());
+        gemm(out.view_mut(), a.transpose(), b, 1.0, false);
+        out
+    })
+}
+
+/// The sum of what `part` gives for each tile of the rows.
+fn by_tiles(rows: usize, part: &(impl Fn(Range<usize>) -> Matrix + Sync)) -> Matrix {
+    fn sum(rows: Range<usize>, part: &(impl Fn(Range<usize>) -> Matrix + Sync)) -> Matrix {
+        let tiles = rows.len().div_ceil(TILE);
+        if tiles <= 1 {
+            return part(rows);
+        }
+        let middle = rows.start + tiles / 2 * TILE;
+        let (mut upper, lower) = rayon::join(
+            || sum(rows.start..middle, part),
+            || sum(middle..rows.end, part),
+        );
+        axpy(1.0, lower.as_slice(), upper.as_mut_slice());
+        upper
+    }
+    sum(0..rows, part)
+}
+
 /// Eigenvalues of a symmetric matrix in rising order, or `None` if it has entries that are not
 /// finite.
 pub(crate) fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
@@ -267,11 +355,26 @@ const SAFE: f64 = 1e-280;
 /// The Euclidean distance of two vectors.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
     count(a.len());
-    let squares: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
+    let squares = distance_squared(a, b);
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
     }
     norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+}
+
+/// |a - b|^2.
+pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
+    let tail: f64 = (a8.remainder().iter().zip(b8.remainder()))
+        .map(|(x, y)| (x - y) * (x - y))
+        .sum();
+    for (x, y) in a8.zip(b8) {
+        for i in 0..8 {
+            sums[i] += (x[i] - y[i]) * (x[i] - y[i]);
+        }
+    }
+    sums.iter().sum::<f64>() + tail
 }
 
 /// `y += alpha x`.

@@ -2,7 +2,9 @@
 
 mod access;
 mod agreement;
+mod alone;
 mod builder;
+mod coded;
 mod events;
 mod exchange;
 mod found;
@@ -18,8 +20,8 @@ pub use builder::MeshBuilder;
 pub use events::{Event, Warning};
 pub use found::Inference;
 pub use restore::Progress;
+use run::settled;
 pub use run::Run;
-use run::{settled, State};
 pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local, Memory};
@@ -147,36 +149,21 @@ impl Mesh {
         self.update.check(self.task.residual())?;
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
-        let mut warm: Option<State> = None;
+        let mut warm = None;
         for from in (0..block.len()).step_by(self.batch) {
             let x = block.range(from..(from + self.batch).min(block.len()));
             // Inference: nu_k by exchange with the neighbours, y_k from it.
-            let mut run = match warm.take() {
-                Some(state) if state.samples == x.len() => Run::start_warm(self, &x, state)?,
-                _ if self.warm_start => Run::start(self, &x)?,
-                _ => Run::start_reduced(self, &x)?,
-            };
-            let coded = self.in_pool(|| {
-                let stop = run.until(&self.stopping);
-                (stop != Stop::Interrupted).then(|| {
-                    let found = run.found_without_duals(stop);
-                    let products = run.products(&found.codes);
-                    (found, products)
-                })
-            });
-            let Some((found, products)) = coded else {
-                return Ok(Stop::Interrupted);
-            };
+            let found = self.code(&x, &mut warm)?;
             let mut stop = found.stop;
-            if self.warm_start {
-                warm = Some(run.into_state()?);
+            if stop == Stop::Interrupted {
+                return Ok(stop);
             }
             // Update: each agent alone.
             let movement = match stop {
                 Stop::Converged | Stop::RoundLimit => {
                     self.samples_learned += x.len() as u64;
                     self.blocks_learned = s;
-                    self.update(&products, &found.codes, s)
+                    self.update(found.products, &found.codes, s)
                 }
                 Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
             };
@@ -190,9 +177,9 @@ impl Mesh {
                 rounds: found.rounds,
                 bytes: found.bytes,
                 stop,
-                infeasible: found.infeasible.first().map(|j| from + j),
-                cost: found.mean_cost(),
-                sparsity: found.mean_sparsity(),
+                infeasible: found.infeasible.map(|j| from + j),
+                cost: found.cost,
+                sparsity: found.sparsity,
                 movement,
             };
             if observer(&event).is_break() || stop == Stop::Diverged {
@@ -203,20 +190,23 @@ impl Mesh {
     }
 
     /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F.
-    fn update(&mut self, products: &[Matrix], codes: &[Matrix], s: usize) -> f64 {
-        let (update, residual) = (&self.update, self.task.residual());
-        let moved: Vec<f64> = self
-            .agents
-            .par_iter_mut()
-            .zip(products)
-            .zip(codes)
-            .map(|((agent, product), y)| {
-                let Agent {
-                    task, block, used, ..
-                } = agent;
-                update_block(update, s, residual, task, product, y, block, used)
-            })
-            .collect();
+    fn update(&mut self, products: Vec<Matrix>, codes: &[Matrix], s: usize) -> f64 {
+        let (update, residual, pool) = (self.update, self.task.residual(), self.pool.clone());
+        let agents = &mut self.agents;
+        let work = || -> Vec<f64> {
+            (agents.par_iter_mut().zip(products).zip(codes))
+                .map(|((agent, product), y)| {
+                    let Agent {
+                        task, block, used, ..
+                    } = agent;
+                    update_block(&update, s, residual, task, product, y, block, used)
+                })
+                .collect()
+        };
+        let moved = match pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        };
         moved.iter().map(|m| m * m).sum::<f64>().sqrt()
     }
 

@@ -68,6 +68,12 @@ pub trait Residual: Debug + Send + Sync {
         None
     }
 
+    /// The number a for which the envelope is |u_m|^2 / (2 a) up to |u_m| = a and has slope 1 beyond, summed
+    /// over the entries, where there is one.
+    fn envelope_bound(&self, _s: f64, _q: f64) -> Option<f64> {
+        None
+    }
+
     /// u = argmax_u nu'u - f(u), with NaN in each entry that nu does not determine. The paper's
     /// z is x - u.
     fn recover(&self, nu: &[f64], u: &mut [f64]);

@@ -1,8 +1,11 @@
 //! A batch of samples side by side (M x B), dense or sparse.
 
+use crate::coding::TOGETHER;
 use crate::error::{Error, Result};
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::matrix::{axpy, dot, gemm, norm, Matrix};
 use crate::work::count;
+use faer::MatMut;
+use rayon::prelude::*;
 
 /// A batch of B samples x of dimension M, one per column, checked to be finite.
 ///
@@ -279,10 +282,11 @@ impl Samples {
     pub fn add_scaled(&self, j: usize, scale: f64, out: &mut [f64]) {
         match &self.store {
             Store::Dense(x) => axpy(scale, x.column(j), out),
-            Store::Sparse { .. } => {
-                for (i, v) in self.entries(j) {
-                    count(1);
-                    out[i] += scale * v;
+            Store::Sparse { start, row, value } => {
+                let range = start[j]..start[j + 1];
+                count(range.len());
+                for (i, v) in row[range.clone()].iter().zip(&value[range]) {
+                    out[*i] += scale * v;
                 }
             }
         }
@@ -292,9 +296,40 @@ impl Samples {
     pub fn dot(&self, j: usize, v: &[f64]) -> f64 {
         match &self.store {
             Store::Dense(x) => dot(x.column(j), v),
-            Store::Sparse { start, .. } => {
-                count(start[j + 1] - start[j]);
-                self.entries(j).map(|(i, x)| x * v[i]).sum()
+            Store::Sparse { start, row, value } => {
+                let range = start[j]..start[j + 1];
+                sparse_dot(&row[range.clone()], &value[range], v)
+            }
+        }
+    }
+
+    /// W'X, K x B. Not a sum depends on the number of threads.
+    pub(crate) fn correlations(&self, atoms: &Matrix) -> Matrix {
+        match &self.store {
+            Store::Dense(x) => {
+                let mut out = Matrix::zeros(atoms.cols(), x.cols());
+                let parts = out
+                    .as_mut_slice()
+                    .par_chunks_mut((atoms.cols() * TOGETHER).max(1));
+                parts.enumerate().for_each(|(part, out)| {
+                    let columns = out.len() / atoms.cols();
+                    let x = x.view().subcols(part * TOGETHER, columns);
+                    let out = MatMut::from_column_major_slice_mut(out, atoms.cols(), columns);
+                    gemm(out, atoms.view().transpose(), x, 1.0, false);
+                });
+                out
+            }
+            Store::Sparse { start, row, value } => {
+                let mut out = Matrix::zeros(self.len(), atoms.cols());
+                let columns = out.as_mut_slice().par_chunks_mut(self.len().max(1));
+                columns.zip(0..atoms.cols()).for_each(|(out, q)| {
+                    let w = atoms.column(q);
+                    for (out, range) in out.iter_mut().zip(start.windows(2)) {
+                        let range = range[0]..range[1];
+                        *out = sparse_dot(&row[range.clone()], &value[range], w);
+                    }
+                });
+                out.transpose()
             }
         }
     }
@@ -343,4 +378,21 @@ impl Samples {
             }
         }
     }
+}
+
+/// The sum of `value` times what `w` has at `row`.
+fn sparse_dot(row: &[usize], value: &[f64], w: &[f64]) -> f64 {
+    count(row.len());
+    // Four independent sums: none waits for the other.
+    let mut sums = [0.0; 4];
+    let (rows, values) = (row.chunks_exact(4), value.chunks_exact(4));
+    let tail: f64 = (rows.remainder().iter().zip(values.remainder()))
+        .map(|(i, v)| v * w[*i])
+        .sum();
+    for (i, v) in rows.zip(values) {
+        for e in 0..4 {
+            sums[e] += v[e] * w[i[e]];
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }

@@ -259,7 +259,7 @@ impl<'a> Quadratic<'a> {
             lo: &self.lo,
             hi: &self.hi,
         };
-        let lanes = self.lanes.get_or_insert_with(|| Lanes::new(n));
+        let lanes = self.lanes.get_or_insert_with(Lanes::new);
         if !lanes.know(self.gram) {
             return false;
         }

@@ -1,5 +1,6 @@
 //! Memory that coding needs and keeps nothing in: made once, used in every round.
 
+use super::outliers::Extended;
 use super::{newton, quadratic};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -17,6 +18,8 @@ pub(super) struct Scratch {
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,
     pub newton: newton::Memory,
+    /// The atoms with those for outliers, once they were asked for.
+    pub extended: Option<Extended>,
 }
 
 /// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
@@ -57,6 +60,7 @@ impl Scratches<'_> {
         if scratch.version != self.version {
             scratch.version = self.version;
             scratch.quadratic.forget();
+            scratch.extended = None;
         }
         let out = work(&mut scratch);
         idle().push(scratch);

@@ -18,6 +18,7 @@
 use super::{relaxed_admm, zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
+use crate::Stop;
 
 /// The default weight c: the rho of [`relaxed_admm`].
 pub fn default_penalty(common: &Common) -> f64 {
@@ -47,6 +48,7 @@ pub struct JacobiAdmm {
     /// L_k + 2 c sum nu_l.
     linear: Matrix,
     workspace: Workspace,
+    argmin_stop: Stop,
 }
 
 impl JacobiAdmm {
@@ -60,6 +62,7 @@ impl JacobiAdmm {
             multiplier: empty.clone(),
             linear: empty,
             workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
         }
     }
 }
@@ -74,7 +77,7 @@ impl Strategy for JacobiAdmm {
 
     fn adapt(&mut self, local: &Local) {
         let q = 2.0 * self.penalty * local.degree as f64;
-        local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
+        self.argmin_stop = local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {
@@ -96,5 +99,9 @@ impl Strategy for JacobiAdmm {
 
     fn dual(&self) -> &Matrix {
         &self.nu
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        self.argmin_stop
     }
 }

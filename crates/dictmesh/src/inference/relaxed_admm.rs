@@ -15,6 +15,7 @@
 use super::{zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
+use crate::Stop;
 
 /// The default relaxation.
 pub const DEFAULT_ALPHA: f64 = 0.9;
@@ -57,6 +58,7 @@ pub struct RelaxedAdmm {
     s: Matrix,
     t: Matrix,
     workspace: Workspace,
+    argmin_stop: Stop,
 }
 
 impl RelaxedAdmm {
@@ -70,6 +72,7 @@ impl RelaxedAdmm {
             s: empty.clone(),
             t: empty,
             workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
         }
     }
 }
@@ -84,7 +87,7 @@ impl Strategy for RelaxedAdmm {
 
     fn adapt(&mut self, local: &Local) {
         let q = self.rho * local.degree as f64;
-        local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
+        self.argmin_stop = local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {
@@ -105,5 +108,9 @@ impl Strategy for RelaxedAdmm {
 
     fn dual(&self) -> &Matrix {
         &self.nu
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        self.argmin_stop
     }
 }

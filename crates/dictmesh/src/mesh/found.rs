@@ -49,6 +49,14 @@ pub(super) fn disagreement(duals: &[&Matrix]) -> f64 {
     largest
 }
 
+/// The mean number of coefficients per sample that are not zero, of all agents together.
+pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
+    let count: usize = (codes.iter())
+        .map(|y| y.as_slice().iter().filter(|y| **y != 0.0).count())
+        .sum();
+    count as f64 / codes.first().map_or(0, Matrix::cols).max(1) as f64
+}
+
 impl Inference {
     /// The mean of the costs.
     pub fn mean_cost(&self) -> f64 {
@@ -57,12 +65,7 @@ impl Inference {
 
     /// The mean number of coefficients per sample that are not zero.
     pub fn mean_sparsity(&self) -> f64 {
-        let count: usize = self
-            .codes
-            .iter()
-            .map(|y| y.as_slice().iter().filter(|y| **y != 0.0).count())
-            .sum();
-        count as f64 / self.costs.len().max(1) as f64
+        mean_sparsity(&self.codes)
     }
 
     /// All codes one below the other, K x B.

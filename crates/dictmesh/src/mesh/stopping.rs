@@ -164,20 +164,13 @@ impl Run<'_> {
             return Some(Stop::Infeasible);
         }
         if self.is_alone() {
-            return Some(self.argmin_stop());
+            return Some(self.strategies[0].argmin_stop()); // it is the whole problem
         }
         let met = floods.meets(residual, window, tolerance);
         (met || residual <= ROUNDING).then_some(Stop::Converged)
     }
 
-    /// How the argmin of an agent that is alone ends, as it is the whole problem.
-    fn argmin_stop(&self) -> Stop {
-        let samples = 0..self.share.cols();
-        samples.fold(Stop::Converged, |worst, j| {
-            worst.worse(self.argmin_stop_of(j))
-        })
-    }
-
+    /// How the argmin of an agent that is alone ends for one sample.
     pub(super) fn argmin_stop_of(&self, j: usize) -> Stop {
         let share = self.share.columns_range(j..j + 1);
         let local = Local {

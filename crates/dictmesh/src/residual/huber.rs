@@ -86,6 +86,10 @@ impl Residual for Huber {
         0.0
     }
 
+    fn envelope_bound(&self, s: f64, q: f64) -> Option<f64> {
+        Some(s * self.eta + q)
+    }
+
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         // At |nu_m| = 1 any |u_m| >= eta of that sign fits.
         for (u, nu) in u.iter_mut().zip(nu) {

@@ -50,6 +50,10 @@ impl Residual for L1 {
         0.0
     }
 
+    fn envelope_bound(&self, _s: f64, q: f64) -> Option<f64> {
+        Some(q)
+    }
+
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         for (u, nu) in u.iter_mut().zip(nu) {
             *u = if nu.abs() < 1.0 { 0.0 } else { f64::NAN };

@@ -23,7 +23,7 @@ use growth::Growth;
 const LANES_F32: usize = 16;
 const LANES_F64: usize = 8;
 /// Coordinates that a lane has room for; one that needs more is left to the caller.
-const MOST: usize = 48;
+const MOST: usize = 80;
 
 /// What all g have in common.
 #[derive(Clone, Copy)]
@@ -50,13 +50,11 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// For problems of n coordinates.
-    pub fn new(n: usize) -> Self {
-        let capacity = MOST.min(n);
+    pub fn new() -> Self {
         Lanes {
             coarse: Coarse::default(),
-            growth: Growth::new(capacity),
-            exact: Exact::new(capacity),
+            growth: Growth::new(MOST),
+            exact: Exact::new(MOST),
             order: Vec::new(),
             supports: Vec::new(),
             places: Vec::new(),

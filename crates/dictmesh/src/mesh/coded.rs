@@ -1,0 +1,60 @@
+//! A batch as learning sees it: what the atoms learn from, and what is told of it.
+
+use super::run::{Run, State};
+use super::Mesh;
+use crate::error::Result;
+use crate::matrix::Matrix;
+use crate::samples::Samples;
+use crate::Stop;
+
+/// What was found for a batch.
+pub(super) struct Coded {
+    pub rounds: usize,
+    pub bytes: u64,
+    pub stop: Stop,
+    /// The first sample that no code can meet, if it ended so.
+    pub infeasible: Option<usize>,
+    /// Mean cost of a sample.
+    pub cost: f64,
+    /// Mean number of coefficients that are not zero.
+    pub sparsity: f64,
+    /// y_k of each agent, N_k x B; nothing where it was interrupted.
+    pub codes: Vec<Matrix>,
+    /// nu_k y_k' of each agent, M x N_k; nothing where it was interrupted.
+    pub products: Vec<Matrix>,
+}
+
+impl Mesh {
+    /// Codes a batch. `warm` is where the last batch ended, if this one may start there, and becomes where it ends.
+    pub(super) fn code(&self, x: &Samples, warm: &mut Option<State>) -> Result<Coded> {
+        if let Some(agent) = self.alone() {
+            return Ok(self.in_pool(|| self.code_alone(agent, x)));
+        }
+        let mut run = match warm.take() {
+            Some(state) if state.samples == x.len() => Run::start_warm(self, x, state)?,
+            _ if self.warm_start => Run::start(self, x)?,
+            _ => Run::start_reduced(self, x)?,
+        };
+        let coded = self.in_pool(|| {
+            let stop = run.until(&self.stopping);
+            let found = run.found_without_duals(stop);
+            Coded {
+                rounds: found.rounds,
+                bytes: found.bytes,
+                stop: found.stop,
+                infeasible: found.infeasible.first().copied(),
+                cost: found.mean_cost(),
+                sparsity: found.mean_sparsity(),
+                products: match stop {
+                    Stop::Interrupted => Vec::new(),
+                    _ => run.products(&found.codes),
+                },
+                codes: found.codes,
+            }
+        });
+        if self.warm_start {
+            *warm = Some(run.into_state()?);
+        }
+        Ok(coded)
+    }
+}
