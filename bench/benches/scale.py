@@ -39,7 +39,7 @@ DOUBLINGS, REPEATS, SLACK, MOST = 4, 3, 0.1, 1.3
 COUNTER = ROOT / "target" / "release" / "dictmesh-count"
 
 ROUND = {"agents": 32, "degree": 4, "rows": 64, "samples": 32, "rounds": 10}
-CODING = {"rows": 128, "atoms": 128, "samples": 1024}
+CODING = {"rows": 128, "atoms": 128, "samples": 4096}
 
 # job, what is doubled, its flag, where it begins, the other sizes, exponents of work and memory by theory
 JOBS = [
@@ -51,7 +51,7 @@ JOBS = [
     ("rounds", "B", "samples", 8, ROUND, 1, 1),
     ("coding", "M", "rows", 64, CODING, 1, 1),
     ("coding one sample", "K", "atoms", 64, {**CODING, "samples": 2048}, 1, 2),
-    ("coding", "samples", "samples", 1024, CODING, 1, 1),
+    ("coding", "samples", "samples", 2048, CODING, 1, 1),
     ("learning", "samples", "samples", 1024, {"agents": 8, "degree": 2, "atoms": 4, "rows": 256}, 1, 1),
     ("set-up, degree 4", "N", "agents", 64, {"degree": 4, "rows": 16, "samples": 1}, 3, 2),
 ]
