@@ -103,7 +103,8 @@ impl Residual for Huber {
     }
 
     fn envelope_bound(&self, s: f64, q: f64) -> Option<f64> {
-        Some(s * self.eta + q)
+        // Only where all rows have it.
+        (self.boxed == usize::MAX).then_some(s * self.eta + q)
     }
 
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
