@@ -113,7 +113,12 @@ pub(super) fn parts(
         1 => x.len(),
         agents => (PART / (agents * x.rows())).max(1),
     };
-    let whole = || (even_ranges(x.len(), some).into_iter().map(|range| (range, None))).collect();
+    let whole = || {
+        (even_ranges(x.len(), some)
+            .into_iter()
+            .map(|range| (range, None)))
+        .collect()
+    };
     let atoms: usize = blocks.iter().map(|b| b.len()).sum();
     if !is_worthwhile(x.rows(), atoms) {
         return whole();
