@@ -33,7 +33,6 @@ import common
 from common import KERNEL, ROOT, threads_of
 
 ABOUT = "exponents of counted work and of memory, plotted"
-LONG = True  # builds the library a second time
 
 DOUBLINGS, REPEATS, SLACK, MOST = 4, 3, 0.1, 1.3
 COUNTER = ROOT / "target" / "release" / "dictmesh-count"
@@ -173,7 +172,6 @@ def row(panel):
         "bar": f"theory + {SLACK}, {MOST} of the state",
         "ok": bool(ok),
     }
-
 
 LINES = [
     ("work", "multiply-adds", "#2b6cb0", "o"),
