@@ -2,11 +2,12 @@
 
 use crate::coding::{emptied, start_code, Coding};
 use crate::error::Result;
-use crate::matrix::{axpy, dot, gemm, gram, transpose_times_by_rows, Matrix};
+use crate::matrix::{dot, gemm, gram, transpose_times_by_rows, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::task::LocalTask;
+use crate::work::count;
 use crate::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -166,8 +167,12 @@ impl Local<'_> {
             self.residual
                 .conjugate_gradient(nu.column(j), out.column_mut(j));
         }
-        let weight = 1.0 / self.agents as f64;
-        out.as_mut_slice().iter_mut().for_each(|g| *g *= weight);
+        count(self.share.map_or(0, |share| share.as_slice().len()));
+        dispatch(ScaleAndSubtract {
+            weight: 1.0 / self.agents as f64,
+            share: self.share.map(Matrix::as_slice),
+            out: out.as_mut_slice(),
+        });
         self.add_coded(nu, out, workspace);
     }
 
@@ -178,11 +183,16 @@ impl Local<'_> {
         out: &mut Matrix,
         workspace: &mut Workspace,
     ) {
-        out.as_mut_slice().fill(0.0);
+        match self.share {
+            Some(share) => {
+                (out.as_mut_slice().iter_mut().zip(share.as_slice())).for_each(|(out, b)| *out = -b)
+            }
+            None => out.as_mut_slice().fill(0.0),
+        }
         self.add_coded(nu, out, workspace);
     }
 
-    /// `out += W_k y_k(nu) - b_k`.
+    /// `out += W_k y_k(nu)`.
     fn add_coded(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
         if self.block.len() == 1 {
             dispatch(AddOneAtom {
@@ -196,9 +206,6 @@ impl Local<'_> {
             let y = &mut workspace.codes;
             self.codes_into(nu, y);
             gemm(out.view_mut(), self.block.atoms.view(), y.view(), 1.0, true);
-        }
-        if let Some(share) = self.share {
-            axpy(-1.0, share.as_slice(), out.as_mut_slice());
         }
     }
 
@@ -234,6 +241,26 @@ impl Local<'_> {
                     - x
             })
             .collect()
+    }
+}
+
+/// `out = weight out - b`.
+struct ScaleAndSubtract<'a> {
+    weight: f64,
+    share: Option<&'a [f64]>,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for ScaleAndSubtract<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let weight = self.weight;
+        match self.share {
+            Some(share) => (self.out.iter_mut().zip(share)).for_each(|(g, b)| *g = weight * *g - b),
+            None => self.out.iter_mut().for_each(|g| *g *= weight),
+        }
     }
 }
 

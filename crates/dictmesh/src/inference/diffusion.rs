@@ -12,6 +12,7 @@
 use super::{zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
+use crate::simd::{dispatch, Simd, WithSimd};
 
 /// The paper's table of step sizes: 1 / (c + N_max/delta), where c is 1 for the squared residual, eta
 /// for Huber and 0 where f* is flat. Needs no atoms; valid for atoms in the unit ball.
@@ -68,9 +69,11 @@ impl Strategy for Diffusion {
 
     fn adapt(&mut self, local: &Local) {
         local.gradient(&self.nu, &mut self.psi, &mut self.workspace);
-        for (psi, nu) in self.psi.as_mut_slice().iter_mut().zip(self.nu.as_slice()) {
-            *psi = nu - self.mu * *psi;
-        }
+        dispatch(Step {
+            mu: self.mu,
+            nu: self.nu.as_slice(),
+            psi: self.psi.as_mut_slice(),
+        });
     }
 
     fn outgoing(&self) -> &Matrix {
@@ -86,5 +89,23 @@ impl Strategy for Diffusion {
 
     fn dual(&self) -> &Matrix {
         &self.nu
+    }
+}
+
+/// `psi = nu - mu psi`.
+struct Step<'a> {
+    mu: f64,
+    nu: &'a [f64],
+    psi: &'a mut [f64],
+}
+
+impl WithSimd for Step<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (psi, nu) in self.psi.iter_mut().zip(self.nu) {
+            *psi = nu - self.mu * *psi;
+        }
     }
 }
