@@ -227,30 +227,28 @@ impl Coding<'_> {
         worst
     }
 
-    /// Solves for each column of C; how each ended, and W'V. `y` and `v` are as in
+    /// Solves for each column of C; `s` gets W'V, and `stops` how each ended. `y` and `v` are as in
     /// [`solve_batch`](Coding::solve_batch), by columns.
     pub fn solve_together(
         &self,
-        c: &Matrix,
+        c: &[f64],
         y: &mut [f64],
         v: &mut [f64],
+        s: &mut [f64],
+        stops: &mut Vec<Stop>,
         scratches: &Scratches,
-    ) -> (Vec<Stop>, Matrix) {
-        let mut stops = Vec::with_capacity(c.cols());
+    ) {
         let ended = |stop| stops.push(stop);
-        let mut s = Matrix::zeros(self.atoms.cols(), c.cols());
         let Some(a) = self.quadratic() else {
-            self.solve_each(c.as_slice(), None, y, v, scratches, ended);
-            self.correlate_all(v, s.as_mut_slice());
-            return (stops, s);
+            self.solve_each(c, None, y, v, scratches, ended);
+            return self.correlate_all(v, s);
         };
-        scratches.with(|scratch| {
-            match self.solve_quadratics(a, c.as_slice(), None, y, v, scratch, ended) {
-                true => s.as_mut_slice().copy_from_slice(&scratch.after),
-                false => self.correlate_all(v, s.as_mut_slice()),
-            }
-        });
-        (stops, s)
+        scratches.with(
+            |scratch| match self.solve_quadratics(a, c, None, y, v, scratch, ended) {
+                true => s.copy_from_slice(&scratch.after),
+                false => self.correlate_all(v, s),
+            },
+        );
     }
 
     /// One after the other, where the envelope is not one quadratic.

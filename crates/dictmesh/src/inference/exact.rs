@@ -94,44 +94,68 @@ pub fn solve(
     let zone = |h: &&dyn Regularizer| h.zone().unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
     let zones: Vec<(f64, f64)> = regularizers.iter().map(zone).collect();
     let mut exact = Exact {
-        codes: start_codes(&problem, x.len()),
+        codes: Matrix::zeros(atoms.cols(), x.len()),
         duals: Matrix::zeros(x.rows(), x.len()),
         certificates: Vec::new(),
     };
+    let start = start_codes(&problem);
     // Each sample is solved on its own, in parts of a fixed width: the result does not depend on the
     // number of threads.
     let (m, n) = (x.rows(), atoms.cols());
     let memory = Memory::default();
     let scratches = memory.of(joined.version());
-    let solve_part = |(part, nu): (usize, &mut [f64]), y: &mut [f64]| {
-        let from = part * TOGETHER;
-        let c = x.range(from..(from + TOGETHER).min(x.len())).to_dense();
-        let (ended, s) = problem.solve_together(&c, y, nu, &scratches);
-        (ended.into_iter().enumerate())
+    let solve_part = |room: &mut Room, (part, nu): (usize, &mut [f64]), y: &mut [f64]| {
+        room.take(x, part * TOGETHER, n);
+        // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
+        y.chunks_exact_mut(n.max(1))
+            .for_each(|y| y.copy_from_slice(&start));
+        let Room { c, s, ended } = room;
+        problem.solve_together(c, y, nu, s, ended, &scratches);
+        (ended.iter().enumerate())
             .map(|(j, ended)| {
                 let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
-                certify(
-                    &problem,
-                    &lengths,
-                    &zones,
-                    c.column(j),
-                    (y, nu, s.column(j)),
-                    ended,
-                    tolerance,
-                )
+                let (c, s) = (&c[j * m..(j + 1) * m], &s[j * n..(j + 1) * n]);
+                certify(&problem, &lengths, &zones, c, (y, nu, s), *ended, tolerance)
             })
             .collect::<Vec<_>>()
     };
     let duals = exact.duals.as_mut_slice().par_chunks_mut(m * TOGETHER);
     let parts = duals.enumerate();
     let certificates: Vec<_> = match n {
-        0 => parts.map(|part| solve_part(part, &mut [])).collect(),
+        0 => parts
+            .map_init(Room::default, |room, part| solve_part(room, part, &mut []))
+            .collect(),
         _ => (parts.zip(exact.codes.as_mut_slice().par_chunks_mut(n * TOGETHER)))
-            .map(|(part, y)| solve_part(part, y))
+            .map_init(Room::default, |room, (part, y)| solve_part(room, part, y))
             .collect(),
     };
     exact.certificates = certificates.into_iter().flatten().collect();
     Ok(exact)
+}
+
+/// What a part of the samples is solved in: memory that comes and goes with each would be taken back by the system
+/// each time, at the cost of all threads.
+#[derive(Default)]
+struct Room {
+    /// The samples.
+    c: Vec<f64>,
+    /// W'nu.
+    s: Vec<f64>,
+    ended: Vec<Stop>,
+}
+
+impl Room {
+    /// Takes the samples from `from` on, for n atoms.
+    fn take(&mut self, x: &Samples, from: usize, n: usize) {
+        let (m, to) = (x.rows(), (from + TOGETHER).min(x.len()));
+        self.c.clear();
+        self.c.resize(m * (to - from), 0.0);
+        for (j, c) in (from..to).zip(self.c.chunks_exact_mut(m)) {
+            x.add_scaled(j, 1.0, c);
+        }
+        self.s.resize(n * (to - from), 0.0);
+        self.ended.clear();
+    }
 }
 
 /// The dual vectors alone, without proof: M x B, and the worst ending.
@@ -142,7 +166,8 @@ pub(crate) fn duals(
 ) -> Result<(Matrix, Stop)> {
     let (joined, regularizers) = joined(parts, x.rows())?;
     let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
-    let mut y = start_codes(&problem, x.len());
+    let start = start_codes(&problem);
+    let mut y = Matrix::from_fn(start.len(), x.len(), |q, _| start[q]);
     let mut nu = Matrix::zeros(x.rows(), x.len());
     let memory = Memory::default();
     let scratches = memory.of(joined.version());
@@ -186,14 +211,10 @@ fn whole<'a>(
     }
 }
 
-fn start_codes(problem: &Coding, samples: usize) -> Matrix {
-    let start: Vec<f64> = (problem.regularizers.iter())
+fn start_codes(problem: &Coding) -> Vec<f64> {
+    (problem.regularizers.iter())
         .map(|h| start_code(*h))
-        .collect();
-    if start.iter().all(|y| *y == 0.0) {
-        return Matrix::zeros(start.len(), samples);
-    }
-    Matrix::from_fn(start.len(), samples, |q, _| start[q])
+        .collect()
 }
 
 /// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.

@@ -11,7 +11,7 @@ const LINE: usize = 16;
 const ROUGH: f32 = 1e-5;
 /// Those less wrong than this share of the worst wait for the next look: the first to join often put them
 /// right.
-const SHARE: f32 = 0.4;
+const SHARE: f32 = 0.3;
 
 /// H, and memory for one look.
 #[derive(Default)]

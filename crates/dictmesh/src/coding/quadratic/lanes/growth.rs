@@ -6,11 +6,17 @@ use crate::simd::Simd;
 use crate::work::count;
 
 /// Sweeps after each growth of the active sets.
-const SWEEPS: usize = 3;
+const SWEEPS: usize = 4;
 /// Looks at the whole problem before a lane ends where it is.
 const LOOKS: usize = 24;
 /// Coordinates that may join at once, if there are less than twice as many.
 const JOIN: usize = 8;
+
+/// Where row i of a triangle begins that is stored row by row.
+#[inline(always)]
+fn row(i: usize) -> usize {
+    i * i.saturating_sub(1) / 2
+}
 
 #[derive(Default)]
 struct Lane {
@@ -28,9 +34,8 @@ pub struct Growth {
     /// The most members that a lane has.
     n: usize,
     capacity: usize,
-    /// H without its diagonal, by columns of `stride` entries (each one a lane's).
+    /// H below its diagonal, row by row without gaps: in the nearest cache.
     hessian: Vec<f32>,
-    stride: usize,
     /// 1 over the diagonal of H with the curvature of h.
     inverse: Vec<f32>,
     lo: Vec<f32>,
@@ -45,14 +50,12 @@ pub struct Growth {
 
 impl Growth {
     pub fn new(capacity: usize) -> Self {
-        let stride = capacity | 1; // an even one would map too many columns to the same places in the cache
         let zeros = || vec![0.0; capacity * LANES_F32];
         Growth {
             lanes: (0..LANES_F32).map(|_| Lane::default()).collect(),
             n: capacity,
             capacity,
-            hessian: vec![0.0; capacity * stride * LANES_F32],
-            stride,
+            hessian: vec![0.0; row(capacity) * LANES_F32],
             inverse: zeros(),
             lo: zeros(),
             hi: zeros(),
@@ -136,13 +139,14 @@ impl Growth {
         for &q in &self.wrong {
             let (i, column) = (lane.members.len(), coarse.column(q));
             let (mut s, lo, hi) = lane.sight.join(q);
-            for (j, p) in lane.members.iter().enumerate() {
-                let entry = column[*p];
-                self.hessian[(i * self.stride + j) * lanes + at] = entry;
-                self.hessian[(j * self.stride + i) * lanes + at] = entry;
-                s -= entry * self.y[j * lanes + at];
+            let entries = self.hessian[row(i) * lanes..].iter_mut();
+            let codes = self.y.iter().skip(at).step_by(lanes);
+            for ((p, out), y) in
+                (lane.members.iter().zip(entries.skip(at).step_by(lanes))).zip(codes)
+            {
+                *out = column[*p];
+                s -= *out * y;
             }
-            self.hessian[(i * self.stride + i) * lanes + at] = 0.0;
             let place = i * lanes + at;
             (self.s[place], self.lo[place], self.hi[place]) = (s, lo, hi);
             self.inverse[place] =
@@ -155,7 +159,7 @@ impl Growth {
     /// One exact minimisation over each of the coordinates in turn, in the lanes that grow.
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) {
-        let (n, stride) = (self.n, self.stride);
+        let n = self.n;
         count(n * n * S::F32_LANES);
         let zero = simd.splat_f32s(0.0);
         let mut live = [0.0; LANES_F32];
@@ -165,10 +169,7 @@ impl Growth {
         let live = simd.greater_than_f32s(S::as_simd_f32s(&live).0[0], zero);
         let [lo, hi, inverse, hessian] =
             [&self.lo, &self.hi, &self.inverse, &self.hessian].map(|v| S::as_simd_f32s(v).0);
-        let (s, y) = (
-            &mut S::as_mut_simd_f32s(&mut self.s).0[..n],
-            &mut S::as_mut_simd_f32s(&mut self.y).0[..n],
-        );
+        let [s, y] = [&mut self.s, &mut self.y].map(|v| &mut S::as_mut_simd_f32s(v).0[..n]);
         for i in 0..n {
             let above = simd.max_f32s(simd.sub_f32s(s[i], hi[i]), zero);
             let below = simd.min_f32s(simd.sub_f32s(s[i], lo[i]), zero);
@@ -176,8 +177,14 @@ impl Growth {
             let new = simd.select_f32s(live, new, y[i]);
             let change = simd.sub_f32s(y[i], new);
             y[i] = new;
-            for (s, entry) in s.iter_mut().zip(&hessian[i * stride..i * stride + n]) {
+            let (before, after) = s.split_at_mut(i);
+            for (s, entry) in before.iter_mut().zip(&hessian[row(i)..]) {
                 *s = simd.mul_add_e_f32s(change, *entry, *s);
+            }
+            let mut at = row(i + 1) + i; // H_ji for j = i + 1
+            for (j, s) in (i + 1..).zip(&mut after[1..]) {
+                *s = simd.mul_add_e_f32s(change, hessian[at], *s);
+                at += j;
             }
         }
     }
