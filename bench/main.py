@@ -1,12 +1,13 @@
 """Runs benches by name and prints their rows.
 
-A bench is a module in benches/ with
+A module in benches/ has
 
     ABOUT   one line on what it measures
-    LONG    whether it is left out unless named (optional)
-    rows(program, threads)  yields dicts; raises Skip where it cannot run
+    NAMES   the names of its benches, if they are not the module's own
+    rows(program, threads)  yields dicts; raises Skip where it cannot run. With several NAMES it gets a third argument,
+            those that are wanted.
 
-A row has at least "bench", "ours" and "bar", and "ok", which says whether the bar is met. A comparison of
+A row has at least "bench", and where there is a bar to meet "bar" and "ok", which says whether it is. A comparison of
 times has "ours_s", "peer", "peer_s" and "ratio" (peer_s / ours_s, so above 1 is ours ahead).
 """
 
@@ -22,10 +23,22 @@ from common import PROGRAM, Skip
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def benches():
-    """Name -> module, by name."""
+def modules():
+    """The modules by name."""
     names = sorted(path.stem for path in (HERE / "benches").glob("*.py"))
-    return {name: importlib.import_module(f"benches.{name}") for name in names}
+    return [importlib.import_module(f"benches.{name}") for name in names]
+
+
+def names_of(module):
+    return getattr(module, "NAMES", [module.__name__.split(".")[-1]])
+
+
+def rows_of(module, args):
+    """The rows of the benches of a module that are wanted."""
+    wanted = [name for name in names_of(module) if name in args.names or not args.names]
+    if not wanted:
+        return iter(())
+    return module.rows(PROGRAM, args.threads, *([wanted] if len(names_of(module)) > 1 else []))
 
 
 def shown(value):
@@ -49,35 +62,34 @@ def table(rows):
 
 
 def main():
-    known = benches()
+    every = modules()
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="which benches; all short ones by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which benches; all of them by default (an hour or more)")
     parser.add_argument("--json", action="store_true", help="one JSON object a row")
-    parser.add_argument("--list", action="store_true", help="say which there are")
     parser.add_argument("--out", type=pathlib.Path, default=common.OUT, help="where pictures go (default out)")
-    parser.add_argument("--threads", type=int, default=1, help="for both sides (default 1)")
+    parser.add_argument("--list", action="store_true", help="say which there are")
+    parser.add_argument("--threads", type=int, default=1, help="for both sides, beside one and two (default 1)")
     args = parser.parse_args()
     common.OUT = args.out
     if args.list:
-        for name, bench in known.items():
-            print(f"{name:<12}{bench.ABOUT}{' (only when named)' if getattr(bench, 'LONG', False) else ''}")
+        for module in every:
+            print(f"{', '.join(names_of(module))}: {module.ABOUT}")
         return 0
+    known = [name for module in every for name in names_of(module)]
     unknown = [name for name in args.names if name not in known]
     if unknown:
         parser.error(f"no bench named {', '.join(unknown)}; there are {', '.join(known)}")
     missed = 0
-    for name, bench in known.items():
-        if args.names and name not in args.names or not args.names and getattr(bench, "LONG", False):
-            continue
+    for module in every:
         rows = []
         try:
-            for row in bench.rows(PROGRAM, args.threads):
+            for row in rows_of(module, args):
                 missed += not row.get("ok", True)
                 rows.append(row)
                 if args.json:
                     print(json.dumps(row), flush=True)
         except Skip as skip:
-            print(f"bench: {name} skipped: {skip}", file=sys.stderr)
+            print(f"bench: {', '.join(names_of(module))} skipped: {skip}", file=sys.stderr)
         if rows and not args.json:
             table(rows)
     if missed:

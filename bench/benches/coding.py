@@ -18,6 +18,7 @@ import numpy as np
 
 from common import interleaved, kernel, patches
 
+NAMES = ["coding", "coding-nonneg", "coding-huber"]
 ABOUT = "codes of 30,000 patches against SPAMS, and with the Huber loss against skglm and numpy"
 
 GAMMA, DELTA, ATOMS, REPEATS, MUST = 0.1, 0.05, 196, 5, 3.0
@@ -41,13 +42,16 @@ def learned(x):
     return np.ascontiguousarray(atoms.T)
 
 
-def rows(program, threads):
+def rows(program, threads, wanted):
     x = patches(30_000, 10)
     atoms = learned(x)
     for count in sorted({1, 2, threads}):
-        for positive in [False, True]:
-            yield compare(x, atoms, count, positive)
-        yield compare_huber(x[:HUBER_SAMPLES], atoms, count)
+        if "coding" in wanted:
+            yield compare(x, atoms, count, positive=False)
+        if "coding-nonneg" in wanted:
+            yield compare(x, atoms, count, positive=True)
+        if "coding-huber" in wanted:
+            yield compare_huber(x[:HUBER_SAMPLES], atoms, count)
 
 
 def compare(x, atoms, threads, positive):

@@ -18,8 +18,8 @@ import numpy as np
 import tdt2
 from common import kernel
 
+NAMES = ["documents"]
 ABOUT = "the whole document experiment against numpy's dense rounds"
-LONG = True  # minutes
 
 STEPS, BLOCK, ROUNDS, MU, P = 8, 1000, 1000, 0.05, 0.5
 DOCUMENTS, TRIED = 20, 3
@@ -42,7 +42,7 @@ def rows(program, threads):
         peer_s = (before + numpy_seconds(x, threads)) / 2
         our_s = found["seconds"] * BLOCK / first
         yield {
-            "bench": "documents-speed", "case": case, "threads": threads, "ours_s": our_s, "peer": "numpy",
+            "bench": "documents", "case": case, "threads": threads, "ours_s": our_s, "peer": "numpy",
             "peer_s": peer_s, "peer_hours": peer_s / 3600, "ratio": peer_s / our_s, "bar": bar,
             "run": "whole" if first == BLOCK else f"{first} of {BLOCK}", "rounds": found["rounds"],
             "ok": bool(peer_s >= bar * our_s),

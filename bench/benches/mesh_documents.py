@@ -16,6 +16,7 @@ import numpy as np
 import tdt2
 from common import interleaved, kernel
 
+NAMES = ["mesh-documents"]
 ABOUT = "one round of 80 agents for a TDT2 document against numpy"
 
 AGENTS, P, ROUNDS, REPEATS, MUST = 80, 0.5, 20, 5, 50.0

@@ -4,7 +4,7 @@
 //! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
 //! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
 
-use super::{newton, Coding, Scratch, Scratches};
+use super::{emptied, newton, Coding, Scratch, Scratches};
 use crate::matrix::{axpy, Matrix};
 use crate::regularizer::{soft_threshold, Piece, Regularizer};
 use crate::Stop;
@@ -12,21 +12,50 @@ use crate::Stop;
 /// Atoms and rows together up to which it is worth the memory of their Gram matrix.
 const MOST: usize = 1024;
 
-/// [W I] and its Gram matrix.
+/// [W I] and its Gram matrix, and what solving with them takes.
+#[derive(Default)]
 pub(super) struct Extended {
+    known: bool,
     atoms: Matrix,
     gram: Matrix,
+    /// (y, z), by columns.
+    codes: Vec<f64>,
+    stops: Vec<Stop>,
+    /// Empty between two uses.
+    regularizers: Vec<&'static dyn Regularizer>,
 }
 
 impl Extended {
-    pub fn new(w: &Matrix) -> Self {
+    /// To be called where the next atoms are others.
+    pub fn forget(&mut self) {
+        self.known = false;
+    }
+
+    /// Gets to know W, unless it does. The Gram matrix is [W'W W'; W I]: no product to form.
+    fn know(&mut self, w: &Matrix, gram: &Matrix) {
+        if self.known {
+            return;
+        }
         let (m, n) = (w.rows(), w.cols());
-        let atoms = Matrix::from_fn(m, n + m, |i, q| match q < n {
-            true => w.get(i, q),
-            false => f64::from(u8::from(q - n == i)),
-        });
-        let gram = atoms.transpose_times(&atoms);
-        Extended { atoms, gram }
+        self.atoms.reshape(m, n + m);
+        self.gram.reshape(n + m, n + m);
+        for q in 0..n {
+            self.atoms.column_mut(q).copy_from_slice(w.column(q));
+            let (above, below) = self.gram.column_mut(q).split_at_mut(n);
+            above.copy_from_slice(gram.column(q));
+            below.copy_from_slice(w.column(q));
+        }
+        for i in 0..m {
+            let (above, below) = self.gram.column_mut(n + i).split_at_mut(n);
+            for (q, out) in above.iter_mut().enumerate() {
+                *out = w.get(i, q);
+            }
+            for unit in [below, self.atoms.column_mut(n + i)] {
+                unit.fill(0.0);
+                unit[i] = 1.0;
+            }
+        }
+        self.known = true;
     }
 }
 
@@ -88,46 +117,50 @@ pub(super) fn solve(
     mut ended: impl FnMut(Stop),
 ) {
     let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
-    let mut regularizers = problem.regularizers.to_vec();
-    regularizers.resize(n + m, &Absolute);
-    let mut wide = vec![0.0; v.len() / m.max(1) * (n + m)];
-    for (wide, y) in wide.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
-        wide[..n].copy_from_slice(y);
-    }
-    let mut stops = Vec::with_capacity(v.len() / m.max(1));
     scratches.with(|scratch: &mut Scratch| {
-        let known = scratch.extended.take();
-        let extended = known.unwrap_or_else(|| Extended::new(problem.atoms));
+        let mut extended = std::mem::take(&mut scratch.extended);
+        extended.know(problem.atoms, problem.gram);
+        let (codes, stops) = (&mut extended.codes, &mut extended.stops);
+        codes.clear();
+        codes.resize(v.len() / m.max(1) * (n + m), 0.0);
+        for (wide, y) in codes.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
+            wide[..n].copy_from_slice(y);
+        }
+        let mut regularizers = std::mem::take(&mut extended.regularizers);
+        regularizers.extend_from_slice(problem.regularizers);
+        regularizers.resize(n + m, &Absolute);
         let whole = Coding {
             regularizers: &regularizers,
             atoms: &extended.atoms,
             gram: &extended.gram,
             ..*problem
         };
-        whole.solve_quadratics(a, c, share, &mut wide, v, scratch, |stop| stops.push(stop));
-        scratch.extended = Some(extended);
-    });
-    let mut u = vec![0.0; m];
-    let columns = wide.chunks_exact(n + m).zip(y.chunks_exact_mut(n));
-    for (j, (wide, y)) in columns.enumerate() {
-        y.copy_from_slice(&wide[..n]);
-        let (range, v) = (j * m..(j + 1) * m, &mut v[j * m..(j + 1) * m]);
-        u.copy_from_slice(&c[range.clone()]);
-        if let Some(share) = share {
-            axpy(1.0, &share[range], &mut u);
-        }
-        ended(match stops[j] {
-            Stop::RoundLimit => scratches.with(|scratch: &mut Scratch| {
-                newton::solve(problem, &u, y, v, &mut scratch.newton)
-            }),
-            stop => {
-                // v = (u - z)/a loses digits where z is large, and may lie beyond the bound.
-                problem.subtract_atoms(y, &mut u);
-                problem.envelope_gradient(&u, v);
-                stop
+        stops.clear();
+        whole.solve_quadratics(a, c, share, codes, v, scratch, |stop| stops.push(stop));
+        extended.regularizers = emptied(regularizers);
+        let columns = codes.chunks_exact(n + m).zip(y.chunks_exact_mut(n));
+        for (j, ((wide, y), stop)) in columns.zip(stops).enumerate() {
+            y.copy_from_slice(&wide[..n]);
+            let range = j * m..(j + 1) * m;
+            let v = &mut v[range.clone()];
+            let Scratch { total, newton, .. } = &mut *scratch;
+            total.clear();
+            total.extend_from_slice(&c[range.clone()]);
+            if let Some(share) = share {
+                axpy(1.0, &share[range], total);
             }
-        });
-    }
+            ended(match *stop {
+                Stop::RoundLimit => newton::solve(problem, total, y, v, newton),
+                stop => {
+                    // v = (u - z)/a loses digits where z is large, and may lie beyond the bound.
+                    problem.subtract_atoms(y, total);
+                    problem.envelope_gradient(total, v);
+                    stop
+                }
+            });
+        }
+        scratch.extended = extended;
+    });
 }
 
 #[cfg(test)]

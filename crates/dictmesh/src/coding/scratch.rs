@@ -18,8 +18,8 @@ pub(super) struct Scratch {
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,
     pub newton: newton::Memory,
-    /// The atoms with those for outliers, once they were asked for.
-    pub extended: Option<Extended>,
+    /// The atoms with those for outliers.
+    pub extended: Extended,
 }
 
 /// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
@@ -60,7 +60,7 @@ impl Scratches<'_> {
         if scratch.version != self.version {
             scratch.version = self.version;
             scratch.quadratic.forget();
-            scratch.extended = None;
+            scratch.extended.forget();
         }
         let out = work(&mut scratch);
         idle().push(scratch);

@@ -8,8 +8,9 @@ use super::Mesh;
 use crate::inference::{Combine, Strategy};
 use crate::matrix::{gemm, Matrix};
 use crate::simd::{add_all, dispatch, Simd, WithSimd};
-use faer::prelude::{Reborrow, ReborrowMut};
-use faer::MatMut;
+use faer::prelude::ReborrowMut;
+use faer::{MatMut, MatRef};
+use std::sync::{Mutex, PoisonError};
 
 /// Numbers of all agents in a tile.
 const TILE: usize = 1 << 15;
@@ -17,27 +18,24 @@ const TILE: usize = 1 << 15;
 /// speed of the sums, zeros included.
 const DENSE: f64 = 0.15;
 
-/// The weights of a round, and room for what is sent.
+/// The weights of a round.
 #[derive(Debug)]
 pub(super) struct Exchange {
     /// What agent k gives to each sender, rising: (l, weight).
     weights: Vec<Vec<(usize, f64)>>,
-    dense: Option<Dense>,
+    /// The same as a matrix, where there are many.
+    dense: Option<Matrix>,
     /// Rows of a tile: the same for any number of threads.
     rows: usize,
-}
-
-#[derive(Debug)]
-struct Dense {
-    weights: Matrix,
-    sent: Matrix,
+    /// Room for what is sent in a tile, one for each thread.
+    copies: Mutex<Vec<Vec<f64>>>,
 }
 
 impl Exchange {
-    /// For what the strategy of the mesh sends, so many `numbers` from each agent.
-    pub fn new(mesh: &Mesh, numbers: usize) -> Self {
+    /// For what the strategy of the mesh sends.
+    pub fn new(mesh: &Mesh) -> Self {
         let n = mesh.agents.len();
-        let weights: Vec<Vec<(usize, f64)>> = (0..n)
+        let weights = (0..n)
             .map(|k| match mesh.strategy.combine() {
                 Combine::Weights => mesh.weights.column(k).to_vec(),
                 Combine::LazyWeights => mesh.lazy.column(k).to_vec(),
@@ -47,50 +45,57 @@ impl Exchange {
                 }
             })
             .collect();
-        let filled: usize = weights.iter().map(Vec::len).sum();
+        Exchange::with(weights, (TILE / n).clamp(512, 4096))
+    }
+
+    fn with(weights: Vec<Vec<(usize, f64)>>, rows: usize) -> Self {
+        let (n, filled) = (weights.len(), weights.iter().map(Vec::len).sum::<usize>());
         let dense = filled as f64 >= DENSE * (n * n) as f64 && n > 4;
         Exchange {
-            dense: dense.then(|| Dense {
-                weights: by_columns(&weights),
-                sent: Matrix::zeros(numbers, n),
-            }),
-            rows: (TILE / n).clamp(512, 4096),
+            dense: dense.then(|| by_columns(&weights)),
+            rows,
             weights,
+            copies: Mutex::default(),
         }
     }
 
     /// Column k of `combined` becomes what agent k gets.
     pub fn exchange(
-        &mut self,
+        &self,
         strategies: &[Box<dyn Strategy>],
         combined: &mut Matrix,
         parallel: bool,
     ) {
         let sent = |l: usize| strategies[l].outgoing().as_slice();
-        let mut nothing = Matrix::zeros(0, 0);
-        let (weights, rows) = (&self.weights, self.rows);
-        let (product, copies) = match &mut self.dense {
-            Some(dense) => (Some(&dense.weights), dense.sent.view_mut()),
-            None => (None, nothing.view_mut()),
-        };
-        let tile = |from: usize, mut copies: MatMut<'_, f64>, mut out: MatMut<'_, f64>| {
+        let tile = |from: usize, out: MatMut<'_, f64>| {
             let range = from..from + out.nrows();
-            let Some(product) = product else {
-                return dispatch(Sums {
-                    weights,
+            match &self.dense {
+                Some(product) => self.with_copies(|copies| {
+                    copies.clear();
+                    for l in 0..strategies.len() {
+                        copies.extend_from_slice(&sent(l)[range.clone()]);
+                    }
+                    let sent =
+                        MatRef::from_column_major_slice(copies, range.len(), strategies.len());
+                    gemm(out, sent, product.view(), 1.0, false);
+                }),
+                None => dispatch(Sums {
+                    weights: &self.weights,
                     range,
                     sent: &sent,
                     out,
-                });
-            };
-            for l in 0..strategies.len() {
-                if let Some(copy) = column(&mut copies, l) {
-                    copy.copy_from_slice(&sent(l)[range.clone()]);
-                }
+                }),
             }
-            gemm(out.rb_mut(), copies.rb(), product.view(), 1.0, false);
         };
-        over_tiles(0, rows, copies, combined.view_mut(), parallel, &tile);
+        over_tiles(0, self.rows, combined.view_mut(), parallel, &tile);
+    }
+
+    fn with_copies(&self, work: impl FnOnce(&mut Vec<f64>)) {
+        // A panic in another thread leaves the list as it was.
+        let idle = || self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut copies = idle().pop().unwrap_or_default();
+        work(&mut copies);
+        idle().push(copies);
     }
 }
 
@@ -134,28 +139,22 @@ impl<'s, F: Fn(usize) -> &'s [f64]> WithSimd for Sums<'_, F> {
     }
 }
 
-/// Calls `work` with the first row and the part in each matrix of every tile of so many rows; `first` may
-/// have none.
+/// Calls `work` with the first row of every tile of so many rows, and the tile.
 fn over_tiles<'a>(
     from: usize,
     rows: usize,
-    first: MatMut<'a, f64>,
-    second: MatMut<'a, f64>,
+    all: MatMut<'a, f64>,
     parallel: bool,
-    work: &(impl Fn(usize, MatMut<'_, f64>, MatMut<'_, f64>) + Sync),
+    work: &(impl Fn(usize, MatMut<'_, f64>) + Sync),
 ) {
-    let tiles = second.nrows().div_ceil(rows);
+    let tiles = all.nrows().div_ceil(rows);
     if tiles <= 1 {
-        return work(from, first, second);
+        return work(from, all);
     }
     let middle = tiles / 2 * rows;
-    let (first_a, first_b) = match first.nrows() {
-        0 => (MatMut::from_column_major_slice_mut(&mut [], 0, 0), first),
-        _ => first.split_at_row_mut(middle),
-    };
-    let (second_a, second_b) = second.split_at_row_mut(middle);
-    let upper = || over_tiles(from, rows, first_a, second_a, parallel, work);
-    let lower = || over_tiles(from + middle, rows, first_b, second_b, parallel, work);
+    let (upper, lower) = all.split_at_row_mut(middle);
+    let upper = || over_tiles(from, rows, upper, parallel, work);
+    let lower = || over_tiles(from + middle, rows, lower, parallel, work);
     if parallel {
         rayon::join(upper, lower);
     } else {
@@ -200,13 +199,9 @@ mod tests {
                 .map(|x| Box::new(Says(x.clone())) as Box<dyn Strategy>)
                 .collect();
             for (dense, parallel) in [(true, true), (true, false), (false, true), (false, false)] {
-                let mut exchange = Exchange {
-                    dense: dense.then(|| Dense {
-                        weights: by_columns(&weights),
-                        sent: Matrix::zeros(numbers, n),
-                    }),
-                    rows: 512,
-                    weights: weights.clone(),
+                let exchange = Exchange {
+                    dense: dense.then(|| by_columns(&weights)),
+                    ..Exchange::with(weights.clone(), 512)
                 };
                 let mut combined = Matrix::from_fn(numbers, n, |_, _| f64::NAN);
                 exchange.exchange(&strategies, &mut combined, parallel);

@@ -11,6 +11,7 @@ use crate::matrix::{norm, Matrix};
 use crate::samples::Samples;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Below this many numbers in a round, threads cost more than they bring.
 const PARALLEL: usize = 1 << 16;
@@ -23,7 +24,7 @@ pub(super) struct Part<'m> {
     pub strategies: Vec<Box<dyn Strategy>>,
     /// What each agent gets in a round, M x B in a column.
     pub combined: Matrix,
-    exchange: Exchange,
+    exchange: Arc<Exchange>,
     /// b = x/|N_I|, the same at every informed agent; reduced where the part is.
     pub share: Matrix,
     /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
@@ -43,6 +44,7 @@ impl<'m> Part<'m> {
     pub fn build(
         mesh: &'m Mesh,
         x: Cow<'m, Samples>,
+        exchange: Arc<Exchange>,
         alone: bool,
         reduction: Option<Reduction>,
         strategies: Option<Vec<Box<dyn Strategy>>>,
@@ -71,7 +73,7 @@ impl<'m> Part<'m> {
             x,
             strategies,
             combined: Matrix::zeros(0, 0),
-            exchange: Exchange::new(mesh, 0),
+            exchange,
             share: Matrix::zeros(0, 0),
             reduction,
             combine: mesh.strategy.combine(),
@@ -97,7 +99,6 @@ impl<'m> Part<'m> {
         share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
         let numbers = share.as_slice().len();
         self.combined = Matrix::zeros(numbers, self.strategies.len());
-        self.exchange = Exchange::new(self.mesh, numbers);
         self.parallel = (self.parallel || self.reduction.is_none())
             && numbers * self.strategies.len() >= PARALLEL;
         self.share = share;

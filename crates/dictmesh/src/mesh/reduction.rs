@@ -108,7 +108,17 @@ pub(super) fn parts(
     gram: &Gram,
     x: &Samples,
 ) -> Vec<(Range<usize>, Option<Reduction>)> {
-    let whole = || vec![(0..x.len(), None)];
+    // An agent that is alone solves samples best together.
+    let some = match blocks.len() {
+        1 => x.len(),
+        agents => (PART / (agents * x.rows())).max(1),
+    };
+    let whole = || {
+        (even_ranges(x.len(), some)
+            .into_iter()
+            .map(|range| (range, None)))
+        .collect()
+    };
     let atoms: usize = blocks.iter().map(|b| b.len()).sum();
     if !is_worthwhile(x.rows(), atoms) {
         return whole();

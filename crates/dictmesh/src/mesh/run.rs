@@ -1,5 +1,6 @@
 //! One batch coded by all agents, in parts or as a whole.
 
+use super::exchange::Exchange;
 use super::part::Part;
 use super::reduction;
 use super::Mesh;
@@ -9,6 +10,7 @@ use crate::matrix::Matrix;
 use crate::samples::Samples;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// All agents of a mesh at work on one batch, to be stepped round by round.
 ///
@@ -38,12 +40,13 @@ impl<'m> Run<'m> {
         let blocks = mesh.blocks();
         let mut parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, x);
         let alone = parts.len() == 1;
+        let exchange = Arc::new(Exchange::new(mesh));
         let parts = parts.drain(..).map(|(range, reduction)| {
             let x = match alone {
                 true => Cow::Borrowed(x),
                 false => Cow::Owned(x.range(range)),
             };
-            Part::build(mesh, x, alone, reduction, None)
+            Part::build(mesh, x, exchange.clone(), alone, reduction, None)
         });
         Ok(Run {
             mesh,
@@ -92,7 +95,8 @@ impl<'m> Run<'m> {
         strategies: Option<Vec<Box<dyn Strategy>>>,
     ) -> Result<Self> {
         mesh.check_samples(x)?;
-        let part = Part::build(mesh, Cow::Borrowed(x), true, None, strategies)?;
+        let exchange = Arc::new(Exchange::new(mesh));
+        let part = Part::build(mesh, Cow::Borrowed(x), exchange, true, None, strategies)?;
         Ok(Run {
             mesh,
             x,

@@ -24,7 +24,9 @@ impl Exact {
         let stride = capacity | 1; // an even one would map too many rows to the same places in the cache
         let zeros = || vec![0.0; capacity * LANES_F64];
         Exact {
-            supports: vec![Vec::with_capacity(capacity); LANES_F64],
+            supports: (0..LANES_F64)
+                .map(|_| Vec::with_capacity(capacity))
+                .collect(),
             n: 0,
             matrix: vec![0.0; capacity * stride * LANES_F64],
             stride,
