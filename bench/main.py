@@ -45,6 +45,8 @@ def shown(value):
     if isinstance(value, bool):
         return "yes" if value else "BELOW THE BAR"
     if isinstance(value, float):
+        if 0 < abs(value) < 0.01:
+            return f"{value:.1e}"
         return f"{value:.3f}" if abs(value) < 1000 else f"{value:.0f}"
     return "-" if value is None else str(value)
 
