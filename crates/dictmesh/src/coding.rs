@@ -38,7 +38,7 @@ use quadratic::{Coordinate, Quadratic};
 use rayon::prelude::*;
 pub use scratch::Memory;
 use scratch::Scratch;
-pub(crate) use scratch::{emptied, Scratches};
+pub(crate) use scratch::{emptied, Scratches, Shelves};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
@@ -113,26 +113,10 @@ impl Coding<'_> {
     ) -> bool {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let inverse = 1.0 / a;
-        let scaled = |from: usize, v: &mut [f64]| match share {
-            Some(share) => (v.iter_mut().zip(c[from..].iter().zip(&share[from..])))
-                .for_each(|(v, (c, b))| *v = (c + b) * inverse),
-            None => (v.iter_mut().zip(&c[from..])).for_each(|(v, c)| *v = c * inverse),
+        let scaled = |from: usize, v: &mut [f64]| {
+            scaled_sum(inverse, &c[from..], share.map(|share| &share[from..]), v);
         };
         scaled(0, v);
-        if n == 1 {
-            let coordinate =
-                Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0));
-            let w = self.atoms.column(0);
-            dispatch(OneAtom {
-                coordinate,
-                w,
-                inverse,
-                y,
-                v,
-            });
-            y.iter().for_each(|_| ended(Stop::Converged));
-            return false;
-        }
         let samples = v.len() / m.max(1);
         let Scratch { before, after, .. } = scratch;
         before.resize(n * samples, 0.0);
@@ -170,6 +154,27 @@ impl Coding<'_> {
         }
         scratch.quadratic = problem.into_memory();
         started
+    }
+
+    /// The same for one atom, as in the paper's own experiments: closed form.
+    fn solve_one_atom(
+        &self,
+        a: f64,
+        c: &[f64],
+        share: Option<&[f64]>,
+        y: &mut [f64],
+        v: &mut [f64],
+    ) {
+        let inverse = 1.0 / a;
+        dispatch(OneAtom {
+            coordinate: Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0)),
+            w: self.atoms.column(0),
+            inverse,
+            c,
+            share,
+            y,
+            v,
+        });
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -219,6 +224,7 @@ impl Coding<'_> {
             share.map(|b| &b.as_slice()[range]),
         );
         match self.quadratic() {
+            Some(a) if n == 1 => self.solve_one_atom(a, c, share, y, v),
             Some(a) => scratches.with(|scratch| {
                 self.solve_quadratics(a, c, share, y, v, scratch, ended);
             }),
@@ -393,11 +399,24 @@ pub(crate) fn solve_on_gram(
         .reduce(|| Stop::Converged, Stop::worse)
 }
 
-/// One atom for every sample, as in the paper's own experiments: closed form.
+/// `v = factor (c + share)`.
+#[inline(always)]
+fn scaled_sum(factor: f64, c: &[f64], share: Option<&[f64]>, v: &mut [f64]) {
+    match share {
+        Some(share) => {
+            (v.iter_mut().zip(c.iter().zip(share))).for_each(|(v, (c, b))| *v = (c + b) * factor)
+        }
+        None => (v.iter_mut().zip(c)).for_each(|(v, c)| *v = c * factor),
+    }
+}
+
+/// One atom for every sample.
 struct OneAtom<'a> {
     coordinate: Coordinate<'a>,
     w: &'a [f64],
     inverse: f64,
+    c: &'a [f64],
+    share: Option<&'a [f64]>,
     y: &'a mut [f64],
     v: &'a mut [f64],
 }
@@ -409,7 +428,10 @@ impl WithSimd for OneAtom<'_> {
     fn with_simd<S: Simd>(self, simd: S) {
         let m = self.w.len();
         for (j, y) in self.y.iter_mut().enumerate() {
-            let v = &mut self.v[j * m..(j + 1) * m];
+            let range = j * m..(j + 1) * m;
+            let v = &mut self.v[range.clone()];
+            let share = self.share.map(|share| &share[range.clone()]);
+            scaled_sum(self.inverse, &self.c[range], share, v);
             *y = self.coordinate.recover(simd::dot(simd, self.w, v));
             simd::add(simd, -self.inverse * *y, self.w, v);
         }

@@ -26,7 +26,7 @@ pub(super) struct Scratch {
 /// depends on what is in it.
 #[derive(Default)]
 pub struct Memory {
-    idle: Mutex<Vec<Scratch>>,
+    idle: Shelves<Scratch>,
 }
 
 impl Memory {
@@ -54,16 +54,36 @@ pub(crate) struct Scratches<'a> {
 impl Scratches<'_> {
     /// Calls `work` with the memory for one thread.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        self.memory.idle.with(|scratch| {
+            if scratch.version != self.version {
+                scratch.version = self.version;
+                scratch.quadratic.forget();
+                scratch.extended.forget();
+            }
+            work(scratch)
+        })
+    }
+}
+
+/// Things that are used for a while and put back, each thread's on a shelf of its own: one shelf for all would have
+/// them wait for each other many times a round.
+#[derive(Debug, Default)]
+pub(crate) struct Shelves<T> {
+    shelves: [Mutex<Vec<T>>; SHELVES],
+}
+
+const SHELVES: usize = 16;
+
+impl<T: Default> Shelves<T> {
+    /// Calls `work` with one of them.
+    pub fn with<U>(&self, work: impl FnOnce(&mut T) -> U) -> U {
+        let thread = rayon::current_thread_index().unwrap_or(0);
         // A panic in another thread leaves the list as it was.
-        let idle = || (self.memory.idle.lock()).unwrap_or_else(PoisonError::into_inner);
-        let mut scratch = idle().pop().unwrap_or_default();
-        if scratch.version != self.version {
-            scratch.version = self.version;
-            scratch.quadratic.forget();
-            scratch.extended.forget();
-        }
-        let out = work(&mut scratch);
-        idle().push(scratch);
+        let shelf =
+            || (self.shelves[thread % SHELVES].lock()).unwrap_or_else(PoisonError::into_inner);
+        let mut one = shelf().pop().unwrap_or_default();
+        let out = work(&mut one);
+        shelf().push(one);
         out
     }
 }

@@ -5,12 +5,12 @@
 //! numbers stay in the cache while all agents are served.
 
 use super::Mesh;
+use crate::coding::Shelves;
 use crate::inference::{Combine, Strategy};
 use crate::matrix::{gemm, Matrix};
 use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use faer::prelude::ReborrowMut;
 use faer::{MatMut, MatRef};
-use std::sync::{Mutex, PoisonError};
 
 /// Numbers of all agents in a tile.
 const TILE: usize = 1 << 15;
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
     /// Rows of a tile: the same for any number of threads.
     rows: usize,
     /// Room for what is sent in a tile, one for each thread.
-    copies: Mutex<Vec<Vec<f64>>>,
+    copies: Shelves<Vec<f64>>,
 }
 
 impl Exchange {
@@ -55,7 +55,7 @@ impl Exchange {
             dense: dense.then(|| by_columns(&weights)),
             rows,
             weights,
-            copies: Mutex::default(),
+            copies: Shelves::default(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Exchange {
         let tile = |from: usize, out: MatMut<'_, f64>| {
             let range = from..from + out.nrows();
             match &self.dense {
-                Some(product) => self.with_copies(|copies| {
+                Some(product) => self.copies.with(|copies| {
                     copies.clear();
                     for l in 0..strategies.len() {
                         copies.extend_from_slice(&sent(l)[range.clone()]);
@@ -88,14 +88,6 @@ impl Exchange {
             }
         };
         over_tiles(0, self.rows, combined.view_mut(), parallel, &tile);
-    }
-
-    fn with_copies(&self, work: impl FnOnce(&mut Vec<f64>)) {
-        // A panic in another thread leaves the list as it was.
-        let idle = || self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut copies = idle().pop().unwrap_or_default();
-        work(&mut copies);
-        idle().push(copies);
     }
 }
 
