@@ -1,0 +1,87 @@
+//! The round as the primitive: what an agent says goes to all its neighbours, and what each of them says in the
+//! same round comes back.
+
+use dictmesh::agent::AgentId;
+use std::time::Instant;
+
+/// What a round is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Phase {
+    /// The agents find out who is there and from which sample they go on. Scalars only.
+    Agreement = 0,
+    /// A batch is announced: how many samples it has, or that no more will come. Scalars only.
+    Opening = 1,
+    /// A round of the strategy: dual vectors, and the scalars of the stopping rule.
+    Inference = 2,
+    /// A round of averaging the cost. Scalars only.
+    Cost = 3,
+}
+
+/// Which round this is. Totally ordered, the same for all agents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag {
+    /// Counts agreements: whenever an agent joins, leaves, dies or comes back, all begin a new epoch, and what was
+    /// sent in an older one counts no more.
+    pub epoch: u32,
+    /// The number of samples before this batch.
+    pub sample: u64,
+    /// What the round is part of.
+    pub phase: Phase,
+    /// From 0 within the phase.
+    pub round: u32,
+}
+
+/// All that an agent can say in a round: the type has no room for atoms or coefficients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Which round it belongs to.
+    pub tag: Tag,
+    /// Control scalars: residual, cost, counts.
+    pub scalars: Vec<f64>,
+    /// Dual vectors, M x B by columns; empty in phases without.
+    pub dual: Vec<f64>,
+}
+
+/// Why a round did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Somebody began a new epoch (it restarted, joined, left, or lost a neighbour): the batch is begun again after
+    /// an agreement.
+    #[error("a new epoch, {epoch}, was begun by agent {by}")]
+    NewEpoch {
+        /// Its number.
+        epoch: u32,
+        /// The neighbour that told of it.
+        by: AgentId,
+    },
+    /// The deadline passed without these neighbours.
+    #[error("agents {missing:?} did not answer in time")]
+    Missing {
+        /// Those who were not heard.
+        missing: Vec<AgentId>,
+    },
+    /// This agent was asked to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// The engine cannot go on.
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// One agent's rounds with its neighbours.
+pub trait Exchange: Send {
+    /// Who is on the other ends, rising.
+    fn neighbours(&self) -> &[AgentId];
+
+    /// One round: `own` goes to every neighbour; `inbox[i]` becomes the frame of the same tag of the i-th of
+    /// [`neighbours`](Exchange::neighbours), in memory it already has. Returns when all have arrived. `deadline`
+    /// is when a neighbour counts as lost (`None`: wait for as long as it takes).
+    fn round(
+        &mut self,
+        own: &Frame,
+        inbox: &mut [Frame],
+        deadline: Option<Instant>,
+    ) -> Result<(), Fault>;
+}

@@ -1,0 +1,17 @@
+//! Agents as processes at different places. The only crate that knows a messaging engine; it computes no
+//! gradient: the strategies, the codes and the updates are those of [`dictmesh`].
+//!
+//! Three layers, each of which knows only the one below:
+//!
+//! - an agent's main loop, which reads like the paper's algorithm and knows rounds only;
+//! - [`Exchange`]: one round, the same frame to every neighbour and a frame of the same tag from each;
+//! - [`Wire`]: bytes to and from single neighbours, which may be lost, late, doubled or cut off.
+//!
+//! MPI gives an [`Exchange`] at once (its collectives are rounds); gRPC, and the wires of tests, give a
+//! [`Wire`], on which rounds are made once for all of them.
+
+mod exchange;
+mod wire;
+
+pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
+pub use wire::{Wire, WireEvent};

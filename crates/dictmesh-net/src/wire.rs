@@ -1,0 +1,44 @@
+//! Bytes to and from single neighbours.
+
+use bytes::Bytes;
+use dictmesh::agent::AgentId;
+use std::time::Instant;
+
+/// What a wire has to tell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WireEvent {
+    /// A neighbour can be talked to (again): the hand-shake of this edge succeeded. What was sent before may be lost.
+    Up {
+        /// The neighbour.
+        neighbour: AgentId,
+        /// Another number for each start of its process.
+        incarnation: u64,
+        /// The newest epoch it knew of.
+        epoch: u32,
+    },
+    /// The link to a neighbour is gone; the wire tries to get it back by itself.
+    Down {
+        /// The neighbour.
+        neighbour: AgentId,
+        /// For the log.
+        reason: String,
+    },
+    /// A neighbour sent something. It is nothing but bytes until it was decoded.
+    Frame {
+        /// The neighbour, by the hand-shake and not by what the bytes claim.
+        neighbour: AgentId,
+        /// An encoded frame.
+        bytes: Bytes,
+    },
+}
+
+/// Links to neighbours, each of which may lose, delay, double or reorder what it carries. Whoever uses a wire sends
+/// again what was not answered, and drops what came twice.
+pub trait Wire: Send {
+    /// Takes bytes on the way to a neighbour. Never waits: with no link, or with more under way than a slow neighbour
+    /// takes, the bytes are dropped, and sent again by the caller.
+    fn send(&mut self, to: AgentId, bytes: Bytes);
+
+    /// The next event, or `None` when `until` came first.
+    fn next(&mut self, until: Instant) -> Option<WireEvent>;
+}
