@@ -22,6 +22,8 @@
 //!   the above ([`proximal_point`]).
 
 mod cholesky;
+mod envelope;
+mod loops;
 mod newton;
 mod outliers;
 mod proximal_point;
@@ -31,10 +33,13 @@ mod scratch;
 use crate::matrix::{dot, gemm, norm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
-use crate::simd::{self, dispatch, Simd, WithSimd};
+use crate::simd::dispatch;
 use crate::Stop;
+pub(crate) use envelope::solve_on_gram;
+use envelope::{Envelope, Given};
 use faer::{MatMut, MatRef};
-use quadratic::{Coordinate, Quadratic};
+pub(crate) use loops::add_atoms;
+use loops::Correlate;
 use rayon::prelude::*;
 pub use scratch::Memory;
 use scratch::Scratch;
@@ -71,110 +76,18 @@ impl Coding<'_> {
         if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
             return proximal_point::solve(self, c, y, v, scratches);
         }
-        if let Some(a) = self.quadratic() {
-            let mut stop = Stop::Converged;
-            let solved = |scratch: &mut Scratch| {
-                self.solve_quadratics(a, c, None, y, v, scratch, |ended| stop = ended)
-            };
-            scratches.with(solved);
-            return stop;
-        }
-        match outliers::bound(self) {
-            Some(a) => {
-                let mut stop = Stop::Converged;
-                outliers::solve(self, a, (c, None), y, v, scratches, |ended| stop = ended);
-                stop
-            }
-            None => scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton)),
-        }
+        let Some(envelope) = self.shape() else {
+            return scratches.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton));
+        };
+        let (given, mut stop) = (Given { c, share: None }, Stop::Converged);
+        scratches.with(|scratch| {
+            self.solve_enveloped(envelope, given, y, v, scratch, |ended| stop = ended)
+        });
+        stop
     }
 
     fn is_interrupted(&self) -> bool {
         (self.interrupt).is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-
-    /// a, if the envelope e(u) is |u|^2 / (2 a).
-    fn quadratic(&self) -> Option<f64> {
-        (self.residual.envelope_quadratic(self.s, self.q)).filter(|a| *a > 0.0)
-    }
-
-    /// e(u) = |u|^2 / (2 a): min_y 1/2 y'(G/a)y - g'y + h(y) for g = W'c/a, and v = c/a - W y/a, for each
-    /// column of C = `c` (+ `share`). Tells how each ended; returns whether W'V is in the scratch.
-    #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
-    fn solve_quadratics(
-        &self,
-        a: f64,
-        c: &[f64],
-        share: Option<&[f64]>,
-        y: &mut [f64],
-        v: &mut [f64],
-        scratch: &mut Scratch,
-        mut ended: impl FnMut(Stop),
-    ) -> bool {
-        let (m, n) = (self.atoms.rows(), self.atoms.cols());
-        let inverse = 1.0 / a;
-        let scaled = |from: usize, v: &mut [f64]| {
-            scaled_sum(inverse, &c[from..], share.map(|share| &share[from..]), v);
-        };
-        scaled(0, v);
-        let samples = v.len() / m.max(1);
-        let Scratch { before, after, .. } = scratch;
-        before.resize(n * samples, 0.0);
-        self.correlate_all(v, before);
-        let memory = std::mem::take(&mut scratch.quadratic);
-        let mut problem = Quadratic::new(self.gram, inverse, self.regularizers, memory);
-        // Most samples are solved several at once; W'v = g - (G/a) y then shows which of them are.
-        let started = problem.start(before, y);
-        if started {
-            for (y, v) in y.chunks_exact(n).zip(v.chunks_exact_mut(m)) {
-                self.add_atoms(-inverse, y, v);
-            }
-            after.resize(n * samples, 0.0);
-            self.correlate_all(v, after);
-        }
-        for j in 0..samples {
-            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
-            let g = &before[j * n..(j + 1) * n];
-            if self.is_interrupted() {
-                ended(Stop::Interrupted);
-                continue;
-            }
-            if started {
-                if problem.is_solved(g, &after[j * n..(j + 1) * n], y) {
-                    ended(Stop::Converged);
-                    continue;
-                }
-                scaled(j * m, v);
-            }
-            ended(problem.solve(g, y));
-            self.add_atoms(-inverse, y, v);
-            if started {
-                self.correlate(v, &mut after[j * n..(j + 1) * n]);
-            }
-        }
-        scratch.quadratic = problem.into_memory();
-        started
-    }
-
-    /// The same for one atom, as in the paper's own experiments: closed form.
-    fn solve_one_atom(
-        &self,
-        a: f64,
-        c: &[f64],
-        share: Option<&[f64]>,
-        y: &mut [f64],
-        v: &mut [f64],
-    ) {
-        let inverse = 1.0 / a;
-        dispatch(OneAtom {
-            coordinate: Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0)),
-            w: self.atoms.column(0),
-            inverse,
-            c,
-            share,
-            y,
-            v,
-        });
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
@@ -219,16 +132,17 @@ impl Coding<'_> {
         let mut worst = Stop::Converged;
         let ended = |stop| worst = worst.worse(stop);
         let range = from * m..(from + columns) * m;
-        let (c, share) = (
-            &c.as_slice()[range.clone()],
-            share.map(|b| &b.as_slice()[range]),
-        );
-        match self.quadratic() {
-            Some(a) if n == 1 => self.solve_one_atom(a, c, share, y, v),
-            Some(a) => scratches.with(|scratch| {
-                self.solve_quadratics(a, c, share, y, v, scratch, ended);
-            }),
-            None => self.solve_each(c, share, y, v, scratches, ended),
+        let given = Given {
+            c: &c.as_slice()[range.clone()],
+            share: share.map(|b| &b.as_slice()[range]),
+        };
+        match self.shape() {
+            Some(Envelope::Quadratic(a)) if n == 1 => self.solve_one_atom(a, given, y, v),
+            Some(envelope) => {
+                scratches
+                    .with(|scratch| self.solve_enveloped(envelope, given, y, v, scratch, ended));
+            }
+            None => self.solve_each(given, y, v, scratches, ended),
         }
         worst
     }
@@ -244,50 +158,41 @@ impl Coding<'_> {
         stops: &mut Vec<Stop>,
         scratches: &Scratches,
     ) {
-        let ended = |stop| stops.push(stop);
-        let Some(a) = self.quadratic() else {
-            self.solve_each(c, None, y, v, scratches, ended);
-            return self.correlate_all(v, s);
+        let (given, ended) = (Given { c, share: None }, |stop| stops.push(stop));
+        let Some(envelope) = self.shape() else {
+            self.solve_each(given, y, v, scratches, ended);
+            return self.correlate_all(v, s, self.atoms.cols());
         };
-        scratches.with(
-            |scratch| match self.solve_quadratics(a, c, None, y, v, scratch, ended) {
+        scratches.with(|scratch| {
+            match self.solve_enveloped(envelope, given, y, v, scratch, ended) {
                 true => s.copy_from_slice(&scratch.after),
-                false => self.correlate_all(v, s),
-            },
-        );
+                false => self.correlate_all(v, s, self.atoms.cols()),
+            }
+        });
     }
 
-    /// One after the other, where the envelope is not one quadratic.
+    /// One after the other, where the envelope is none of [`Envelope`].
     fn solve_each(
         &self,
-        c: &[f64],
-        share: Option<&[f64]>,
+        given: Given,
         y: &mut [f64],
         v: &mut [f64],
         scratches: &Scratches,
         mut ended: impl FnMut(Stop),
     ) {
-        if let Some(a) = outliers::bound(self) {
-            return outliers::solve(self, a, (c, share), y, v, scratches, ended);
-        }
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
-        for j in 0..c.len() / m.max(1) {
+        let mut total = scratches.with(|scratch| std::mem::take(&mut scratch.total));
+        total.resize(m, 0.0);
+        for j in 0..v.len() / m.max(1) {
             let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
             if self.is_interrupted() {
                 ended(Stop::Interrupted);
                 continue;
             }
-            let range = j * m..(j + 1) * m;
-            let Some(share) = share else {
-                ended(self.solve(&c[range], y, v, scratches));
-                continue;
-            };
-            let mut total = scratches.with(|scratch| std::mem::take(&mut scratch.total));
-            total.clear();
-            total.extend((c[range.clone()].iter().zip(&share[range])).map(|(c, b)| c + b));
+            given.scaled(1.0, j * m, &mut total);
             ended(self.solve(&total, y, v, scratches));
-            scratches.with(|scratch| scratch.total = total);
         }
+        scratches.with(|scratch| scratch.total = total);
     }
 
     /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.
@@ -325,12 +230,12 @@ impl Coding<'_> {
         add_atoms(self.atoms, factor, y, u);
     }
 
-    /// `s = W'V` for V by columns.
-    fn correlate_all(&self, v: &[f64], s: &mut [f64]) {
+    /// `s = W'V` for V by columns, those of `s` in steps of `width`.
+    fn correlate_all(&self, v: &[f64], s: &mut [f64], width: usize) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         let samples = v.len() / m.max(1);
         let v = MatRef::from_column_major_slice(v, m, samples);
-        let s = MatMut::from_column_major_slice_mut(s, n, samples);
+        let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);
         gemm(s, self.atoms.view().transpose(), v, 1.0, false);
     }
 
@@ -360,137 +265,6 @@ impl Coding<'_> {
             // An error of eps |s| in s moves the recovered code by eps |s| / delta.
             (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
         })
-    }
-}
-
-/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the squared residual. `y`
-/// holds the starts on entry. Each column is solved on its own. Returns the worst way any ended.
-pub(crate) fn solve_on_gram(
-    gram: &Matrix,
-    regularizer: &dyn Regularizer,
-    g: &Matrix,
-    y: &mut Matrix,
-    scratches: &Scratches,
-    interrupt: Option<&AtomicBool>,
-) -> Stop {
-    let n = gram.cols();
-    let regularizers = vec![regularizer; n];
-    let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    let part = (n * TOGETHER).max(1);
-    let parts = (y.as_mut_slice().par_chunks_mut(part)).zip(g.as_slice().par_chunks(part));
-    let solve_part = |(y, g): (&mut [f64], &[f64])| {
-        scratches.with(|scratch| {
-            let memory = std::mem::take(&mut scratch.quadratic);
-            let mut problem = Quadratic::new(gram, 1.0, &regularizers, memory);
-            problem.start(g, y);
-            let mut worst = Stop::Converged;
-            for (g, y) in g.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
-                worst = worst.worse(match interrupted() {
-                    true => Stop::Interrupted,
-                    false => problem.solve(g, y),
-                });
-            }
-            scratch.quadratic = problem.into_memory();
-            worst
-        })
-    };
-    parts
-        .map(solve_part)
-        .reduce(|| Stop::Converged, Stop::worse)
-}
-
-/// `v = factor (c + share)`.
-#[inline(always)]
-fn scaled_sum(factor: f64, c: &[f64], share: Option<&[f64]>, v: &mut [f64]) {
-    match share {
-        Some(share) => {
-            (v.iter_mut().zip(c.iter().zip(share))).for_each(|(v, (c, b))| *v = (c + b) * factor)
-        }
-        None => (v.iter_mut().zip(c)).for_each(|(v, c)| *v = c * factor),
-    }
-}
-
-/// One atom for every sample.
-struct OneAtom<'a> {
-    coordinate: Coordinate<'a>,
-    w: &'a [f64],
-    inverse: f64,
-    c: &'a [f64],
-    share: Option<&'a [f64]>,
-    y: &'a mut [f64],
-    v: &'a mut [f64],
-}
-
-impl WithSimd for OneAtom<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let m = self.w.len();
-        for (j, y) in self.y.iter_mut().enumerate() {
-            let range = j * m..(j + 1) * m;
-            let v = &mut self.v[range.clone()];
-            let share = self.share.map(|share| &share[range.clone()]);
-            scaled_sum(self.inverse, &self.c[range], share, v);
-            *y = self.coordinate.recover(simd::dot(simd, self.w, v));
-            simd::add(simd, -self.inverse * *y, self.w, v);
-        }
-    }
-}
-
-/// `u += factor W y`, for a y that is mostly 0.
-pub(crate) fn add_atoms(atoms: &Matrix, factor: f64, y: &[f64], u: &mut [f64]) {
-    dispatch(AddAtoms {
-        atoms,
-        factor,
-        y,
-        u,
-    });
-}
-
-struct AddAtoms<'a> {
-    atoms: &'a Matrix,
-    factor: f64,
-    y: &'a [f64],
-    u: &'a mut [f64],
-}
-
-impl WithSimd for AddAtoms<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        /// Atoms at a time.
-        const SOME: usize = 32;
-        let mut terms: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
-        let mut count = 0;
-        for (w, y) in self.atoms.columns().zip(self.y) {
-            terms[count] = (self.factor * y, w); // overwritten unless it counts: no branch to guess wrong
-            count += usize::from(*y != 0.0);
-            if count == SOME {
-                simd::add_all(simd, false, terms.iter().copied(), self.u);
-                count = 0;
-            }
-        }
-        simd::add_all(simd, false, terms[..count].iter().copied(), self.u);
-    }
-}
-
-/// `s = W'v`.
-struct Correlate<'a> {
-    atoms: &'a Matrix,
-    v: &'a [f64],
-    s: &'a mut [f64],
-}
-
-impl WithSimd for Correlate<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        for (s, w) in self.s.iter_mut().zip(self.atoms.columns()) {
-            *s = simd::dot(simd, w, self.v);
-        }
     }
 }
 

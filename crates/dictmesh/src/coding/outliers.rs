@@ -4,23 +4,20 @@
 //! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
 //! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
 
-use super::{emptied, newton, Coding, Scratch, Scratches};
-use crate::matrix::{axpy, Matrix};
+use super::{emptied, Coding, Scratch};
+use crate::matrix::Matrix;
 use crate::regularizer::{soft_threshold, Piece, Regularizer};
-use crate::Stop;
 
 /// Atoms and rows together up to which it is worth the memory of their Gram matrix.
 const MOST: usize = 1024;
 
-/// [W I] and its Gram matrix, and what solving with them takes.
+/// The Gram matrix of [W I], and what solving with it takes.
 #[derive(Default)]
 pub(super) struct Extended {
     known: bool,
-    atoms: Matrix,
     gram: Matrix,
     /// (y, z), by columns.
     codes: Vec<f64>,
-    stops: Vec<Stop>,
     /// Empty between two uses.
     regularizers: Vec<&'static dyn Regularizer>,
 }
@@ -37,10 +34,8 @@ impl Extended {
             return;
         }
         let (m, n) = (w.rows(), w.cols());
-        self.atoms.reshape(m, n + m);
         self.gram.reshape(n + m, n + m);
         for q in 0..n {
-            self.atoms.column_mut(q).copy_from_slice(w.column(q));
             let (above, below) = self.gram.column_mut(q).split_at_mut(n);
             above.copy_from_slice(gram.column(q));
             below.copy_from_slice(w.column(q));
@@ -50,10 +45,8 @@ impl Extended {
             for (q, out) in above.iter_mut().enumerate() {
                 *out = w.get(i, q);
             }
-            for unit in [below, self.atoms.column_mut(n + i)] {
-                unit.fill(0.0);
-                unit[i] = 1.0;
-            }
+            below.fill(0.0);
+            below[i] = 1.0;
         }
         self.known = true;
     }
@@ -106,70 +99,43 @@ pub(super) fn bound(problem: &Coding) -> Option<f64> {
     (bound > 0.0 && problem.atoms.cols() >= super::FEW && size <= MOST).then_some(bound)
 }
 
-/// Solves for each column of `c` (+ `share`), as [`Coding::solve_batch`] does; tells how each ended.
-pub(super) fn solve(
+/// Calls `work` with the Gram matrix of [W I], the regularizers of (y, z), and codes that start at (y, 0); `y` gets
+/// what it makes of them.
+pub(super) fn with(
     problem: &Coding,
-    a: f64,
-    (c, share): (&[f64], Option<&[f64]>),
     y: &mut [f64],
-    v: &mut [f64],
-    scratches: &Scratches,
-    mut ended: impl FnMut(Stop),
-) {
+    scratch: &mut Scratch,
+    work: impl FnOnce(&Matrix, &[&dyn Regularizer], &mut [f64], &mut Scratch) -> bool,
+) -> bool {
     let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
-    scratches.with(|scratch: &mut Scratch| {
-        let mut extended = std::mem::take(&mut scratch.extended);
-        extended.know(problem.atoms, problem.gram);
-        let (codes, stops) = (&mut extended.codes, &mut extended.stops);
-        codes.clear();
-        codes.resize(v.len() / m.max(1) * (n + m), 0.0);
-        for (wide, y) in codes.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
-            wide[..n].copy_from_slice(y);
-        }
-        let mut regularizers = std::mem::take(&mut extended.regularizers);
-        regularizers.extend_from_slice(problem.regularizers);
-        regularizers.resize(n + m, &Absolute);
-        let whole = Coding {
-            regularizers: &regularizers,
-            atoms: &extended.atoms,
-            gram: &extended.gram,
-            ..*problem
-        };
-        stops.clear();
-        whole.solve_quadratics(a, c, share, codes, v, scratch, |stop| stops.push(stop));
-        extended.regularizers = emptied(regularizers);
-        let columns = codes.chunks_exact(n + m).zip(y.chunks_exact_mut(n));
-        for (j, ((wide, y), stop)) in columns.zip(stops).enumerate() {
-            y.copy_from_slice(&wide[..n]);
-            let range = j * m..(j + 1) * m;
-            let v = &mut v[range.clone()];
-            let Scratch { total, newton, .. } = &mut *scratch;
-            total.clear();
-            total.extend_from_slice(&c[range.clone()]);
-            if let Some(share) = share {
-                axpy(1.0, &share[range], total);
-            }
-            ended(match *stop {
-                Stop::RoundLimit => newton::solve(problem, total, y, v, newton),
-                stop => {
-                    // v = (u - z)/a loses digits where z is large, and may lie beyond the bound.
-                    problem.subtract_atoms(y, total);
-                    problem.envelope_gradient(total, v);
-                    stop
-                }
-            });
-        }
-        scratch.extended = extended;
-    });
+    let mut extended = std::mem::take(&mut scratch.extended);
+    extended.know(problem.atoms, problem.gram);
+    let codes = &mut extended.codes;
+    codes.clear();
+    codes.resize(y.len() / n * (n + m), 0.0);
+    for (wide, y) in codes.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
+        wide[..n].copy_from_slice(y);
+    }
+    let mut regularizers = std::mem::take(&mut extended.regularizers);
+    regularizers.extend_from_slice(problem.regularizers);
+    regularizers.resize(n + m, &Absolute);
+    let done = work(&extended.gram, &regularizers, codes, scratch);
+    extended.regularizers = emptied(regularizers);
+    for (wide, y) in codes.chunks_exact(n + m).zip(y.chunks_exact_mut(n)) {
+        y.copy_from_slice(&wide[..n]);
+    }
+    scratch.extended = extended;
+    done
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coding::Memory;
+    use crate::coding::{newton, Memory};
     use crate::random::{gaussian, stream};
     use crate::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
     use crate::residual::{Huber, Residual, L1};
+    use crate::Stop;
 
     /// The way over outliers and the Newton steps, which know nothing of each other, find the same.
     #[test]
@@ -200,23 +166,13 @@ mod tests {
                     q,
                     interrupt: None,
                 };
-                let a = bound(&problem).unwrap();
+                assert!(bound(&problem).is_some());
                 let mut y = Matrix::zeros(n, samples);
                 let mut v = Matrix::zeros(m, samples);
                 let memory = Memory::default();
                 let scratches = memory.of(1);
-                let (ys, vs) = (y.as_mut_slice(), v.as_mut_slice());
-                solve(
-                    &problem,
-                    a,
-                    (c.as_slice(), None),
-                    ys,
-                    vs,
-                    &scratches,
-                    |stop| {
-                        assert_eq!(stop, Stop::Converged);
-                    },
-                );
+                let stop = problem.solve_batch(&c, None, &mut y, &mut v, &scratches);
+                assert_eq!(stop, Stop::Converged);
                 for j in 0..samples {
                     let (mut other, mut nu) = (vec![0.0; n], vec![0.0; m]);
                     let mut newton = newton::Memory::default();

@@ -141,7 +141,7 @@ impl WithSimd for IsSolved<'_, '_> {
         let mut size = simd.reduce_sum_f64s(size);
         let mut largest = simd.reduce_max_f64s(largest);
         let mut change = simd.reduce_max_f64s(change);
-        for (i, m) in p.coordinates[self.g.len() - g_rest.len()..]
+        for (i, m) in p.coordinates[self.g.len() - g_rest.len()..self.g.len()]
             .iter()
             .enumerate()
         {
@@ -158,6 +158,7 @@ struct SideBySide<'s, 'a> {
     lanes: &'s mut Lanes,
     problem: Problem<'s, 'a>,
     g: &'s [f64],
+    energies: &'s [f64],
     y: &'s mut [f64],
 }
 
@@ -166,7 +167,7 @@ impl WithSimd for SideBySide<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        self.lanes.solve(simd, self.problem, self.g, self.y);
+        (self.lanes).solve(simd, self.problem, self.g, self.energies, self.y);
     }
 }
 
@@ -244,9 +245,9 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Brings all columns of `y` near to the solutions for those of `g`, several at once; false, and nothing is
-    /// done, where that is not worth it or some do not start at 0.
-    pub fn start(&mut self, g: &[f64], y: &mut [f64]) -> bool {
+    /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
+    /// for some W and c, of which `energies` has |c|^2/a. False, and nothing is done, where that is not worth it or some do not start at 0.
+    pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) -> bool {
         let n = self.gram.cols();
         let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
         if !worth || !self.other.is_empty() || y.iter().any(|y| *y != 0.0) {
@@ -256,6 +257,7 @@ impl<'a> Quadratic<'a> {
             gram: self.gram,
             scale: self.scale,
             coordinates: &self.coordinates,
+            inverse: &self.inverse,
             lo: &self.lo,
             hi: &self.hi,
         };
@@ -267,12 +269,14 @@ impl<'a> Quadratic<'a> {
             lanes,
             problem,
             g,
+            energies,
             y,
         });
         true
     }
 
-    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y. For coordinates with a zone.
+    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y, or minus any other gradient. For the
+    /// first coordinates, all of which have a zone.
     pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
         self.clear(); // the zones of members are the line
         let problem = &*self;

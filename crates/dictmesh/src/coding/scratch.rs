@@ -14,6 +14,8 @@ pub(super) struct Scratch {
     pub before: Vec<f64>,
     /// W'V, by columns.
     pub after: Vec<f64>,
+    /// |c|^2 over the curvature, of each sample.
+    pub energies: Vec<f64>,
     /// c and what is added to it, by columns.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,

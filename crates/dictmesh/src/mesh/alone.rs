@@ -37,12 +37,21 @@ impl Mesh {
         let start = start_code(h);
         let mut y = Matrix::from_fn(block.len(), x.len(), |_, _| start);
         let (scratches, interrupt) = (self.memory.of(block.version()), self.interrupt.as_deref());
-        let stop = solve_on_gram(block.gram(), h, &g, &mut y, &scratches, interrupt);
+        let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
+        let stop = solve_on_gram(
+            block.gram(),
+            h,
+            &g,
+            &energies,
+            &mut y,
+            &scratches,
+            interrupt,
+        );
         let costs = (0..x.len()).into_par_iter().map(|j| {
             let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())
                 .filter(|(_, y)| *y != 0.0)
                 .collect();
-            let mut cost = 0.5 * x.norm(j) * x.norm(j);
+            let mut cost = 0.5 * energies[j];
             for (q, y) in &fired {
                 let column = block.gram().column(*q);
                 let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();

@@ -32,6 +32,8 @@ pub struct Problem<'p, 'a> {
     /// H = `scale` * `gram`.
     pub scale: f64,
     pub coordinates: &'p [Coordinate<'a>],
+    /// 1 over the curvature of each coordinate, h included.
+    pub inverse: &'p [f64],
     /// The zones of the coordinates.
     pub lo: &'p [f64],
     pub hi: &'p [f64],
@@ -43,7 +45,7 @@ pub struct Lanes {
     growth: Growth,
     exact: Exact,
     /// The columns of g, in the order in which they are worked on: how much work each takes, and its number.
-    order: Vec<(usize, usize)>,
+    order: Vec<(f64, usize)>,
     /// The supports of all columns, (q, y_q), and where each begins and ends.
     supports: Vec<(usize, f64)>,
     places: Vec<(usize, usize)>,
@@ -73,19 +75,28 @@ impl Lanes {
 
     /// Brings the columns of `y`, which are 0, to the solutions for the columns of `g` or near to them.
     ///
-    /// Lanes wait for the slowest, so columns that take about as much work go together.
+    /// Lanes wait for the slowest, so columns that take about as much work go together: the less of a sample its best
+    /// atom alone explains, the more atoms it takes.
     #[inline(always)]
-    pub fn solve<S: Simd>(&mut self, simd: S, problem: Problem, g: &[f64], y: &mut [f64]) {
+    pub fn solve<S: Simd>(
+        &mut self,
+        simd: S,
+        problem: Problem,
+        g: &[f64],
+        energies: &[f64],
+        y: &mut [f64],
+    ) {
         let n = problem.coordinates.len();
         self.order.clear();
-        for (j, g) in g.chunks_exact(n).enumerate() {
-            let zones = problem.lo.iter().zip(problem.hi);
-            let outside = zones
-                .zip(g)
-                .map(|((lo, hi), g)| usize::from(g < lo) + usize::from(g > hi));
-            self.order.push((outside.sum(), j));
+        for (j, (g, energy)) in g.chunks_exact(n).zip(energies).enumerate() {
+            let explained = g
+                .iter()
+                .zip(problem.inverse)
+                .map(|(g, inverse)| g * g * inverse);
+            let most = explained.fold(0.0, f64::max);
+            self.order.push((energy - most, j));
         }
-        self.order.sort_unstable();
+        self.order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         self.supports.clear();
         self.places.clear();
         self.places.resize(self.order.len(), (0, 0));
@@ -96,10 +107,10 @@ impl Lanes {
                 let from = self.supports.len();
                 self.supports.extend(self.growth.support::<S>(lane));
                 self.places[*j] = (from, self.supports.len());
-                *work = self.supports.len() - from;
+                *work = (self.supports.len() - from) as f64;
             }
         }
-        self.order.sort_unstable();
+        self.order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         for group in self.order.chunks(S::F64_LANES) {
             self.exact.begin::<S>();
             for (lane, (_, j)) in group.iter().enumerate() {

@@ -39,7 +39,8 @@ fn solved(gram: &Matrix, scale: f64, h: &dyn Regularizer, g: &Matrix) -> (Matrix
     let mut problem = Quadratic::new(gram, scale, &hs, Memory::default());
     let n = gram.cols();
     let mut y = Matrix::zeros(n, g.cols());
-    assert!(problem.start(g.as_slice(), y.as_mut_slice()));
+    let energies = vec![1.0; g.cols()];
+    assert!(problem.start(g.as_slice(), &energies, y.as_mut_slice()));
     let mut at_once = 0;
     for j in 0..g.cols() {
         let r: Vec<f64> = (0..n)
@@ -110,7 +111,7 @@ fn what_is_no_number_is_left_to_the_caller() {
     let hs = vec![&h as &dyn Regularizer; 40];
     let mut problem = Quadratic::new(&gram, 1.0, &hs, Memory::default());
     let mut y = Matrix::zeros(40, 5);
-    problem.start(g.as_slice(), y.as_mut_slice());
+    problem.start(g.as_slice(), &[1.0; 5], y.as_mut_slice());
     for j in [2, 3] {
         assert!(!problem.is_solved(g.column(j), g.column(j), y.column(j)));
         assert_eq!(problem.solve(g.column(j), y.column_mut(j)), Stop::Diverged);

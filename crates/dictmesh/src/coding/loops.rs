@@ -1,0 +1,99 @@
+//! Loops over the numbers of one sample, compiled for the CPU at hand.
+
+use super::envelope::Given;
+use super::quadratic::Coordinate;
+use crate::matrix::Matrix;
+use crate::simd::{self, dispatch, Simd, WithSimd};
+
+/// `v = factor (c + share)`.
+#[inline(always)]
+pub(super) fn scaled_sum(factor: f64, c: &[f64], share: Option<&[f64]>, v: &mut [f64]) {
+    match share {
+        Some(share) => {
+            (v.iter_mut().zip(c.iter().zip(share))).for_each(|(v, (c, b))| *v = (c + b) * factor)
+        }
+        None => (v.iter_mut().zip(c)).for_each(|(v, c)| *v = c * factor),
+    }
+}
+
+/// One atom for every sample.
+pub(super) struct OneAtom<'a> {
+    pub coordinate: Coordinate<'a>,
+    pub w: &'a [f64],
+    pub inverse: f64,
+    pub given: Given<'a>,
+    pub y: &'a mut [f64],
+    pub v: &'a mut [f64],
+}
+
+impl WithSimd for OneAtom<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let m = self.w.len();
+        for (j, y) in self.y.iter_mut().enumerate() {
+            let range = j * m..(j + 1) * m;
+            let v = &mut self.v[range.clone()];
+            self.given.scaled(self.inverse, range.start, v);
+            *y = self.coordinate.recover(simd::dot(simd, self.w, v));
+            simd::add(simd, -self.inverse * *y, self.w, v);
+        }
+    }
+}
+
+/// `u += factor W y`, for a y that is mostly 0.
+pub(crate) fn add_atoms(atoms: &Matrix, factor: f64, y: &[f64], u: &mut [f64]) {
+    dispatch(AddAtoms {
+        atoms,
+        factor,
+        y,
+        u,
+    });
+}
+
+struct AddAtoms<'a> {
+    atoms: &'a Matrix,
+    factor: f64,
+    y: &'a [f64],
+    u: &'a mut [f64],
+}
+
+impl WithSimd for AddAtoms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        /// Atoms at a time.
+        const SOME: usize = 32;
+        let mut terms: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
+        let mut count = 0;
+        for (w, y) in self.atoms.columns().zip(self.y) {
+            terms[count] = (self.factor * y, w); // overwritten unless it counts: no branch to guess wrong
+            count += usize::from(*y != 0.0);
+            if count == SOME {
+                simd::add_all(simd, false, terms.iter().copied(), self.u);
+                count = 0;
+            }
+        }
+        simd::add_all(simd, false, terms[..count].iter().copied(), self.u);
+    }
+}
+
+/// `s = W'v`.
+pub(super) struct Correlate<'a> {
+    pub atoms: &'a Matrix,
+    pub v: &'a [f64],
+    pub s: &'a mut [f64],
+}
+
+impl WithSimd for Correlate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (s, w) in self.s.iter_mut().zip(self.atoms.columns()) {
+            *s = simd::dot(simd, w, self.v);
+        }
+    }
+}
