@@ -8,11 +8,11 @@
 //! and y is right just when it is the code of s = W'v. Several samples are solved at once, and this shows which of
 //! them are; the others are solved one after the other.
 
-use super::loops::{scaled_sum, OneAtom};
+use super::loops::{scaled_sum, Energies, OneAtom};
 use super::quadratic::{Coordinate, Quadratic};
 use super::scratch::{Scratch, Scratches};
 use super::{newton, outliers, Coding, TOGETHER};
-use crate::matrix::{dot, Matrix};
+use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
 use crate::simd::dispatch;
 use crate::Stop;
@@ -125,15 +125,15 @@ impl Coding<'_> {
         } = scratch;
         before.resize(width * samples, 0.0);
         self.correlate_all(v, before, width);
-        energies.clear();
-        for (v, g) in v
-            .chunks_exact(m.max(1))
-            .zip(before.chunks_exact_mut(width.max(1)))
-        {
-            energies.push(a * dot(v, v));
-            if width > n {
-                g[n..].copy_from_slice(v);
-            }
+        dispatch(Energies {
+            factor: a,
+            m: m.max(1),
+            v,
+            out: energies,
+        });
+        if width > n {
+            let columns = before.chunks_exact_mut(width).zip(v.chunks_exact(m.max(1)));
+            columns.for_each(|(g, v)| g[n..].copy_from_slice(v));
         }
         let memory = std::mem::take(quadratic);
         let mut problem = Quadratic::new(gram, inverse, regularizers, memory);

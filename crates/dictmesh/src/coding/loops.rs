@@ -16,6 +16,26 @@ pub(super) fn scaled_sum(factor: f64, c: &[f64], share: Option<&[f64]>, v: &mut 
     }
 }
 
+/// factor |v|^2 of each column v of length m, into `out`.
+pub(super) struct Energies<'a> {
+    pub factor: f64,
+    pub m: usize,
+    pub v: &'a [f64],
+    pub out: &'a mut Vec<f64>,
+}
+
+impl WithSimd for Energies<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        self.out.clear();
+        for v in self.v.chunks_exact(self.m) {
+            self.out.push(self.factor * simd::dot(simd, v, v));
+        }
+    }
+}
+
 /// One atom for every sample.
 pub(super) struct OneAtom<'a> {
     pub coordinate: Coordinate<'a>,

@@ -250,7 +250,9 @@ impl<'a> Quadratic<'a> {
     pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) -> bool {
         let n = self.gram.cols();
         let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
-        if !worth || !self.other.is_empty() || y.iter().any(|y| *y != 0.0) {
+        // In blocks, so that it is not one after the other.
+        let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
+        if !worth || !self.other.is_empty() || !y.chunks(256).all(is_zero) {
             return false;
         }
         let problem = Problem {

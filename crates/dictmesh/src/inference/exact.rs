@@ -221,7 +221,10 @@ fn start_codes(problem: &Coding) -> Vec<f64> {
 fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
     let residual = problem.residual;
     let mut u = x.to_vec();
-    problem.subtract_atoms(y, &mut u);
+    match residual.envelope_bound(1.0, 0.0).filter(|a| *a > 0.0) {
+        Some(a) => remainder_within(problem, a, y, nu, &mut u),
+        None => problem.subtract_atoms(y, &mut u),
+    }
     let violation = residual.violation(&u);
     if violation > 0.0 {
         let keep = 1.0 - violation / norm(&u);
@@ -229,6 +232,19 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
     }
     let gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
     (gap, violation)
+}
+
+/// `u` = u - W y, where nu was made as (u - W y)/a within +-1: only where it is at the bound there is anything to do.
+fn remainder_within(problem: &Coding, a: f64, y: &[f64], nu: &[f64], u: &mut [f64]) {
+    let codes = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
+    let codes: Vec<(usize, f64)> = codes.map(|(q, y)| (q, *y)).collect();
+    for (m, (u, nu)) in u.iter_mut().zip(nu).enumerate() {
+        if nu.abs() < 1.0 {
+            *u = a * nu;
+        } else {
+            *u -= (codes.iter()).fold(0.0, |sum, (q, y)| sum + problem.atoms.get(m, *q) * y);
+        }
+    }
 }
 
 /// `s` is W'nu, `lengths` are those of the atoms, h* and its recovery are 0 in the `zones`.

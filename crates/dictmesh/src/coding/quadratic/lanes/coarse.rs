@@ -26,8 +26,9 @@ pub struct Coarse {
     terms: Vec<(f32, usize)>,
     /// How far r lies outside of the zone of each coordinate.
     outside: Vec<f32>,
-    /// Room for the places that are wrong.
-    wrong: Vec<usize>,
+    /// Room for the places that are wrong, each in the lower half of a number whose upper half is how much: numbers
+    /// are sorted faster than what they point to.
+    wrong: Vec<u64>,
 }
 
 /// What a look needs to know of one g.
@@ -155,16 +156,19 @@ impl Coarse {
             if simd.reduce_max_f32s(*vector) >= bound {
                 let from = at * S::F32_LANES;
                 for q in from..from + S::F32_LANES {
-                    self.wrong[count] = q; // overwritten unless it counts: no branch to guess wrong
-                    count += usize::from(self.outside[q] >= bound);
+                    let outside = self.outside[q];
+                    // Overwritten unless it counts: no branch to guess wrong. The bits of positive numbers rise
+                    // with them.
+                    self.wrong[count] = u64::from(outside.to_bits()) << 32 | q as u64;
+                    count += usize::from(outside >= bound);
                 }
             }
         }
-        let (found, outside) = (&mut self.wrong[..count], &self.outside);
+        let mut found = &mut self.wrong[..count];
         if count > room {
-            found.select_nth_unstable_by(room, |a, b| outside[*b].total_cmp(&outside[*a]));
+            found = found.select_nth_unstable(count - room - 1).2;
         }
-        wrong.extend_from_slice(&found[..count.min(room)]);
+        wrong.extend(found.iter().map(|one| (one & u64::from(u32::MAX)) as usize));
     }
 
     /// `outside` for V vectors of rows, which stay in registers while the columns pass by; returns the row

@@ -6,7 +6,7 @@ use crate::simd::Simd;
 use crate::work::count;
 
 /// Sweeps after each growth of the active sets.
-const SWEEPS: usize = 4;
+const SWEEPS: usize = 5;
 /// Looks at the whole problem before a lane ends where it is.
 const LOOKS: usize = 24;
 /// Coordinates that may join at once, if there are less than twice as many.
