@@ -162,14 +162,17 @@ impl Coding<'_> {
             }
             let mut stop = problem.solve(g, code);
             dual(j, code, v);
+            let solved = stop == Stop::Converged;
             if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
                 total.resize(m, 0.0);
                 given.scaled(1.0, j * m, total);
                 stop = newton::solve(self, total, &mut code[..n], v, newton);
             }
             ended(stop);
-            if started {
-                self.correlate(v, &mut after[s]);
+            match (started, solved) {
+                (true, true) => after[s].copy_from_slice(&problem.gradient()[..n]),
+                (true, false) => self.correlate(v, &mut after[s]),
+                (false, _) => {}
             }
         }
         *quadratic = problem.into_memory();

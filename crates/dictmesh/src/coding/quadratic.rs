@@ -23,6 +23,8 @@ const TURNS: usize = 500;
 /// Turns after which the set is solved exactly even while it grows: by then it is ill-conditioned, and
 /// sweeps alone crawl.
 const GROWTH: usize = 20;
+/// A set that grows by less than one in this many is about to have its last size.
+const FEW: usize = 8;
 /// Relative change of the gradient below which nothing has changed but rounding.
 const QUIET: f64 = 4.0 * f64::EPSILON;
 /// Relative change below which turns that bring no progress end it.
@@ -285,6 +287,11 @@ impl<'a> Quadratic<'a> {
         dispatch(IsSolved { problem, g, r, y })
     }
 
+    /// g - H y for the y that [`solve`](Quadratic::solve) found last, where it converged.
+    pub fn gradient(&self) -> &[f64] {
+        &self.r
+    }
+
     /// `y` holds the start on entry and the solution on return.
     pub fn solve(&mut self, g: &[f64], y: &mut [f64]) -> Stop {
         match g.len() {
@@ -325,7 +332,8 @@ impl<'a> Quadratic<'a> {
                 return Stop::Converged; // ill-conditioned: this is as far as rounding lets it go
             }
             // While the set grows its solution will not be the last: a few sweeps are near enough.
-            let exact = self.wrong.is_empty() || turn >= GROWTH;
+            let grows = FEW * self.wrong.len() > self.active.members().len();
+            let exact = !grows || turn >= GROWTH;
             self.admit(g);
             self.active.fill(self.gram, self.scale);
             self.active.settle(simd, &self.r, exact, QUIET * size);
