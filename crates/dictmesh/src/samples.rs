@@ -158,6 +158,14 @@ impl Samples {
         matches!(self.store, Store::Sparse { .. })
     }
 
+    /// The samples as columns, where they are dense.
+    pub(crate) fn dense_columns(&self) -> Option<&Matrix> {
+        match &self.store {
+            Store::Dense(x) => Some(x),
+            Store::Sparse { .. } => None,
+        }
+    }
+
     /// Samples `range` as a batch of their own. Panics, as slicing does, if it reaches past the end.
     pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
         let store = match &self.store {
