@@ -9,6 +9,7 @@
 
 use crate::agent::Block;
 use crate::atoms::AtomSet;
+use crate::coding::TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{distance_squared, Matrix};
 use crate::random::{gaussian, Rng};
@@ -118,7 +119,7 @@ pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
 }
 
 /// Atoms that one thread takes at a time.
-const TOGETHER: usize = 16;
+const ATOMS: usize = 16;
 
 /// For each atom q and sample j with y_qj not 0, in this order, `add` (j, y_qj, column q of `out`): few are not 0.
 pub(crate) fn add_products(
@@ -127,10 +128,10 @@ pub(crate) fn add_products(
     add: impl Fn(usize, f64, &mut [f64]) + Sync,
 ) {
     let rows = out.rows().max(1);
-    let parts = out.as_mut_slice().par_chunks_mut(rows * TOGETHER);
+    let parts = out.as_mut_slice().par_chunks_mut(rows * ATOMS);
     parts.enumerate().for_each(|(part, out)| {
         for (j, y) in y.columns().enumerate() {
-            let y = y.iter().skip(part * TOGETHER);
+            let y = y.iter().skip(part * ATOMS);
             for (w, y) in out.chunks_exact_mut(rows).zip(y) {
                 if *y != 0.0 {
                     add(j, *y, w);
@@ -214,16 +215,28 @@ pub fn update_block(
     movement.sqrt()
 }
 
-/// In how many samples each atom took part, and the sum of its y^2.
+/// In how many samples each atom took part, and the sum of its y^2: in parts of a fixed width, so that no result
+/// depends on the number of threads.
 fn uses(y: &Matrix) -> Vec<(u64, f64)> {
-    let mut uses = vec![(0, 0.0); y.rows()];
-    for column in y.columns() {
-        for ((fired, energy), y) in uses.iter_mut().zip(column) {
-            *fired += u64::from(*y != 0.0);
-            *energy += y * y;
+    let n = y.rows().max(1);
+    let parts = y.as_slice().par_chunks(n * TOGETHER);
+    let parts = parts.map(|part| {
+        let mut uses = vec![(0, 0.0); y.rows()];
+        for column in part.chunks_exact(n) {
+            for ((fired, energy), y) in uses.iter_mut().zip(column) {
+                *fired += u64::from(*y != 0.0);
+                *energy += y * y;
+            }
+        }
+        uses
+    });
+    let mut total = vec![(0, 0.0); y.rows()];
+    for part in parts.collect::<Vec<_>>() {
+        for (total, part) in total.iter_mut().zip(part) {
+            *total = (total.0 + part.0, total.1 + part.1);
         }
     }
-    uses
+    total
 }
 
 /// Where new atoms come from.

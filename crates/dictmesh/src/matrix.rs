@@ -69,6 +69,12 @@ impl Matrix {
         Matrix { rows, cols, data }
     }
 
+    /// The same number everywhere.
+    pub(crate) fn filled(rows: usize, cols: usize, entry: f64) -> Self {
+        let data = vec![entry; rows * cols];
+        Matrix { rows, cols, data }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows

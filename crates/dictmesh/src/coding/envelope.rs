@@ -106,8 +106,8 @@ impl Coding<'_> {
         let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), gram.cols());
         let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
         let (inverse, samples) = (1.0 / a, v.len() / m.max(1));
-        let dual = |j: usize, code: &[f64], v: &mut [f64]| {
-            given.scaled(inverse, j * m, v);
+        // From c/a to v.
+        let finish = |code: &[f64], v: &mut [f64]| {
             self.add_atoms(-inverse, &code[..n], v);
             if let Envelope::Bounded(_) = envelope {
                 v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
@@ -125,24 +125,23 @@ impl Coding<'_> {
         } = scratch;
         before.resize(width * samples, 0.0);
         self.correlate_all(v, before, width);
-        dispatch(Energies {
-            factor: a,
-            m: m.max(1),
-            v,
-            out: energies,
-        });
         if width > n {
             let columns = before.chunks_exact_mut(width).zip(v.chunks_exact(m.max(1)));
             columns.for_each(|(g, v)| g[n..].copy_from_slice(v));
         }
         let memory = std::mem::take(quadratic);
         let mut problem = Quadratic::new(gram, inverse, regularizers, memory);
-        let started = problem.start(before, energies, codes);
+        let started = problem.can_start(codes);
         if started {
+            dispatch(Energies {
+                factor: a,
+                m: m.max(1),
+                v,
+                out: energies,
+            });
+            problem.start(before, energies, codes);
             let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
-            columns
-                .enumerate()
-                .for_each(|(j, (code, v))| dual(j, code, v));
+            columns.for_each(|(code, v)| finish(code, v));
             after.resize(n * samples, 0.0);
             self.correlate_all(v, after, n);
         }
@@ -160,8 +159,11 @@ impl Coding<'_> {
                 ended(Stop::Converged);
                 continue;
             }
+            if started {
+                given.scaled(inverse, j * m, v);
+            }
             let mut stop = problem.solve(g, code);
-            dual(j, code, v);
+            finish(code, v);
             let solved = stop == Stop::Converged;
             if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
                 total.resize(m, 0.0);
@@ -214,7 +216,9 @@ pub(crate) fn solve_on_gram(
         scratches.with(|scratch| {
             let memory = std::mem::take(&mut scratch.quadratic);
             let mut problem = Quadratic::new(gram, 1.0, &regularizers, memory);
-            problem.start(g, energies, y);
+            if problem.can_start(y) {
+                problem.start(g, energies, y);
+            }
             let mut worst = Stop::Converged;
             for (g, y) in g.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
                 worst = worst.worse(match interrupted() {

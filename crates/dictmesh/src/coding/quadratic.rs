@@ -247,16 +247,22 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
-    /// for some W and c, of which `energies` has |c|^2/a. False, and nothing is done, where that is not worth it or some do not start at 0.
-    pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) -> bool {
+    /// Whether it is worth it, and possible, to bring all columns of `y` near to their solutions at once: there are
+    /// some, they start at 0, and single precision can hold H.
+    pub fn can_start(&mut self, y: &[f64]) -> bool {
         let n = self.gram.cols();
         let worth = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
         // In blocks, so that it is not one after the other.
         let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
-        if !worth || !self.other.is_empty() || !y.chunks(256).all(is_zero) {
-            return false;
-        }
+        worth
+            && self.other.is_empty()
+            && y.chunks(256).all(is_zero)
+            && (self.lanes.get_or_insert_with(Lanes::new)).know(self.gram)
+    }
+
+    /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
+    /// for some W and c, of which `energies` has |c|^2/a. To be called where it [can](Quadratic::can_start).
+    pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) {
         let problem = Problem {
             gram: self.gram,
             scale: self.scale,
@@ -265,18 +271,13 @@ impl<'a> Quadratic<'a> {
             lo: &self.lo,
             hi: &self.hi,
         };
-        let lanes = self.lanes.get_or_insert_with(Lanes::new);
-        if !lanes.know(self.gram) {
-            return false;
-        }
         dispatch(SideBySide {
-            lanes,
+            lanes: self.lanes.get_or_insert_with(Lanes::new),
             problem,
             g,
             energies,
             y,
         });
-        true
     }
 
     /// Whether `y` solves the problem for `g` but for rounding; r is g - H y, or minus any other gradient. For the

@@ -34,7 +34,7 @@ impl Mesh {
     /// What the agent that is alone finds for a batch.
     pub(super) fn code_alone(&self, agent: &Agent, x: &Samples) -> Coded {
         let start = start_code(agent.task.regularizer());
-        let mut y = Matrix::from_fn(agent.block.len(), x.len(), |_, _| start);
+        let mut y = Matrix::filled(agent.block.len(), x.len(), start);
         let found = match x.dense_columns() {
             Some(x) => self.code_dense(agent, x, &mut y),
             None => self.code_sparse(agent, x, &mut y),

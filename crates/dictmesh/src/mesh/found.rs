@@ -57,7 +57,11 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
 /// The mean number of coefficients per sample that are not zero, of all agents together.
 pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
     let count: usize = (codes.iter())
-        .map(|y| y.as_slice().iter().filter(|y| **y != 0.0).count())
+        .map(|y| {
+            let parts = y.as_slice().par_chunks(1 << 14);
+            let fired = |part: &[f64]| part.iter().filter(|y| **y != 0.0).count();
+            parts.map(fired).sum::<usize>()
+        })
         .sum();
     count as f64 / codes.first().map_or(0, Matrix::cols).max(1) as f64
 }

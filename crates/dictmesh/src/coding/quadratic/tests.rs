@@ -40,7 +40,8 @@ fn solved(gram: &Matrix, scale: f64, h: &dyn Regularizer, g: &Matrix) -> (Matrix
     let n = gram.cols();
     let mut y = Matrix::zeros(n, g.cols());
     let energies = vec![1.0; g.cols()];
-    assert!(problem.start(g.as_slice(), &energies, y.as_mut_slice()));
+    assert!(problem.can_start(y.as_slice()));
+    problem.start(g.as_slice(), &energies, y.as_mut_slice());
     let mut at_once = 0;
     for j in 0..g.cols() {
         let r: Vec<f64> = (0..n)
@@ -111,6 +112,7 @@ fn what_is_no_number_is_left_to_the_caller() {
     let hs = vec![&h as &dyn Regularizer; 40];
     let mut problem = Quadratic::new(&gram, 1.0, &hs, Memory::default());
     let mut y = Matrix::zeros(40, 5);
+    assert!(problem.can_start(y.as_slice()));
     problem.start(g.as_slice(), &[1.0; 5], y.as_mut_slice());
     for j in [2, 3] {
         assert!(!problem.is_solved(g.column(j), g.column(j), y.column(j)));
