@@ -5,6 +5,7 @@
 //! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
 
 mod active;
+mod checks;
 mod lanes;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
+use checks::{distances, each_from, IsSolved};
 use lanes::{Lanes, Problem};
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
@@ -45,6 +47,21 @@ pub(super) struct Quadratic<'a> {
     gram: &'a Matrix,
     scale: f64,
     coordinates: Vec<Coordinate<'a>>,
+    active: Active<'a>,
+    v: Vectors,
+}
+
+/// The memory of a [`Quadratic`], from one to the next.
+#[derive(Default)]
+pub(super) struct Memory {
+    coordinates: Vec<Coordinate<'static>>,
+    active: Active<'static>,
+    v: Vectors,
+}
+
+/// What borrows nothing.
+#[derive(Default)]
+struct Vectors {
     /// [`Regularizer::zone`] of the coordinates outside of the active set; that of members is the line, so
     /// that they never look wrong.
     lo: Vec<f64>,
@@ -63,30 +80,12 @@ pub(super) struct Quadratic<'a> {
     outside: Vec<f64>,
     /// Coordinates that ought to join the active set, and that change.
     wrong: Vec<(f64, usize)>,
-    active: Active<'a>,
-}
-
-/// The memory of a [`Quadratic`], from one to the next.
-#[derive(Default)]
-pub(super) struct Memory {
-    coordinates: Vec<Coordinate<'static>>,
-    lo: Vec<f64>,
-    hi: Vec<f64>,
-    curvature: Vec<f64>,
-    total: Vec<f64>,
-    inverse: Vec<f64>,
-    other: Vec<usize>,
-    lanes: Option<Lanes>,
-    r: Vec<f64>,
-    outside: Vec<f64>,
-    wrong: Vec<(f64, usize)>,
-    active: Active<'static>,
 }
 
 impl Memory {
     /// To be called where the next Gram matrix is another one.
     pub fn forget(&mut self) {
-        self.lanes.iter_mut().for_each(Lanes::forget);
+        self.v.lanes.iter_mut().for_each(Lanes::forget);
     }
 }
 
@@ -103,55 +102,6 @@ impl WithSimd for Solve<'_, '_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Stop {
         self.problem.by_active_set(simd, self.g, self.y)
-    }
-}
-
-/// The check of one solution, likewise.
-struct IsSolved<'s, 'a> {
-    problem: &'s Quadratic<'a>,
-    g: &'s [f64],
-    r: &'s [f64],
-    y: &'s [f64],
-}
-
-impl WithSimd for IsSolved<'_, '_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> bool {
-        let p = self.problem;
-        let (g, g_rest) = S::as_simd_f64s(self.g);
-        let (r, r_rest) = S::as_simd_f64s(self.r);
-        let (y, y_rest) = S::as_simd_f64s(self.y);
-        let [lo, hi, curvature, total, inverse] =
-            [&p.lo, &p.hi, &p.curvature, &p.total, &p.inverse].map(|v| S::as_simd_f64s(v));
-        let zero = simd.splat_f64s(0.0);
-        let (mut largest, mut size, mut change) = (zero, zero, zero);
-        for i in 0..g.len() {
-            largest = simd.max_f64s(largest, simd.abs_f64s(g[i]));
-            size = simd.mul_add_e_f64s(curvature.0[i], simd.abs_f64s(y[i]), size);
-            // A maximum may hide what is not a number, 0 times it does not.
-            size = simd.mul_add_e_f64s(zero, simd.add_f64s(g[i], r[i]), size);
-            // The minimiser if all other coordinates stay.
-            let s = simd.mul_add_e_f64s(curvature.0[i], y[i], r[i]);
-            let above = simd.max_f64s(simd.sub_f64s(s, hi.0[i]), zero);
-            let below = simd.min_f64s(simd.sub_f64s(s, lo.0[i]), zero);
-            let new = simd.mul_f64s(simd.add_f64s(above, below), inverse.0[i]);
-            let moved = simd.mul_f64s(total.0[i], simd.abs_f64s(simd.sub_f64s(new, y[i])));
-            change = simd.max_f64s(change, moved);
-        }
-        let mut size = simd.reduce_sum_f64s(size);
-        let mut largest = simd.reduce_max_f64s(largest);
-        let mut change = simd.reduce_max_f64s(change);
-        for (i, m) in p.coordinates[self.g.len() - g_rest.len()..self.g.len()]
-            .iter()
-            .enumerate()
-        {
-            largest = largest.max(g_rest[i].abs());
-            size += m.curvature * y_rest[i].abs() + 0.0 * (g_rest[i] + r_rest[i]);
-            change = change.max(m.change(y_rest[i], r_rest[i]));
-        }
-        change <= QUIET * (largest + size)
     }
 }
 
@@ -182,68 +132,54 @@ impl<'a> Quadratic<'a> {
         memory: Memory,
     ) -> Self {
         let n = gram.cols();
-        let mut problem = Quadratic {
-            gram,
-            scale,
-            coordinates: memory.coordinates,
-            lo: memory.lo,
-            hi: memory.hi,
-            curvature: memory.curvature,
-            total: memory.total,
-            inverse: memory.inverse,
-            other: memory.other,
-            // They are made for as many coordinates.
-            lanes: memory.lanes.filter(|_| memory.r.len() == n),
-            r: memory.r,
-            outside: memory.outside,
-            wrong: memory.wrong,
-            active: Active::new(n, memory.active),
-        };
+        let mut v = memory.v;
+        if v.r.len() != n {
+            v.lanes = None; // they are made for as many coordinates
+        }
+        let mut coordinates = memory.coordinates;
         for (q, h) in regularizers.iter().enumerate() {
             let coordinate = Coordinate::new(q, *h, scale * gram.get(q, q));
             let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-            problem.lo.push(lo);
-            problem.hi.push(hi);
-            problem.curvature.push(coordinate.curvature);
-            problem.total.push(coordinate.total);
-            problem.inverse.push(coordinate.inverse);
+            v.lo.push(lo);
+            v.hi.push(hi);
+            v.curvature.push(coordinate.curvature);
+            v.total.push(coordinate.total);
+            v.inverse.push(coordinate.inverse);
             if coordinate.zone.is_none() {
-                problem.other.push(q);
+                v.other.push(q);
             }
-            problem.coordinates.push(coordinate);
+            coordinates.push(coordinate);
         }
-        problem.r.resize(n, 0.0);
-        problem.outside.resize(n, 0.0);
-        problem.wrong.reserve(n);
-        problem
+        v.r.resize(n, 0.0);
+        v.outside.resize(n, 0.0);
+        v.wrong.reserve(n);
+        Quadratic {
+            gram,
+            scale,
+            coordinates,
+            active: Active::new(n, memory.active),
+            v,
+        }
     }
 
     /// The memory, for another problem.
-    pub fn into_memory(mut self) -> Memory {
-        for v in [
-            &mut self.lo,
-            &mut self.hi,
-            &mut self.curvature,
-            &mut self.total,
-            &mut self.inverse,
+    pub fn into_memory(self) -> Memory {
+        let mut v = self.v;
+        for numbers in [
+            &mut v.lo,
+            &mut v.hi,
+            &mut v.curvature,
+            &mut v.total,
+            &mut v.inverse,
         ] {
-            v.clear();
+            numbers.clear();
         }
-        self.other.clear();
-        self.wrong.clear();
+        v.other.clear();
+        v.wrong.clear();
         Memory {
             coordinates: emptied(self.coordinates),
-            lo: self.lo,
-            hi: self.hi,
-            curvature: self.curvature,
-            total: self.total,
-            inverse: self.inverse,
-            other: self.other,
-            lanes: self.lanes,
-            r: self.r,
-            outside: self.outside,
-            wrong: self.wrong,
             active: self.active.into_memory(),
+            v,
         }
     }
 
@@ -255,9 +191,9 @@ impl<'a> Quadratic<'a> {
         // In blocks, so that it is not one after the other.
         let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
         worth
-            && self.other.is_empty()
+            && self.v.other.is_empty()
             && y.chunks(256).all(is_zero)
-            && (self.lanes.get_or_insert_with(Lanes::new)).know(self.gram)
+            && (self.v.lanes.get_or_insert_with(Lanes::new)).know(self.gram)
     }
 
     /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
@@ -267,12 +203,12 @@ impl<'a> Quadratic<'a> {
             gram: self.gram,
             scale: self.scale,
             coordinates: &self.coordinates,
-            inverse: &self.inverse,
-            lo: &self.lo,
-            hi: &self.hi,
+            inverse: &self.v.inverse,
+            lo: &self.v.lo,
+            hi: &self.v.hi,
         };
         dispatch(SideBySide {
-            lanes: self.lanes.get_or_insert_with(Lanes::new),
+            lanes: self.v.lanes.get_or_insert_with(Lanes::new),
             problem,
             g,
             energies,
@@ -290,7 +226,7 @@ impl<'a> Quadratic<'a> {
 
     /// g - H y for the y that [`solve`](Quadratic::solve) found last, where it converged.
     pub fn gradient(&self) -> &[f64] {
-        &self.r
+        &self.v.r
     }
 
     /// `y` holds the start on entry and the solution on return.
@@ -333,11 +269,11 @@ impl<'a> Quadratic<'a> {
                 return Stop::Converged; // ill-conditioned: this is as far as rounding lets it go
             }
             // While the set grows its solution will not be the last: a few sweeps are near enough.
-            let grows = FEW * self.wrong.len() > self.active.members().len();
+            let grows = FEW * self.v.wrong.len() > self.active.members().len();
             let exact = !grows || turn >= GROWTH;
             self.admit(g);
             self.active.fill(self.gram, self.scale);
-            self.active.settle(simd, &self.r, exact, QUIET * size);
+            self.active.settle(simd, &self.v.r, exact, QUIET * size);
             self.active.write(y);
         }
         Stop::RoundLimit
@@ -347,7 +283,7 @@ impl<'a> Quadratic<'a> {
     fn clear(&mut self) {
         for m in self.active.members() {
             if let Some((lo, hi)) = m.zone {
-                (self.lo[m.q], self.hi[m.q]) = (lo, hi);
+                (self.v.lo[m.q], self.v.hi[m.q]) = (lo, hi);
             }
         }
         self.active.clear();
@@ -355,7 +291,7 @@ impl<'a> Quadratic<'a> {
 
     #[inline(always)]
     fn join(&mut self, q: usize, g: f64, y: f64) {
-        (self.lo[q], self.hi[q]) = (f64::NEG_INFINITY, f64::INFINITY);
+        (self.v.lo[q], self.v.hi[q]) = (f64::NEG_INFINITY, f64::INFINITY);
         self.active.join(self.coordinates[q], g, y);
     }
 
@@ -366,8 +302,8 @@ impl<'a> Quadratic<'a> {
         let pairs = (members.iter())
             .filter(|m| y[m.q] != 0.0)
             .map(|m| (-scale * y[m.q], gram.column(m.q)));
-        self.r.copy_from_slice(g);
-        add_all(simd, false, pairs, &mut self.r);
+        self.v.r.copy_from_slice(g);
+        add_all(simd, false, pairs, &mut self.v.r);
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 
@@ -375,21 +311,21 @@ impl<'a> Quadratic<'a> {
     /// right would make.
     #[inline(always)]
     fn check<S: Simd>(&mut self, simd: S, y: &[f64]) -> f64 {
-        let mut worst = distances(simd, &self.r, &self.lo, &self.hi, &mut self.outside);
-        for &q in &self.other {
+        let mut worst = distances(simd, &self.v.r, &self.v.lo, &self.v.hi, &mut self.v.outside);
+        for &q in &self.v.other {
             if !self.active.has(q) {
-                self.outside[q] = self.coordinates[q].change(0.0, self.r[q]);
-                worst = worst.max(self.outside[q]);
+                self.v.outside[q] = self.coordinates[q].change(0.0, self.v.r[q]);
+                worst = worst.max(self.v.outside[q]);
             }
         }
-        self.wrong.clear();
+        self.v.wrong.clear();
         if worst > 0.0 {
             let bound = SHARE * worst;
-            let (outside, wrong) = (&self.outside, &mut self.wrong);
+            let (outside, wrong) = (&self.v.outside, &mut self.v.wrong);
             each_from(simd, outside, bound, |q| wrong.push((outside[q], q)));
         }
         (self.active.members().iter())
-            .map(|m| m.change(y[m.q], self.r[m.q]))
+            .map(|m| m.change(y[m.q], self.v.r[m.q]))
             .fold(worst.max(0.0), f64::max)
     }
 
@@ -397,52 +333,13 @@ impl<'a> Quadratic<'a> {
     #[inline(always)]
     fn admit(&mut self, g: &[f64]) {
         let room = JOIN.max(self.active.members().len() / 2);
-        if self.wrong.len() > room {
-            (self.wrong).select_nth_unstable_by(room, |a, b| b.0.total_cmp(&a.0));
-            self.wrong.truncate(room);
+        if self.v.wrong.len() > room {
+            (self.v.wrong).select_nth_unstable_by(room, |a, b| b.0.total_cmp(&a.0));
+            self.v.wrong.truncate(room);
         }
-        for i in 0..self.wrong.len() {
-            let q = self.wrong[i].1;
+        for i in 0..self.v.wrong.len() {
+            let q = self.v.wrong[i].1;
             self.join(q, g[q], 0.0);
         }
     }
-}
-
-/// How far each r lies outside of [lo, hi] (negative inside); returns the largest.
-#[inline(always)]
-fn distances<S: Simd>(simd: S, r: &[f64], lo: &[f64], hi: &[f64], out: &mut [f64]) -> f64 {
-    let n = r.len();
-    let whole = n / S::F64_LANES * S::F64_LANES;
-    let mut most = simd.splat_f64s(f64::NEG_INFINITY);
-    let parts = S::as_mut_simd_f64s(&mut out[..whole])
-        .0
-        .iter_mut()
-        .enumerate();
-    let [rs, los, his] = [r, lo, hi].map(|v| S::as_simd_f64s(&v[..whole]).0);
-    for (i, out) in parts {
-        let (below, above) = (simd.sub_f64s(los[i], rs[i]), simd.sub_f64s(rs[i], his[i]));
-        *out = simd.max_f64s(below, above);
-        most = simd.max_f64s(most, *out);
-    }
-    let mut largest = simd.reduce_max_f64s(most);
-    for q in whole..n {
-        out[q] = f64::max(lo[q] - r[q], r[q] - hi[q]);
-        largest = largest.max(out[q]);
-    }
-    largest
-}
-
-/// Calls `found` with the place of each number that is at least `bound`: few are.
-#[inline(always)]
-fn each_from<S: Simd>(simd: S, numbers: &[f64], bound: f64, mut found: impl FnMut(usize)) {
-    let (vectors, rest) = S::as_simd_f64s(numbers);
-    for (i, vector) in vectors.iter().enumerate() {
-        if simd.reduce_max_f64s(*vector) >= bound {
-            let from = i * S::F64_LANES;
-            let places = from..from + S::F64_LANES;
-            places.filter(|q| numbers[*q] >= bound).for_each(&mut found);
-        }
-    }
-    let places = numbers.len() - rest.len()..numbers.len();
-    places.filter(|q| numbers[*q] >= bound).for_each(found);
 }
