@@ -53,6 +53,7 @@ def interleaved(repeats, *sides):
     seconds, results = [[] for _ in sides], [None] * len(sides)
     for _ in range(repeats):
         for i, side in enumerate(sides):
+            time.sleep(0.3)  # threads of the side before spin for a while in search of more work
             results[i], taken = side()
             seconds[i].append(taken)
     return [(result, statistics.median(times)) for result, times in zip(results, seconds)]

@@ -8,7 +8,8 @@ here from both sides' codes.
 coding-huber is the same with what is quadratic up to |u_m| = .1 and linear beyond, so that pixels may be outliers (about 7
 of 100 are): 1/eta times the quadratic part above, and gamma and delta with it. SPAMS does not have it. Its peers are
 skglm's working sets with Anderson acceleration, one sample after the other, and accelerated proximal gradient steps in
-numpy, all samples at once, as many as come within 1e-6 of the objective; the faster one counts.
+numpy, as many as come within 1e-6 of the objective, 64 samples at a time (which stay in the cache: a quarter faster than
+all at once); the faster one counts.
 """
 
 import time
@@ -23,6 +24,7 @@ ABOUT = "codes of 30,000 patches against SPAMS, and with the Huber loss against 
 
 GAMMA, DELTA, ATOMS, REPEATS, MUST = 0.1, 0.05, 196, 5, 3.0
 ETA, HUBER_SAMPLES, SKGLM_SAMPLES, HUBER_MUST = 0.1, 3_000, 100, 20.0
+AT_A_TIME = 64
 
 
 def objective(x, atoms, codes):
@@ -153,8 +155,8 @@ def compare_huber(x, atoms, threads):
     def theirs():
         with threadpoolctl.threadpool_limits(threads):
             began = time.perf_counter()
-            codes = gradient_steps(x, atoms, steps)
-            return codes, time.perf_counter() - began
+            parts = [gradient_steps(x[i : i + AT_A_TIME], atoms, steps) for i in range(0, len(x), AT_A_TIME)]
+            return np.concatenate(parts), time.perf_counter() - began
 
     (_, our_s), (peer_codes, peer_s) = interleaved(REPEATS, ours, theirs)
     peer, peer_objective = f"numpy, {steps} steps", huber_objective(x, atoms, peer_codes)
