@@ -51,6 +51,8 @@ pub struct Agent {
     unwritten: u64,
     /// Its last update was beyond all numbers.
     troubled: bool,
+    /// y_k of the last batch.
+    codes: Matrix,
 }
 
 impl Agent {
@@ -98,6 +100,7 @@ impl Agent {
             around,
             unwritten: 0,
             troubled: false,
+            codes: Matrix::zeros(0, 0),
         })
     }
 
@@ -109,6 +112,11 @@ impl Agent {
     /// How its atoms were used.
     pub fn atom_use(&self) -> &AtomUse {
         &self.state.used
+    }
+
+    /// y_k of the last batch, N_k x B, as private as the atoms.
+    pub fn codes(&self) -> &Matrix {
+        &self.codes
     }
 
     /// Samples that the mesh is through with.

@@ -368,6 +368,13 @@ impl<W: Wire> Exchange for Rounds<W> {
             interrupted: None,
             told: false,
         };
+        if self
+            .sent
+            .last()
+            .is_none_or(|(tag, _)| tag.epoch < own.tag.epoch)
+        {
+            self.wire.newest_epoch(own.tag.epoch);
+        }
         self.send_all(own);
         self.take_early(own, inbox, &mut waiting)?;
         while waiting.missing > 0 {

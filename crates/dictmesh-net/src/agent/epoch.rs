@@ -233,6 +233,7 @@ impl Agent {
         self.troubled = stop == Stop::Diverged || !movement.is_finite();
         self.boundary(position + samples as u64)?;
         let sparsity = y.as_slice().iter().filter(|y| **y != 0.0).count() as f64 / samples as f64;
+        self.codes = y;
         let Found {
             rounds, residual, ..
         } = found;
