@@ -166,7 +166,7 @@ fn checkpoints_of_another_run_or_agent_and_all_damaged_ones_are_errors() {
 #[test]
 fn soak() {
     let kills: usize = std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap());
-    let mut plan = plan(12 + 8 * kills);
+    let mut plan = plan(12 + kills);
     plan.topology = Topology::from_edges(5, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)]).unwrap();
     plan.sizes = vec![1, 2, 1, 0, 2];
     let mesh = plan.mesh(false);
@@ -185,12 +185,12 @@ fn soak() {
         std::thread::sleep(Duration::from_millis(rng.random_range(0..120)));
         let victims = 1 + usize::from(rng.random::<f64>() < 0.2);
         let first = rng.random_range(0..5);
-        for victim in (first..first + victims).map(|k| k % 5) {
-            agents.remove(victim).kill();
-            std::thread::sleep(Duration::from_millis(rng.random_range(0..30)));
-            agents.insert(victim, at(victim));
-            killed += 1;
-        }
+        let mut victims: Vec<usize> = (first..first + victims).map(|k| k % 5).collect();
+        victims.sort_unstable();
+        (victims.iter().rev()).for_each(|victim| agents.remove(*victim).kill());
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..30)));
+        (victims.iter()).for_each(|victim| agents.insert(*victim, at(*victim)));
+        killed += victims.len();
     }
     assert!(
         killed >= kills.min(5),

@@ -232,7 +232,12 @@ impl Running {
     pub fn wait(self) -> Result<Done, Error> {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.thread.is_finished() {
-            assert!(Instant::now() < until, "the agent does not come to its end");
+            let last = || self.events.lock().unwrap().last().cloned();
+            assert!(
+                Instant::now() < until,
+                "the agent does not come to its end after {:?}",
+                last()
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         self.thread.join().unwrap()
