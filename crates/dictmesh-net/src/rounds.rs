@@ -109,6 +109,8 @@ impl<W: Wire> Rounds<W> {
     }
 
     fn send_all(&mut self, own: &Frame) {
+        // The same round begun again says the same.
+        self.sent.retain(|(tag, _)| *tag != own.tag);
         let room = match self.sent.len() {
             2.. => (self.sent.remove(0).1).try_into_mut().unwrap_or_default(),
             _ => BytesMut::new(),
@@ -181,7 +183,10 @@ impl<W: Wire> Rounds<W> {
         edge.heard_in = Some(epoch);
         match tag.cmp(&own.tag) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Greater => edge.keep_early(header, bytes),
+            std::cmp::Ordering::Greater if is_next(own.tag, tag) => edge.keep_early(header, bytes),
+            std::cmp::Ordering::Greater => {
+                edge.refuse(from, "it is of a round that nobody can have come to yet");
+            }
             std::cmp::Ordering::Equal if waiting.got[i] => {}
             std::cmp::Ordering::Equal => match accept(&bytes, &header, own, &mut inbox[i]) {
                 Ok(()) => {
@@ -252,19 +257,17 @@ impl<W: Wire> Rounds<W> {
         if let Ok(i) = self.active.binary_search(&from) {
             return self.place(from, i, header, bytes, own, inbox, waiting);
         }
-        edge.knocks = true;
-        edge.epoch = edge.epoch.max(
-            header
-                .tag
-                .epoch
-                .min(own.tag.epoch.saturating_add(EPOCHS_AHEAD)),
-        );
-        // While all agree on who is there, it comes in at once: others may be waiting for it already.
-        if own.tag.phase == Phase::Agreement {
-            let epoch = edge.epoch.max(own.tag.epoch) + 1;
-            return Err(Fault::NewEpoch { epoch, by: from });
+        let (tag, epoch) = (header.tag, own.tag.epoch);
+        if tag.phase == Phase::Agreement {
+            edge.knocks = true;
+            // While all agree on who is there, it comes in at once: others may be waiting for it already.
+            if own.tag.phase == Phase::Agreement {
+                let theirs = tag.epoch.min(epoch.saturating_add(EPOCHS_AHEAD));
+                let epoch = theirs.max(epoch) + 1;
+                return Err(Fault::NewEpoch { epoch, by: from });
+            }
         }
-        // Otherwise it has to wait for the end of the batch, and is told that we are alive.
+        // Otherwise it waits for the end of the batch. From our frame it learns that we are alive, and in which epoch.
         if let Some((_, bytes)) = self.sent.last() {
             self.wire.send(from, bytes.clone());
         }
@@ -307,6 +310,14 @@ impl<W: Wire> Rounds<W> {
         }
         waiting.look = waiting.resend.min(now + LOOK);
         Ok(())
+    }
+}
+
+/// Whether the second tag can be that of the round after the first: the next of its phase, or the first of another.
+fn is_next(now: Tag, next: Tag) -> bool {
+    match (now.sample, now.phase) == (next.sample, next.phase) {
+        true => next.round == now.round + 1,
+        false => next.round == 0,
     }
 }
 

@@ -44,7 +44,7 @@ impl Agent {
             match self.open(&mesh)? {
                 (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
                 (Opened::Leaves(id), _) if id == self.settings.id => {
-                    self.close(&mesh);
+                    self.close();
                     return Ok(Outcome::Left);
                 }
                 (Opened::Leaves(id), _) => {
@@ -54,14 +54,14 @@ impl Agent {
                 }
                 (Opened::Change, _) => return Err(self.change(self.settings.id)),
                 (Opened::Diverged, _) => {
-                    self.close(&mesh);
+                    self.close();
                     return Ok(Outcome::Diverged);
                 }
                 (Opened::End | Opened::Pending, _) => {
                     self.around.ended = true;
                     self.checkpoints
                         .keep(self.state.clone(), &self.around, true)?;
-                    return self.farewell(&mesh);
+                    return self.farewell();
                 }
             }
         }
@@ -298,8 +298,8 @@ impl Agent {
 
     /// Stays until the neighbours have come to the end too, or were silent for long: one that died in the last rounds
     /// and returns finds somebody to end with.
-    fn farewell(&mut self, mesh: &Mesh) -> Result<Outcome, Halt> {
-        match self.last_round(mesh) {
+    fn farewell(&mut self) -> Result<Outcome, Halt> {
+        match self.last_round() {
             Err(Fault::NewEpoch { epoch, by }) => {
                 self.around.ended = false;
                 Err(Fault::NewEpoch { epoch, by }.into())
@@ -308,18 +308,24 @@ impl Agent {
         }
     }
 
-    /// Stays until the neighbours have heard the last words.
-    fn close(&mut self, mesh: &Mesh) {
-        // Whoever does not hear them by then is told by the link going down.
-        let _ = self.last_round(mesh);
+    /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
+    fn close(&mut self) {
+        let until = Instant::now() + self.settings.linger;
+        while Instant::now() < until {
+            match self.last_round() {
+                // Some have gone on already; others may not.
+                Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
+                _ => return,
+            }
+        }
     }
 
-    fn last_round(&mut self, mesh: &Mesh) -> Result<(), Fault> {
+    fn last_round(&mut self) -> Result<(), Fault> {
         self.talk.own.tag = Tag {
             epoch: self.around.epoch,
             sample: self.state.position,
             phase: Phase::Closing,
-            round: mesh.members.diameter as u32,
+            round: 0,
         };
         self.talk.own.scalars.clear();
         self.talk.own.dual.clear();
