@@ -28,6 +28,13 @@ pub(super) enum Envelope {
     Bounded(f64),
 }
 
+/// The Gram matrix and the regularizers of all codes of a sample.
+#[derive(Clone, Copy)]
+pub(super) struct Wide<'a> {
+    pub gram: &'a Matrix,
+    pub regularizers: &'a [&'a dyn Regularizer],
+}
+
 /// The vectors C = `c` (+ `share`) of a part of the samples, by columns.
 #[derive(Clone, Copy)]
 pub(super) struct Given<'a> {
@@ -62,123 +69,117 @@ impl Coding<'_> {
         scratch: &mut Scratch,
         ended: impl FnMut(Stop),
     ) -> bool {
+        let own = Wide {
+            gram: self.gram,
+            regularizers: self.regularizers,
+        };
         match envelope {
-            Envelope::Quadratic(_) => self.solve_quadratics(
-                envelope,
-                given,
-                self.gram,
-                self.regularizers,
-                y,
-                v,
-                scratch,
-                ended,
-            ),
-            Envelope::Bounded(_) => {
-                outliers::with(self, y, scratch, |gram, regularizers, codes, scratch| {
-                    self.solve_quadratics(
-                        envelope,
-                        given,
-                        gram,
-                        regularizers,
-                        codes,
-                        v,
-                        scratch,
-                        ended,
-                    )
-                })
+            Envelope::Quadratic(_) => {
+                self.solve_quadratics(envelope, given, own, y, v, scratch, ended)
             }
+            Envelope::Bounded(_) => outliers::with(self, y, scratch, |wide, codes, scratch| {
+                self.solve_quadratics(envelope, given, wide, codes, v, scratch, ended)
+            }),
         }
     }
 
-    /// The same with the Gram matrix and the regularizers of all codes, those of outliers behind those of atoms.
+    /// The same, with codes for outliers behind those of the atoms where there is a bound.
     #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
     fn solve_quadratics(
         &self,
         envelope: Envelope,
         given: Given,
-        gram: &Matrix,
-        regularizers: &[&dyn Regularizer],
+        wide: Wide,
         codes: &mut [f64],
         v: &mut [f64],
         scratch: &mut Scratch,
         mut ended: impl FnMut(Stop),
     ) -> bool {
-        let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), gram.cols());
+        let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), wide.gram.cols());
         let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
         let (inverse, samples) = (1.0 / a, v.len() / m.max(1));
-        // From c/a to v.
-        let finish = |code: &[f64], v: &mut [f64]| {
-            self.add_atoms(-inverse, &code[..n], v);
-            if let Envelope::Bounded(_) = envelope {
-                v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
-            }
-        };
-        given.scaled(inverse, 0, v);
-        let Scratch {
-            before,
-            after,
-            energies,
-            total,
-            newton,
-            quadratic,
-            ..
-        } = scratch;
+        let mut before = std::mem::take(&mut scratch.before);
         before.resize(width * samples, 0.0);
-        self.correlate_all(v, before, width);
+        given.scaled(inverse, 0, v);
+        self.correlate_all(v, &mut before, width);
         if width > n {
             let columns = before.chunks_exact_mut(width).zip(v.chunks_exact(m.max(1)));
             columns.for_each(|(g, v)| g[n..].copy_from_slice(v));
         }
-        let memory = std::mem::take(quadratic);
-        let mut problem = Quadratic::new(gram, inverse, regularizers, memory);
+        let memory = std::mem::take(&mut scratch.quadratic);
+        let mut problem = Quadratic::new(wide.gram, inverse, wide.regularizers, memory);
         let started = problem.can_start(codes);
         if started {
+            let Scratch {
+                after, energies, ..
+            } = &mut *scratch;
             dispatch(Energies {
                 factor: a,
                 m: m.max(1),
                 v,
                 out: energies,
             });
-            problem.start(before, energies, codes);
+            problem.start(&before, energies, codes);
             let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
-            columns.for_each(|(code, v)| finish(code, v));
+            columns.for_each(|(code, v)| self.finish(envelope, code, v));
             after.resize(n * samples, 0.0);
             self.correlate_all(v, after, n);
         }
         for j in 0..samples {
-            let (code, v) = (
-                &mut codes[j * width..(j + 1) * width],
-                &mut v[j * m..(j + 1) * m],
-            );
-            let (g, s) = (&before[j * width..(j + 1) * width], j * n..(j + 1) * n);
+            let code = &mut codes[j * width..(j + 1) * width];
+            let (v, s) = (&mut v[j * m..(j + 1) * m], j * n..(j + 1) * n);
+            let g = &before[j * width..(j + 1) * width];
             if self.is_interrupted() {
                 ended(Stop::Interrupted);
                 continue;
             }
-            if started && problem.is_solved(&g[..n], &after[s.clone()], &code[..n]) {
-                ended(Stop::Converged);
-                continue;
-            }
             if started {
+                if problem.is_solved(&g[..n], &scratch.after[s.clone()], &code[..n]) {
+                    ended(Stop::Converged);
+                    continue;
+                }
                 given.scaled(inverse, j * m, v);
             }
             let mut stop = problem.solve(g, code);
-            finish(code, v);
+            self.finish(envelope, code, v);
             let solved = stop == Stop::Converged;
             if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
-                total.resize(m, 0.0);
-                given.scaled(1.0, j * m, total);
-                stop = newton::solve(self, total, &mut code[..n], v, newton);
+                stop = self.by_newton(given, j, &mut code[..n], v, scratch);
             }
-            ended(stop);
             match (started, solved) {
-                (true, true) => after[s].copy_from_slice(&problem.gradient()[..n]),
-                (true, false) => self.correlate(v, &mut after[s]),
+                (true, true) => scratch.after[s].copy_from_slice(&problem.gradient()[..n]),
+                (true, false) => self.correlate(v, &mut scratch.after[s]),
                 (false, _) => {}
             }
+            ended(stop);
         }
-        *quadratic = problem.into_memory();
+        scratch.quadratic = problem.into_memory();
+        scratch.before = before;
         started
+    }
+
+    /// Sample `j` from the code that it has come to.
+    fn by_newton(
+        &self,
+        given: Given,
+        j: usize,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> Stop {
+        let Scratch { total, newton, .. } = scratch;
+        total.resize(v.len(), 0.0);
+        given.scaled(1.0, j * v.len(), total);
+        newton::solve(self, total, y, v, newton)
+    }
+
+    /// From c/a to v.
+    fn finish(&self, envelope: Envelope, code: &[f64], v: &mut [f64]) {
+        let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
+        self.add_atoms(-1.0 / a, &code[..self.atoms.cols()], v);
+        if let Envelope::Bounded(_) = envelope {
+            v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
+        }
     }
 
     /// The same for one atom, as in the paper's own experiments: closed form.

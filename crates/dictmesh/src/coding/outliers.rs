@@ -4,6 +4,7 @@
 //! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
 //! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
 
+use super::envelope::Wide;
 use super::{emptied, Coding, Scratch};
 use crate::matrix::Matrix;
 use crate::regularizer::{soft_threshold, Piece, Regularizer};
@@ -105,7 +106,7 @@ pub(super) fn with(
     problem: &Coding,
     y: &mut [f64],
     scratch: &mut Scratch,
-    work: impl FnOnce(&Matrix, &[&dyn Regularizer], &mut [f64], &mut Scratch) -> bool,
+    work: impl FnOnce(Wide, &mut [f64], &mut Scratch) -> bool,
 ) -> bool {
     let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
     let mut extended = std::mem::take(&mut scratch.extended);
@@ -119,7 +120,11 @@ pub(super) fn with(
     let mut regularizers = std::mem::take(&mut extended.regularizers);
     regularizers.extend_from_slice(problem.regularizers);
     regularizers.resize(n + m, &Absolute);
-    let done = work(&extended.gram, &regularizers, codes, scratch);
+    let wide = Wide {
+        gram: &extended.gram,
+        regularizers: &regularizers,
+    };
+    let done = work(wide, codes, scratch);
     extended.regularizers = emptied(regularizers);
     for (wide, y) in codes.chunks_exact(n + m).zip(y.chunks_exact_mut(n)) {
         y.copy_from_slice(&wide[..n]);

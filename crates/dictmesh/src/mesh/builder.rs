@@ -132,39 +132,7 @@ impl MeshBuilder {
     /// will be informed.
     pub(super) fn without_agents(self, rows: usize, sizes: &[usize]) -> Result<(Mesh, Vec<bool>)> {
         let n = self.topology.agents();
-        Error::check_dimension("number of block sizes (one per agent)", sizes.len(), n)?;
-        if rows == 0 {
-            return Err(Error::Empty {
-                what: "the sample",
-                need: "a sample has at least one row",
-            });
-        }
-        if n > MAX_AGENTS {
-            return Err(Error::parameter(
-                "agents",
-                n,
-                format!(
-                    "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
-                     whole graph; give each agent more atoms instead"
-                ),
-            ));
-        }
-        let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
-        let room = total.and_then(|total| total.checked_mul(rows)?.checked_mul(8));
-        if room.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(Error::parameter(
-                "atoms",
-                format!("{sizes:?}"),
-                "so many do not fit into any memory",
-            ));
-        }
-        if total == Some(0) {
-            return Err(Error::parameter(
-                "K",
-                0,
-                "the mesh needs at least one atom: give some agent a block size of 1 or more",
-            ));
-        }
+        check_sizes(n, rows, sizes)?;
         if self.batch == 0 {
             return Err(Error::parameter("batch", 0, "must be 1 or more"));
         }
@@ -174,22 +142,6 @@ impl MeshBuilder {
         let weights = Weights::new(&self.topology, &self.rule)?;
         self.strategy
             .check(self.task.residual(), weights.is_symmetric())?;
-        let pool = match self.threads {
-            None => None,
-            Some(threads) if !(1..=MAX_THREADS).contains(&threads) => {
-                return Err(Error::parameter(
-                    "threads",
-                    threads,
-                    format!("must be 1 to {MAX_THREADS}; leave it out for all cores"),
-                ))
-            }
-            Some(threads) => Some(Arc::new(
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .map_err(|e| Error::parameter("threads", threads, e.to_string()))?,
-            )),
-        };
         let mesh = Mesh {
             lazy: weights.lazy(),
             spectrum: self.topology.spectrum(),
@@ -211,13 +163,63 @@ impl MeshBuilder {
             draws: 0,
             blocks_learned: 0,
             samples_learned: 0,
-            pool,
+            pool: self.threads.map(pool).transpose()?,
             gram: Default::default(),
             memory: Default::default(),
             interrupt: None,
         };
         Ok((mesh, informed))
     }
+}
+
+/// Refuses sizes that no mesh can have.
+fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
+    Error::check_dimension("number of block sizes (one per agent)", sizes.len(), n)?;
+    if rows == 0 {
+        return Err(Error::Empty {
+            what: "the sample",
+            need: "a sample has at least one row",
+        });
+    }
+    if n > MAX_AGENTS {
+        return Err(Error::parameter(
+            "agents",
+            n,
+            format!(
+                "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
+                 whole graph; give each agent more atoms instead"
+            ),
+        ));
+    }
+    let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
+    let room = total.and_then(|total| total.checked_mul(rows)?.checked_mul(8));
+    if room.is_none_or(|bytes| bytes > isize::MAX as usize) {
+        return Err(Error::parameter(
+            "atoms",
+            format!("{sizes:?}"),
+            "so many do not fit into any memory",
+        ));
+    }
+    if total == Some(0) {
+        return Err(Error::parameter(
+            "K",
+            0,
+            "the mesh needs at least one atom: give some agent a block size of 1 or more",
+        ));
+    }
+    Ok(())
+}
+
+fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
+    let refused = |why| Error::parameter("threads", threads, why);
+    if !(1..=MAX_THREADS).contains(&threads) {
+        let allowed = format!("must be 1 to {MAX_THREADS}; leave it out for all cores");
+        return Err(refused(allowed));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build()
+        .map(Arc::new)
+        .map_err(|e| refused(e.to_string()))
 }
 
 impl Mesh {
