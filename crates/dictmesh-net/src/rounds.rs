@@ -62,6 +62,8 @@ pub struct Rounds<W> {
     active: Vec<AgentId>,
     /// Our last two frames, the newest last.
     sent: Vec<(Tag, Bytes)>,
+    /// A frame that says nothing, of an epoch that never was.
+    alive: Bytes,
 }
 
 /// A round under way.
@@ -88,7 +90,15 @@ impl<W: Wire> Rounds<W> {
         interrupt: Arc<AtomicBool>,
     ) -> Self {
         let edges: BTreeMap<_, _> = (neighbours.iter()).map(|l| (*l, Edge::new())).collect();
+        let nothing = Frame {
+            tag: Tag {
+                phase: Phase::Opening,
+                ..Tag::default()
+            },
+            ..Frame::default()
+        };
         Rounds {
+            alive: codec::encode(&nothing, options.incarnation, false, BytesMut::new()),
             wire,
             options,
             interrupt,
@@ -257,18 +267,16 @@ impl<W: Wire> Rounds<W> {
         if let Ok(i) = self.active.binary_search(&from) {
             return self.place(from, i, header, bytes, own, inbox, waiting);
         }
-        let (tag, epoch) = (header.tag, own.tag.epoch);
-        if tag.phase == Phase::Agreement {
-            edge.knocks = true;
-            // While all agree on who is there, it comes in at once: others may be waiting for it already.
-            if own.tag.phase == Phase::Agreement {
-                let theirs = tag.epoch.min(epoch.saturating_add(EPOCHS_AHEAD));
-                let epoch = theirs.max(epoch) + 1;
-                return Err(Fault::NewEpoch { epoch, by: from });
-            }
+        // It wants to come in, or has not heard that it was given up. While all agree on who is there it comes in at
+        // once, as others may be waiting for it already; otherwise it waits for the end of the batch.
+        edge.knocks = true;
+        let (theirs, epoch) = (header.tag.epoch, own.tag.epoch);
+        if own.tag.phase == Phase::Agreement {
+            let epoch = theirs.min(epoch.saturating_add(EPOCHS_AHEAD)).max(epoch) + 1;
+            return Err(Fault::NewEpoch { epoch, by: from });
         }
-        // Otherwise it waits for the end of the batch. From our frame it learns that we are alive, and in which epoch.
-        if let Some((_, bytes)) = self.sent.last() {
+        // From our frame it learns that we are alive, and in which epoch.
+        if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
             self.wire.send(from, bytes.clone());
         }
         Ok(())
@@ -277,6 +285,10 @@ impl<W: Wire> Rounds<W> {
     /// What is to be done because time passed.
     fn look_at_clocks(&mut self, waiting: &mut Waiting) -> Result<(), Fault> {
         let now = Instant::now();
+        if now.saturating_duration_since(waiting.look) > 2 * LOOK {
+            // We stood still ourselves: nobody is to blame for not having been heard.
+            self.edges.values_mut().for_each(|edge| edge.heard_at = now);
+        }
         if self.interrupt.load(Ordering::Relaxed) {
             let since = *waiting.interrupted.get_or_insert(now);
             if now - since >= self.options.grace {
@@ -303,8 +315,14 @@ impl<W: Wire> Rounds<W> {
             }
         }
         if now >= waiting.resend {
-            for l in missing() {
-                self.send_again(l, waiting.tag.epoch);
+            let missing = missing();
+            for l in self.edges.keys().copied().collect::<Vec<_>>() {
+                if missing.contains(&l) {
+                    self.send_again(l, waiting.tag.epoch);
+                } else if waiting.patience.is_some() {
+                    // It has all it needs of us, or was given up: it must hear that we are alive.
+                    self.wire.send(l, self.alive.clone());
+                }
             }
             waiting.resend = now + self.options.resend;
         }
@@ -354,6 +372,10 @@ impl<W: Wire> Exchange for Rounds<W> {
                 edge.heard_in = None;
             }
         }
+    }
+
+    fn forget(&mut self, gone: &[AgentId]) {
+        gone.iter().for_each(|l| drop(self.edges.remove(l)));
     }
 
     fn knocking(&self) -> Vec<AgentId> {

@@ -44,12 +44,14 @@ impl Agent {
             match self.open(&mesh)? {
                 (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
                 (Opened::Leaves(id), _) if id == self.settings.id => {
+                    let _ = opening::confirm(&mut self.talk);
                     self.close();
                     return Ok(Outcome::Left);
                 }
                 (Opened::Leaves(id), _) => {
                     self.around.active.retain(|l| *l != id);
                     self.around.gone.push(id);
+                    opening::confirm(&mut self.talk)?;
                     return Err(self.change(id));
                 }
                 (Opened::Change, _) => return Err(self.change(self.settings.id)),
@@ -70,7 +72,7 @@ impl Agent {
     /// Who is there, and from where all go on.
     fn agree(&mut self) -> Result<Mesh, Halt> {
         self.admit();
-        self.talk.take_part(&self.around.active);
+        (self.talk).take_part(&self.around.active, &self.around.gone);
         let (id, epoch) = (self.settings.id, self.around.epoch);
         let mut positions = self.checkpoints.positions();
         positions.truncate(POSITIONS);
@@ -129,14 +131,13 @@ impl Agent {
             if taken.is_none() {
                 taken = self.take()?;
             }
-            let knocking = self.talk.knocking();
             let wish = Wish {
                 samples: taken
                     .as_ref()
                     .map(|x: &Option<Samples>| x.as_ref().map_or(0, Samples::len)),
                 pending: self.source.is_some() && taken.is_none(),
                 leaves: (self.control.leave.load(Ordering::Relaxed)).then_some(self.settings.id),
-                change: tick > TICKS || knocking.iter().any(|l| !self.around.gone.contains(l)),
+                change: tick > TICKS || !self.talk.knocking().is_empty(),
                 troubled: self.troubled,
             };
             let (epoch, position) = (self.around.epoch, self.state.position);
@@ -309,7 +310,7 @@ impl Agent {
     }
 
     /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
-    fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         let until = Instant::now() + self.settings.linger;
         while Instant::now() < until {
             match self.last_round() {
@@ -323,7 +324,7 @@ impl Agent {
     fn last_round(&mut self) -> Result<(), Fault> {
         self.talk.own.tag = Tag {
             epoch: self.around.epoch,
-            sample: self.state.position,
+            sample: u64::MAX, // the same wherever an agent has come to
             phase: Phase::Closing,
             round: 0,
         };
