@@ -132,11 +132,13 @@ impl<W: Wire> Rounds<W> {
         self.sent.push((own.tag, bytes));
     }
 
-    /// Sends again what this neighbour may lack: frames of older epochs count no more.
-    fn send_again(&mut self, to: AgentId, epoch: u32) {
+    /// Sends again what this neighbour may lack: frames of older epochs count no more. If it `asks`, the neighbour
+    /// is to do the same.
+    fn send_again(&mut self, to: AgentId, epoch: u32, asks: bool) {
         for (tag, bytes) in &self.sent {
             if tag.epoch == epoch {
-                self.wire.send(to, bytes.clone());
+                let asking = asks.then(|| codec::asking(bytes));
+                self.wire.send(to, asking.unwrap_or_else(|| bytes.clone()));
             }
         }
     }
@@ -206,6 +208,10 @@ impl<W: Wire> Rounds<W> {
                 Err(refusal) => edge.refuse(from, &refusal.to_string()),
             },
         }
+        // It waits for us, so what we sent was lost. Answers do not ask, or they would never end.
+        if header.asks && tag <= own.tag {
+            self.send_again(from, epoch, false);
+        }
         Ok(())
     }
 
@@ -237,7 +243,7 @@ impl<W: Wire> Rounds<W> {
             }
         }
         if active {
-            self.send_again(from, tag.epoch);
+            self.send_again(from, tag.epoch, false);
         }
         Ok(())
     }
@@ -318,7 +324,7 @@ impl<W: Wire> Rounds<W> {
             let missing = missing();
             for l in self.edges.keys().copied().collect::<Vec<_>>() {
                 if missing.contains(&l) {
-                    self.send_again(l, waiting.tag.epoch);
+                    self.send_again(l, waiting.tag.epoch, true);
                 } else if waiting.patience.is_some() {
                     // It has all it needs of us, or was given up: it must hear that we are alive.
                     self.wire.send(l, self.alive.clone());
