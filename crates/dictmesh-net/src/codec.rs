@@ -19,6 +19,8 @@ use crate::exchange::{Frame, Phase, Tag};
 use bytes::{Bytes, BytesMut};
 
 const MAGIC: [u8; 4] = *b"dmf1";
+/// Scalars for which there is room in every frame, beside one a sample.
+pub const SCALARS: usize = 1 << 16;
 /// Bytes before the scalars.
 pub const HEADER: usize = 40;
 
@@ -36,7 +38,7 @@ impl Limits {
     /// agents.
     pub fn new(rows: usize, batch: usize) -> Self {
         Limits {
-            scalars: (1 << 16) + batch,
+            scalars: SCALARS + 2 + batch,
             dual: rows.saturating_mul(batch),
         }
     }
