@@ -1,4 +1,5 @@
 //! Frames survive the way; anything else is refused, whatever it is, without more memory than it has bytes.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 use bytes::{Bytes, BytesMut};
 use dictmesh_net::codec::{asking, decode, encode, header, Limits, Refusal, HEADER};

@@ -1,4 +1,5 @@
 //! Agents die at any step and come back: under `wait` the atoms are those of an undisturbed run, to the bit.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Agents that talk through a wire do what the mesh in one process does, to the last bit.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! A slow agent holds the others up, and they wait with the memory they have.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 

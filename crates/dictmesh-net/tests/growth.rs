@@ -1,9 +1,10 @@
 //! Agents that join, leave, are lost and return. What the others do then is what the mesh in one process does when it
 //! is changed at the same sample.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 
-use common::{agreements, apart, Done, Dripping, Plan, Running, Started};
+use common::{agreements, Done, Dripping, Plan, Running, Started};
 use dictmesh::inference::StrategySpec;
 use dictmesh::{Matrix, Mesh, Start, Stopping, Topology, Update};
 use dictmesh_net::agent::{Agreed, Event, Neighbour, Outcome, Policy};
@@ -29,7 +30,7 @@ fn plan(samples: usize) -> Plan {
 }
 
 /// Where the members changed, as those who stayed saw it: (sample, members), without what was done again.
-fn changes(events: &Arc<Mutex<Vec<Event>>>) -> Vec<Agreed> {
+fn changes(events: &Events) -> Vec<Agreed> {
     let mut all: Vec<Agreed> = Vec::new();
     for agreed in agreements(&events.lock().unwrap()) {
         while all
@@ -52,7 +53,20 @@ fn learn(mesh: &mut Mesh, plan: &Plan, from: u64, to: u64) {
     }
 }
 
-fn finish(agents: Vec<Running>) -> (Vec<Done>, Vec<Arc<Mutex<Vec<Event>>>>) {
+type Events = Arc<Mutex<Vec<Event>>>;
+
+/// An agent of the plan, from whose source samples come only as far as `there` says, so that no run is over before
+/// what is to happen in it.
+fn held_back(plan: &Plan, mesh: &Mesh, k: usize, there: &Arc<AtomicUsize>) -> Started {
+    let mut agent = Started::new(plan, mesh, k);
+    if plan.informed.contains(&k) {
+        let (all, there) = (plan.x.clone(), there.clone());
+        agent.source = Some(Box::new(Dripping { all, there }));
+    }
+    agent
+}
+
+fn finish(agents: Vec<Running>) -> (Vec<Done>, Vec<Events>) {
     let events = agents.iter().map(|agent| agent.events.clone()).collect();
     let done = agents
         .into_iter()
@@ -65,9 +79,10 @@ fn finish(agents: Vec<Running>) -> (Vec<Done>, Vec<Arc<Mutex<Vec<Event>>>>) {
 fn an_agent_joins_a_running_mesh() {
     let plan = plan(150);
     let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let there = Arc::new(AtomicUsize::new(60));
     let mut agents: Vec<Running> = (0..4)
         .map(|k| {
-            let mut agent = Started::new(&plan, &mesh, k);
+            let mut agent = held_back(&plan, &mesh, k, &there);
             if [1, 2].contains(&k) {
                 agent
                     .settings
@@ -86,12 +101,14 @@ fn an_agent_joins_a_running_mesh() {
     newcomer.atoms = own.clone();
     newcomer.source = Some(Box::new(plan.x.clone()));
     agents.push(newcomer.start(&hub));
+    agents[0].until_members(5);
+    there.store(150, Ordering::Relaxed);
     let (done, events) = finish(agents);
     let changes = changes(&events[0]);
     let at: Vec<usize> = changes.iter().map(|c| c.members.len()).collect();
     assert_eq!(at, [4, 5], "{changes:?}");
     let at = changes[1].position;
-    assert!(at >= 20 && at < 150, "{at}");
+    assert!((20..150).contains(&at), "{at}");
     assert_eq!(changes[1].informed, 3);
     learn(&mut mesh, &plan, 0, at);
     mesh.add_agent(&[1, 2], 2, Start::Given(&own), true, None)
@@ -107,11 +124,14 @@ fn an_agent_joins_a_running_mesh() {
 fn an_agent_leaves_for_good() {
     let plan = plan(120);
     let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
-    let mut agents = common::start_all(&plan, &mesh, &hub);
+    let there = Arc::new(AtomicUsize::new(60));
+    let each = (0..4).map(|k| held_back(&plan, &mesh, k, &there));
+    let mut agents: Vec<Running> = each.map(|agent| agent.start(&hub)).collect();
     agents[0].until(20);
     agents[3].control.leave.store(true, Ordering::Relaxed);
     let left = agents.pop().unwrap().wait().unwrap();
     assert_eq!(left.outcome, Outcome::Left);
+    there.store(120, Ordering::Relaxed);
     let (done, events) = finish(agents);
     let changes = changes(&events[1]);
     assert_eq!(changes.len(), 2, "{changes:?}");
@@ -136,17 +156,13 @@ fn others_go_on_without_a_lost_agent_and_take_it_back() {
     for frozen in [false, true] {
         let plan = plan(300);
         let there = Arc::new(AtomicUsize::new(200));
-        let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
+        let (mesh, hub) = (plan.mesh(false), Hub::new(0));
         let directory = tempfile::tempdir().unwrap();
         let at = |k: usize| {
-            let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+            let mut agent = held_back(&plan, &mesh, k, &there).in_directory(directory.path());
             agent.settings.policy = Policy::GoOn {
                 deadline: Duration::from_millis(500),
             };
-            if plan.informed.contains(&k) {
-                let (all, there) = (plan.x.clone(), there.clone());
-                agent.source = Some(Box::new(Dripping { all, there }));
-            }
             agent.start(&hub)
         };
         let mut agents: Vec<Running> = (0..4).map(at).collect();
@@ -170,21 +186,34 @@ fn others_go_on_without_a_lost_agent_and_take_it_back() {
         let changes = changes(&events[1]);
         let sizes: Vec<usize> = changes.iter().map(|c| c.members.len()).collect();
         assert_eq!(sizes, [4, 3, 4], "{changes:?}");
-        // The same in one process: it keeps its atoms as they were when it was lost.
+        // The same in one process. It keeps its atoms as they were when it was lost; it may have come through the batch
+        // in which the others lost it, which they then did without it.
         let [lost, back] = [changes[1].position, changes[2].position];
-        learn(&mut mesh, &plan, 0, lost);
-        let own = mesh.block(3).atoms().clone();
-        mesh.remove_agent(3).unwrap();
-        learn(&mut mesh, &plan, lost, back);
-        mesh.add_agent(&[0, 2], own.cols(), Start::Given(&own), true, None)
-            .unwrap();
-        learn(&mut mesh, &plan, back, 300);
-        for (k, done) in done.iter().enumerate() {
-            assert_eq!((done.outcome, done.position), (Outcome::Ended, 300), "{k}");
-            // It may have finished the batch in which the others lost it, and so have learned from one sample more.
-            let apart = apart(&done.atoms, mesh.block(k).atoms());
-            assert!(apart < 1e-2, "{k}: {apart}");
-        }
+        let replay = |seen: u64| {
+            let mut mesh = mesh.clone();
+            learn(&mut mesh, &plan, 0, lost);
+            let mut own = mesh.clone();
+            learn(&mut own, &plan, lost, seen);
+            let own = own.block(3).atoms().clone();
+            mesh.remove_agent(3).unwrap();
+            learn(&mut mesh, &plan, lost, back);
+            mesh.add_agent(&[0, 2], own.cols(), Start::Given(&own), true, None)
+                .unwrap();
+            learn(&mut mesh, &plan, back, 300);
+            mesh
+        };
+        let is = |mesh: &Mesh| {
+            done.iter()
+                .enumerate()
+                .all(|(k, done)| done.atoms == *mesh.block(k).atoms())
+        };
+        assert!(
+            is(&replay(lost)) || is(&replay(lost + 1)),
+            "lost at {lost}, back at {back}"
+        );
+        assert!(done
+            .iter()
+            .all(|done| (done.outcome, done.position) == (Outcome::Ended, 300)));
     }
 }
 
@@ -223,14 +252,10 @@ fn two_halves_that_went_on_alone_come_together_again() {
     let there = Arc::new(AtomicUsize::new(150));
     let agents: Vec<Running> = (0..4)
         .map(|k| {
-            let mut agent = Started::new(&plan, &mesh, k);
+            let mut agent = held_back(&plan, &mesh, k, &there);
             agent.settings.policy = Policy::GoOn {
                 deadline: Duration::from_millis(500),
             };
-            if plan.informed.contains(&k) {
-                let (all, there) = (plan.x.clone(), there.clone());
-                agent.source = Some(Box::new(Dripping { all, there }));
-            }
             agent.start(&hub)
         })
         .collect();

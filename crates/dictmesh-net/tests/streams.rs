@@ -1,4 +1,5 @@
 //! Samples that come when they come.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 
