@@ -5,10 +5,12 @@
 //! First start, restart after a crash, growth and loss are all the same to it.
 
 mod agreement;
+mod batch;
 mod checkpoint;
 mod cost;
 mod epoch;
 mod events;
+mod infeasible;
 mod inference;
 mod opening;
 mod settings;
@@ -26,7 +28,6 @@ use dictmesh::inference::Strategy;
 use dictmesh::learning::AtomUse;
 use dictmesh::task::Task;
 use dictmesh::Matrix;
-use std::collections::BTreeSet;
 use std::path::Path;
 use talk::{Halt, Talk};
 
@@ -133,7 +134,13 @@ impl Agent {
         loop {
             let fault = match self.epoch() {
                 Ok(outcome) => return Ok(outcome),
-                Err(Halt::Error(error)) => return Err(error),
+                Err(Halt::Error(error)) => {
+                    // What all of them come to know at once, all must hear before one goes.
+                    if error.is_common() {
+                        self.close();
+                    }
+                    return Err(error);
+                }
                 Err(Halt::Fault(fault)) => fault,
             };
             tracing::info!(agent = self.settings.id, reason = %fault, "the batch is begun again");
@@ -151,13 +158,9 @@ impl Agent {
         }
     }
 
-    /// Those who want to come in do so, unless they left for good.
+    /// Those who want to come in do so.
     fn admit(&mut self) {
-        let knocking = self.talk.knocking();
-        let gone: BTreeSet<AgentId> = self.around.gone.iter().copied().collect();
-        self.around
-            .active
-            .extend(knocking.iter().filter(|l| !gone.contains(l)));
+        self.around.active.extend(self.talk.knocking());
         self.around.active.sort_unstable();
         self.around.active.dedup();
     }

@@ -1,15 +1,18 @@
 //! Agents die at any step and come back: under `wait` the atoms are those of an undisturbed run, to the bit.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 
-use common::{Plan, Running, Started};
+use common::{Dripping, Plan, Running, Started};
 use dictmesh::{Mesh, Stopping, Topology};
-use dictmesh_net::agent::Outcome;
+use dictmesh_net::agent::{Outcome, Policy};
 use dictmesh_net::memory::{Faults, Hub};
 use dictmesh_net::Error;
 use rand::RngExt;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn plan(samples: usize) -> Plan {
@@ -161,11 +164,61 @@ fn checkpoints_of_another_run_or_agent_and_all_damaged_ones_are_errors() {
     );
 }
 
+/// The same where the others go on: each killed agent is taken back, and all come to the end together.
+#[test]
+fn soak_under_go_on() {
+    let kills = kills().div_ceil(4);
+    let mut plan = plan(40 + 10 * kills);
+    plan.topology = Topology::from_edges(4, &[(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]).unwrap();
+    plan.informed = vec![0, 1, 3];
+    let mesh = plan.mesh(false);
+    let directory = tempfile::tempdir().unwrap();
+    let hub = Hub::new(4);
+    let there = Arc::new(AtomicUsize::new(30));
+    let at = |k: usize| {
+        let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        agent.settings.policy = Policy::GoOn {
+            deadline: Duration::from_millis(400),
+        };
+        if plan.informed.contains(&k) {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent.start(&hub)
+    };
+    let mut agents: Vec<Running> = (0..4).map(at).collect();
+    let mut rng = dictmesh::random::stream(10, 0);
+    for _ in 0..kills {
+        agents[0].until_members(4);
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..50)));
+        let victim = rng.random_range(1..4);
+        agents.remove(victim).kill();
+        if rng.random::<bool>() {
+            agents[0].until_members(3); // otherwise it is back before it is missed
+        }
+        there.fetch_add(10, Ordering::Relaxed);
+        agents.insert(victim, at(victim));
+    }
+    there.store(plan.x.len(), Ordering::Relaxed);
+    for (k, agent) in agents.into_iter().enumerate() {
+        let done = agent.wait().unwrap();
+        assert_eq!(
+            (done.outcome, done.position),
+            (Outcome::Ended, plan.x.len() as u64),
+            "{k}"
+        );
+    }
+}
+
+fn kills() -> usize {
+    std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap())
+}
+
 /// Random kills, one after the other and two at a time, over links that lose and delay. The number of kills is
 /// DICTMESH_SOAK, 10 if it is not set.
 #[test]
 fn soak() {
-    let kills: usize = std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap());
+    let kills = kills();
     let mut plan = plan(12 + kills);
     plan.topology = Topology::from_edges(5, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)]).unwrap();
     plan.sizes = vec![1, 2, 1, 0, 2];

@@ -1,5 +1,6 @@
 //! Links that lose, delay, double, reorder, break and heal, agents that stand still, and neighbours that send rubbish:
 //! the atoms are those of an undisturbed run, or nothing happens at all.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 

@@ -1,35 +1,16 @@
 //! Samples that come when they come.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 
-use common::{Plan, Running, Started};
-use dictmesh::{Samples, Stopping, Topology};
+use common::{Dripping, Plan, Running, Started};
+use dictmesh::{Stopping, Topology};
 use dictmesh_net::agent::{Event, Outcome, Policy};
 use dictmesh_net::memory::Hub;
-use dictmesh_net::{Source, Taken};
 use std::ops::ControlFlow::Continue;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Of its samples only so many have come yet.
-struct Dripping {
-    all: Samples,
-    there: Arc<AtomicUsize>,
-}
-
-impl Source for Dripping {
-    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken, String> {
-        while Instant::now() < until {
-            let there = self.there.load(Ordering::Relaxed);
-            if there >= self.all.len() || there >= position as usize + count {
-                return self.all.take(position, count, until);
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(Taken::Pending)
-    }
-}
+use std::time::Duration;
 
 fn plan(samples: usize) -> Plan {
     let mut plan = Plan::new(Topology::path(4).unwrap(), 5, samples);

@@ -6,13 +6,15 @@ use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology};
-use dictmesh_net::agent::{Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome};
+use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
+use dictmesh_net::agent::{
+    Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome,
+};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::memory::{Hub, MemoryWire};
-use dictmesh_net::{Error, Rounds, RoundsOptions, Source, Wire, WireEvent};
+use dictmesh_net::{Error, Rounds, RoundsOptions, Source, Taken, Wire, WireEvent};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,6 +43,7 @@ pub struct Plan {
     pub sizes: Vec<usize>,
     pub informed: Vec<AgentId>,
     pub x: Samples,
+    pub update: Update,
 }
 
 impl Plan {
@@ -56,6 +59,7 @@ impl Plan {
             informed: vec![0],
             x: self::samples(rows, samples, 7),
             topology,
+            update: Update::default(),
         }
     }
 
@@ -64,6 +68,7 @@ impl Plan {
             .strategy(self.strategy.clone())
             .stopping(self.stopping)
             .batch(self.batch)
+            .update(self.update)
             .informed(&self.informed)
     }
 
@@ -87,6 +92,7 @@ impl Plan {
                 })
                 .collect(),
             stopping: self.stopping,
+            update: Some(self.update),
             batch: self.batch,
             linger: Duration::from_secs(3),
             ..AgentSettings::new(k, self.task.clone(), strategy, self.rows)
@@ -96,6 +102,25 @@ impl Plan {
     pub fn source(&self, k: AgentId) -> Option<Box<dyn Source>> {
         let informed = self.informed.contains(&k);
         informed.then(|| Box::new(self.x.clone()) as Box<dyn Source>)
+    }
+}
+
+/// Of its samples only so many have come yet.
+pub struct Dripping {
+    pub all: Samples,
+    pub there: Arc<AtomicUsize>,
+}
+
+impl Source for Dripping {
+    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken, String> {
+        while Instant::now() < until {
+            let there = self.there.load(Ordering::Relaxed);
+            if there >= self.all.len() || there >= position as usize + count {
+                return self.all.take(position, count, until);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Taken::Pending)
     }
 }
 
@@ -266,6 +291,27 @@ impl Running {
         }
     }
 
+    pub fn agreements(&self) -> Vec<Agreed> {
+        agreements(&self.events.lock().unwrap())
+    }
+
+    /// Waits until it takes part with so many others and itself.
+    pub fn until_members(&self, members: usize) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self
+            .agreements()
+            .last()
+            .is_none_or(|a| a.members.len() != members)
+        {
+            assert!(
+                Instant::now() < until,
+                "{members} members do not come together"
+            );
+            assert!(!self.thread.is_finished(), "the agent ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub fn batches(&self) -> Vec<Batch> {
         batches(&self.events.lock().unwrap())
     }
@@ -287,6 +333,14 @@ impl Running {
 pub fn batches(events: &[Event]) -> Vec<Batch> {
     let each = events.iter().filter_map(|event| match event {
         Event::Batch(batch) => Some(batch.clone()),
+        _ => None,
+    });
+    each.collect()
+}
+
+pub fn agreements(events: &[Event]) -> Vec<Agreed> {
+    let each = events.iter().filter_map(|event| match event {
+        Event::Agreed(agreed) => Some(agreed.clone()),
         _ => None,
     });
     each.collect()
