@@ -10,8 +10,9 @@
 //! MPI gives an [`Exchange`] at once (its collectives are rounds); gRPC, and the wires of tests, give a
 //! [`Wire`], on which rounds are made once for all of them.
 
+pub mod certificates;
 mod exchange;
 mod wire;
 
 pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
-pub use wire::{Wire, WireEvent};
+pub use wire::{grpc, Wire, WireEvent};

@@ -1,5 +1,7 @@
 //! Bytes to and from single neighbours.
 
+pub mod grpc;
+
 use bytes::Bytes;
 use dictmesh::agent::AgentId;
 use std::time::Instant;
@@ -41,4 +43,7 @@ pub trait Wire: Send {
 
     /// The next event, or `None` when `until` came first.
     fn next(&mut self, until: Instant) -> Option<WireEvent>;
+
+    /// The newest epoch this agent knows of, for the hand-shakes to come.
+    fn newest_epoch(&mut self, _epoch: u32) {}
 }
