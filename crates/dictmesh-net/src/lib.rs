@@ -12,6 +12,7 @@
 
 pub mod certificates;
 mod exchange;
+pub mod metrics;
 mod wire;
 
 pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
