@@ -11,6 +11,7 @@
 //! [`Wire`], on which rounds are made once for all of them.
 
 pub mod certificates;
+pub mod config;
 mod exchange;
 pub mod metrics;
 mod wire;
