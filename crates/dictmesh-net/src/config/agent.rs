@@ -24,12 +24,6 @@ pub struct AgentConfig {
     pub state: PathBuf,
     /// N_k, how many atoms it has.
     pub atoms: usize,
-    /// N, how many agents there are.
-    pub agents: usize,
-    /// |N_I|, how many of them see the samples.
-    pub informed_agents: usize,
-    /// The largest number of hops between two agents.
-    pub diameter: usize,
     /// Fixes its first atoms, with its id.
     #[serde(default)]
     pub seed: u64,
@@ -45,6 +39,9 @@ pub struct AgentConfig {
     /// Seconds after which a silent neighbour is lost, under the policy go-on.
     #[serde(default = "usual_deadline")]
     pub deadline: f64,
+    /// Whether it comes into a mesh that is running already, with atoms that have not seen the samples so far.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
     /// Whether to speak to other machines without TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_text: bool,
@@ -173,18 +170,6 @@ impl AgentConfig {
                     neighbour.id
                 ));
             }
-        }
-        if self.agents == 0 || self.informed_agents > self.agents || self.informed_agents == 0 {
-            return wrong(format!(
-                "agents = {}, informed-agents = {}: at least one agent must be informed, and no more than there are",
-                self.agents, self.informed_agents
-            ));
-        }
-        if self.agents > 1 && self.neighbours.is_empty() {
-            return wrong(format!(
-                "agents = {}, but there is no neighbour; give it one under [[neighbours]]",
-                self.agents
-            ));
         }
         if !(self.deadline > 0.0 && self.deadline < 1e9) {
             return wrong(format!(

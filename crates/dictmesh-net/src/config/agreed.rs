@@ -17,6 +17,9 @@ pub struct Agreed {
     pub batch: usize,
     /// The rule of the combination weights.
     pub weights: WeightRule,
+    /// Whether all agree on the cost of every sample: the novelty score.
+    #[serde(default = "yes")]
+    pub score: bool,
     /// Whether dual vectors travel in single precision: half the bytes, seven digits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub float32: bool,
@@ -30,17 +33,11 @@ pub struct Agreed {
     pub update: Update,
 }
 
-impl Agreed {
-    /// Names and values, for hand-shakes.
-    pub fn terms(&self) -> Vec<(String, String)> {
-        let Ok(toml::Value::Table(table)) = toml::Value::try_from(self) else {
-            // It was read from such a table.
-            return Vec::new();
-        };
-        let term = |(name, value): (String, toml::Value)| (name, value.to_string());
-        table.into_iter().map(term).collect()
-    }
+fn yes() -> bool {
+    true
+}
 
+impl Agreed {
     /// Whether an agent can run with these.
     pub fn check(&self) -> Result<()> {
         let library = |e: dictmesh::Error| ConfigError::new(e.to_string());
@@ -111,6 +108,7 @@ pub(super) mod tests {
             rows: 12,
             batch: 4,
             weights: WeightRule::Metropolis,
+            score: true,
             float32: false,
             task: TaskSpec::nmf(0.05, 0.1),
             strategy: StrategySpec::default(),
@@ -143,22 +141,5 @@ pub(super) mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn terms_name_every_setting() {
-        let terms = agreed().terms();
-        let names: Vec<&str> = terms.iter().map(|(name, _)| name.as_str()).collect();
-        for name in [
-            "rows", "batch", "weights", "task", "strategy", "stopping", "update",
-        ] {
-            assert!(names.contains(&name), "{name} in {names:?}");
-        }
-        let other = Agreed {
-            task: TaskSpec::nmf(0.06, 0.1),
-            ..agreed()
-        };
-        let differ = terms.iter().zip(other.terms()).filter(|(a, b)| *a != b);
-        assert_eq!(differ.count(), 1);
     }
 }

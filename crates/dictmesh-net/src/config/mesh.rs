@@ -175,14 +175,12 @@ impl MeshConfig {
             listen: entry.address.clone(),
             state: "state".into(),
             atoms: entry.atoms,
-            agents: self.agents.len(),
-            informed_agents: self.agents.iter().filter(|agent| agent.informed).count(),
-            diameter: topology.diameter(),
             seed: self.seed,
             start: entry.start.as_ref().map(above),
             output: Some(Self::ATOMS.into()),
             policy: self.policy,
             deadline: self.deadline,
+            joins: false,
             plain_text: self.plain_text,
             metrics: entry.metrics.clone(),
             source,
@@ -246,10 +244,6 @@ mod tests {
             assert_eq!(read.state, directory.join("state"));
             assert_eq!(read.agreed, agent.agreed);
             assert_eq!(read.source.is_some(), k != 1);
-            assert_eq!(
-                (read.agents, read.informed_agents, read.diameter),
-                (3, 2, 2)
-            );
         }
         assert_eq!(mesh.agent(1).unwrap().neighbours.len(), 2);
     }
