@@ -143,6 +143,14 @@ impl<E: Exchange> Exchange for Metered<E> {
         self.inner.neighbours()
     }
 
+    fn take_part(&mut self, neighbours: &[AgentId]) {
+        self.inner.take_part(neighbours);
+    }
+
+    fn knocking(&self) -> Vec<AgentId> {
+        self.inner.knocking()
+    }
+
     fn round(
         &mut self,
         own: &Frame,
