@@ -15,6 +15,9 @@ pub struct Agreed {
     pub rows: usize,
     /// Samples per update.
     pub batch: usize,
+    /// Samples of a block, the paper's s, for the update that counts them; left out, all are one block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
     /// The rule of the combination weights.
     pub weights: WeightRule,
     /// Whether all agree on the cost of every sample: the novelty score.
@@ -107,6 +110,7 @@ pub(super) mod tests {
         Agreed {
             rows: 12,
             batch: 4,
+            block: None,
             weights: WeightRule::Metropolis,
             score: true,
             float32: false,

@@ -26,7 +26,8 @@ pub fn open(
             (Box::new(source), Some(all))
         }
         SourceConfig::Stdin => {
-            let source = stdin::LineSource::new(config.agreed.rows, &config.state, std::io::stdin())?;
+            let source =
+                stdin::LineSource::new(config.agreed.rows, &config.state, std::io::stdin())?;
             (Box::new(source), None)
         }
         SourceConfig::Directory { path } => {

@@ -104,7 +104,10 @@ fn describe(args: &Args) -> Result<MeshConfig> {
     let rows = rows(args)?;
     let informed = options.informed()?;
     if let Some(unknown) = informed.iter().flatten().find(|k| **k >= n) {
-        return Err(format!("--informed {unknown}: agents are numbered from 0 to {}", n - 1));
+        return Err(format!(
+            "--informed {unknown}: agents are numbered from 0 to {}",
+            n - 1
+        ));
     }
     let hosts: Vec<&str> = args.hosts.split(',').map(str::trim).collect();
     if hosts.len() != 1 && hosts.len() != n {
@@ -114,7 +117,10 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         ));
     }
     let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
-        let host = hosts.get(i).filter(|_| hosts.len() > 1).unwrap_or(&hosts[0]);
+        let host = hosts
+            .get(i)
+            .filter(|_| hosts.len() > 1)
+            .unwrap_or(&hosts[0]);
         let same = hosts.iter().take(i).filter(|h| *h == host).count();
         let offset = if hosts.len() > 1 { same } else { i };
         Ok(AgentEntry {
@@ -131,7 +137,11 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         })
     };
     let agents = dealt(n, k).into_iter().enumerate().map(agent);
-    let name = args.directory.file_name().unwrap_or_default().to_string_lossy();
+    let name = args
+        .directory
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     let mesh = MeshConfig {
         run: args.run.clone().unwrap_or(name.into_owned()),
         seed: options.seed.unwrap_or(0),
@@ -147,6 +157,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         agreed: Agreed {
             rows,
             batch,
+            block: None,
             weights: options.weight_rule()?,
             score: true,
             float32: args.float32,
@@ -162,13 +173,13 @@ fn describe(args: &Args) -> Result<MeshConfig> {
 
 fn port(first: u16, offset: usize) -> Result<u16> {
     let port = usize::from(first) + offset;
-    u16::try_from(port).map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one"))
+    u16::try_from(port)
+        .map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one"))
 }
 
 fn source(args: &Args) -> Result<Option<SourceConfig>> {
-    let place = |path: &PathBuf| {
-        std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))
-    };
+    let place =
+        |path: &PathBuf| std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()));
     let passes = args.options.passes.unwrap_or(1) as u64;
     Ok(match (&args.data, &args.watch, args.stdin) {
         (Some(path), _, _) => Some(SourceConfig::File {
@@ -229,8 +240,14 @@ fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
     for (k, entry) in mesh.agents.iter().enumerate() {
         let place = directory.join(&entry.name);
         fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let text = mesh.agent(k).and_then(|agent| agent.to_toml()).map_err(say)?;
-        let head = format!("# Agent {k} of the run {}. Paths are seen from this directory.\n", mesh.run);
+        let text = mesh
+            .agent(k)
+            .and_then(|agent| agent.to_toml())
+            .map_err(say)?;
+        let head = format!(
+            "# Agent {k} of the run {}. Paths are seen from this directory.\n",
+            mesh.run
+        );
         file(place.join(MeshConfig::AGENT_FILE), head + &text)?;
         if let Some(authority) = &authority {
             let own = authority.issue(&entry.name).map_err(say)?;
@@ -242,7 +259,10 @@ fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
         }
     }
     let head = "# The whole mesh, for dictmesh launch. The agents' own files were made from it.\n";
-    file(directory.join("mesh.toml"), head.to_string() + &mesh.to_toml().map_err(say)?)
+    file(
+        directory.join("mesh.toml"),
+        head.to_string() + &mesh.to_toml().map_err(say)?,
+    )
 }
 
 fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
