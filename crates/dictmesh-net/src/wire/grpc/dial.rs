@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_stream::StreamExt;
 use tonic::{Request, Streaming};
@@ -21,24 +21,36 @@ const FIRST: Duration = Duration::from_millis(50);
 /// twice as long each time, up to this.
 const LONGEST: Duration = Duration::from_secs(2);
 
+/// For so long a neighbour may not be there without anybody being warned: agents are not started all at once.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Why there is no link.
+#[derive(Debug, PartialEq)]
+enum NoLink {
+    /// Nobody answers.
+    Absent(String),
+    /// Whoever answers is not the neighbour, or one of the two refused the other.
+    Refused(String),
+}
+
 /// Keeps a link to the neighbour of this edge for as long as the wire lives.
 pub async fn keep(shared: Arc<Shared>, index: usize) {
     let edge = &shared.edges[index];
     let neighbour = edge.neighbour.id;
-    let mut pause = FIRST;
-    let mut said = String::new();
+    let (mut pause, mut since, mut said) = (FIRST, Instant::now(), None);
     loop {
         match attempt(&shared, edge).await {
             Ok(reason) => {
                 tracing::info!(neighbour, "link down: {reason}");
-                pause = FIRST;
-                said.clear();
+                (pause, since, said) = (FIRST, Instant::now(), None);
             }
+            Err(NoLink::Absent(_)) if since.elapsed() < GRACE => {}
             // Once for each reason, not once for each attempt.
-            Err(reason) if reason != said => {
+            Err(why) if said.as_ref() != Some(&why) => {
                 let (name, address) = (&edge.neighbour.name, &edge.neighbour.address);
+                let (NoLink::Absent(reason) | NoLink::Refused(reason)) = &why;
                 tracing::warn!(neighbour, %name, %address, "no link: {reason}; trying again");
-                said = reason;
+                said = Some(why);
             }
             Err(_) => {}
         }
@@ -48,8 +60,8 @@ pub async fn keep(shared: Arc<Shared>, index: usize) {
 }
 
 /// One link, from dialling to its end: why it ended, or why there was none.
-async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, String> {
-    let late = |_| format!("no hand-shake within {} s", HAND_SHAKE.as_secs());
+async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, NoLink> {
+    let late = |_| NoLink::Absent(format!("no hand-shake within {} s", HAND_SHAKE.as_secs()));
     let (hello, out, mut incoming) = timeout(HAND_SHAKE, shake(shared, edge))
         .await
         .map_err(late)??;
@@ -58,35 +70,38 @@ async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, String> {
         // It has to be on its way before the stream is dropped.
         let _ = out.send(Message::refusal(why.clone())).await;
         sleep(FIRST).await;
-        return Err(why);
+        return Err(NoLink::Refused(why));
     }
     Ok(shared.carry(edge, &hello, out, &mut incoming).await)
 }
 
 type Shaken = (Hello, mpsc::Sender<Message>, Streaming<Message>);
 
-async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, String> {
+async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
     let name = &edge.neighbour.name;
     let socket = TcpStream::connect(&edge.neighbour.address).await;
-    let socket = socket.map_err(|e| e.to_string())?;
+    let socket = socket.map_err(|e| NoLink::Absent(e.to_string()))?;
     let _ = socket.set_nodelay(true);
-    let Some(tls) = &shared.tls else {
-        return stream(shared, edge, "http", socket).await;
+    let streamed = match &shared.tls {
+        None => stream(shared, edge, socket).await,
+        Some(tls) => {
+            let nobody = |_| NoLink::Refused(format!("\"{name}\" can be in no certificate"));
+            let server = ServerName::try_from(name.clone()).map_err(nobody)?;
+            let socket = tls.connector.connect(server, socket).await;
+            let socket = socket.map_err(|e| NoLink::Refused(tls_words(&e)))?;
+            stream(shared, edge, socket).await
+        }
     };
-    let server = ServerName::try_from(name.clone())
-        .map_err(|_| format!("\"{name}\" can be in no certificate; name agents like hosts"))?;
-    let socket = tls.connector.connect(server, socket).await;
-    let socket = socket.map_err(|e| tls_words(&e))?;
-    stream(shared, edge, "http", socket).await
+    streamed.map_err(NoLink::Refused)
 }
 
 /// The gRPC call over a connection, up to the neighbour's hello.
-async fn stream<IO>(shared: &Shared, edge: &Edge, scheme: &str, io: IO) -> Result<Shaken, String>
+async fn stream<IO>(shared: &Shared, edge: &Edge, io: IO) -> Result<Shaken, String>
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let codec = shared.codec;
-    let endpoint = io_settings::client(&edge.neighbour.name, scheme, codec.limit());
+    let endpoint = io_settings::client(&edge.neighbour.name, codec.limit());
     let endpoint = endpoint.map_err(|e| e.to_string())?;
     let mut io = Some(TokioIo::new(io));
     let once = tower::service_fn(move |_: http::Uri| {
