@@ -26,7 +26,6 @@ use dictmesh::inference::Strategy;
 use dictmesh::learning::AtomUse;
 use dictmesh::task::Task;
 use dictmesh::Matrix;
-use std::collections::BTreeSet;
 use std::path::Path;
 use talk::{Halt, Talk};
 
@@ -51,6 +50,8 @@ pub struct Agent {
     unwritten: u64,
     /// Its last update was beyond all numbers.
     troubled: bool,
+    /// y_k of the last batch.
+    codes: Matrix,
 }
 
 impl Agent {
@@ -98,6 +99,7 @@ impl Agent {
             around,
             unwritten: 0,
             troubled: false,
+            codes: Matrix::zeros(0, 0),
         })
     }
 
@@ -109,6 +111,11 @@ impl Agent {
     /// How its atoms were used.
     pub fn atom_use(&self) -> &AtomUse {
         &self.state.used
+    }
+
+    /// y_k of the last batch, N_k x B, as private as the atoms.
+    pub fn codes(&self) -> &Matrix {
+        &self.codes
     }
 
     /// Samples that the mesh is through with.
@@ -125,7 +132,13 @@ impl Agent {
         loop {
             let fault = match self.epoch() {
                 Ok(outcome) => return Ok(outcome),
-                Err(Halt::Error(error)) => return Err(error),
+                Err(Halt::Error(error)) => {
+                    // What all of them come to know at once, all must hear before one goes.
+                    if error.is_common() {
+                        self.close();
+                    }
+                    return Err(error);
+                }
                 Err(Halt::Fault(fault)) => fault,
             };
             tracing::info!(agent = self.settings.id, reason = %fault, "the batch is begun again");
@@ -143,13 +156,9 @@ impl Agent {
         }
     }
 
-    /// Those who want to come in do so, unless they left for good.
+    /// Those who want to come in do so.
     fn admit(&mut self) {
-        let knocking = self.talk.knocking();
-        let gone: BTreeSet<AgentId> = self.around.gone.iter().copied().collect();
-        self.around
-            .active
-            .extend(knocking.iter().filter(|l| !gone.contains(l)));
+        self.around.active.extend(self.talk.knocking());
         self.around.active.sort_unstable();
         self.around.active.dedup();
     }

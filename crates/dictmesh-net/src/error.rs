@@ -91,3 +91,13 @@ pub enum Error {
     #[error("{0}")]
     Engine(String),
 }
+
+impl Error {
+    /// Whether all agents come to it in the same round.
+    pub(crate) fn is_common(&self) -> bool {
+        matches!(
+            self,
+            Error::Counts { .. } | Error::Uninformed { .. } | Error::NoCommonSample { .. }
+        )
+    }
+}

@@ -109,6 +109,11 @@ pub trait Exchange: Send {
         let _ = neighbours;
     }
 
+    /// These have left for good: nothing is heard of them any more.
+    fn forget(&mut self, gone: &[AgentId]) {
+        let _ = gone;
+    }
+
     /// Those who do not take part and were heard since they last did: they want to come in.
     fn knocking(&self) -> Vec<AgentId> {
         Vec::new()

@@ -62,6 +62,8 @@ pub struct Rounds<W> {
     active: Vec<AgentId>,
     /// Our last two frames, the newest last.
     sent: Vec<(Tag, Bytes)>,
+    /// A frame that says nothing, of an epoch that never was.
+    alive: Bytes,
 }
 
 /// A round under way.
@@ -88,7 +90,15 @@ impl<W: Wire> Rounds<W> {
         interrupt: Arc<AtomicBool>,
     ) -> Self {
         let edges: BTreeMap<_, _> = (neighbours.iter()).map(|l| (*l, Edge::new())).collect();
+        let nothing = Frame {
+            tag: Tag {
+                phase: Phase::Opening,
+                ..Tag::default()
+            },
+            ..Frame::default()
+        };
         Rounds {
+            alive: codec::encode(&nothing, options.incarnation, false, BytesMut::new()),
             wire,
             options,
             interrupt,
@@ -109,6 +119,8 @@ impl<W: Wire> Rounds<W> {
     }
 
     fn send_all(&mut self, own: &Frame) {
+        // The same round begun again says the same.
+        self.sent.retain(|(tag, _)| *tag != own.tag);
         let room = match self.sent.len() {
             2.. => (self.sent.remove(0).1).try_into_mut().unwrap_or_default(),
             _ => BytesMut::new(),
@@ -181,7 +193,10 @@ impl<W: Wire> Rounds<W> {
         edge.heard_in = Some(epoch);
         match tag.cmp(&own.tag) {
             std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Greater => edge.keep_early(header, bytes),
+            std::cmp::Ordering::Greater if is_next(own.tag, tag) => edge.keep_early(header, bytes),
+            std::cmp::Ordering::Greater => {
+                edge.refuse(from, "it is of a round that nobody can have come to yet");
+            }
             std::cmp::Ordering::Equal if waiting.got[i] => {}
             std::cmp::Ordering::Equal => match accept(&bytes, &header, own, &mut inbox[i]) {
                 Ok(()) => {
@@ -252,20 +267,16 @@ impl<W: Wire> Rounds<W> {
         if let Ok(i) = self.active.binary_search(&from) {
             return self.place(from, i, header, bytes, own, inbox, waiting);
         }
+        // It wants to come in, or has not heard that it was given up. While all agree on who is there it comes in at
+        // once, as others may be waiting for it already; otherwise it waits for the end of the batch.
         edge.knocks = true;
-        edge.epoch = edge.epoch.max(
-            header
-                .tag
-                .epoch
-                .min(own.tag.epoch.saturating_add(EPOCHS_AHEAD)),
-        );
-        // While all agree on who is there, it comes in at once: others may be waiting for it already.
+        let (theirs, epoch) = (header.tag.epoch, own.tag.epoch);
         if own.tag.phase == Phase::Agreement {
-            let epoch = edge.epoch.max(own.tag.epoch) + 1;
+            let epoch = theirs.min(epoch.saturating_add(EPOCHS_AHEAD)).max(epoch) + 1;
             return Err(Fault::NewEpoch { epoch, by: from });
         }
-        // Otherwise it has to wait for the end of the batch, and is told that we are alive.
-        if let Some((_, bytes)) = self.sent.last() {
+        // From our frame it learns that we are alive, and in which epoch.
+        if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
             self.wire.send(from, bytes.clone());
         }
         Ok(())
@@ -274,6 +285,10 @@ impl<W: Wire> Rounds<W> {
     /// What is to be done because time passed.
     fn look_at_clocks(&mut self, waiting: &mut Waiting) -> Result<(), Fault> {
         let now = Instant::now();
+        if now.saturating_duration_since(waiting.look) > 2 * LOOK {
+            // We stood still ourselves: nobody is to blame for not having been heard.
+            self.edges.values_mut().for_each(|edge| edge.heard_at = now);
+        }
         if self.interrupt.load(Ordering::Relaxed) {
             let since = *waiting.interrupted.get_or_insert(now);
             if now - since >= self.options.grace {
@@ -300,13 +315,27 @@ impl<W: Wire> Rounds<W> {
             }
         }
         if now >= waiting.resend {
-            for l in missing() {
-                self.send_again(l, waiting.tag.epoch);
+            let missing = missing();
+            for l in self.edges.keys().copied().collect::<Vec<_>>() {
+                if missing.contains(&l) {
+                    self.send_again(l, waiting.tag.epoch);
+                } else if waiting.patience.is_some() {
+                    // It has all it needs of us, or was given up: it must hear that we are alive.
+                    self.wire.send(l, self.alive.clone());
+                }
             }
             waiting.resend = now + self.options.resend;
         }
         waiting.look = waiting.resend.min(now + LOOK);
         Ok(())
+    }
+}
+
+/// Whether the second tag can be that of the round after the first: the next of its phase, or the first of another.
+fn is_next(now: Tag, next: Tag) -> bool {
+    match (now.sample, now.phase) == (next.sample, next.phase) {
+        true => next.round == now.round + 1,
+        false => next.round == 0,
     }
 }
 
@@ -345,6 +374,10 @@ impl<W: Wire> Exchange for Rounds<W> {
         }
     }
 
+    fn forget(&mut self, gone: &[AgentId]) {
+        gone.iter().for_each(|l| drop(self.edges.remove(l)));
+    }
+
     fn knocking(&self) -> Vec<AgentId> {
         let knocking = self.edges.iter().filter(|(_, edge)| edge.knocks);
         knocking.map(|(l, _)| *l).collect()
@@ -368,6 +401,13 @@ impl<W: Wire> Exchange for Rounds<W> {
             interrupted: None,
             told: false,
         };
+        if self
+            .sent
+            .last()
+            .is_none_or(|(tag, _)| tag.epoch < own.tag.epoch)
+        {
+            self.wire.newest_epoch(own.tag.epoch);
+        }
         self.send_all(own);
         self.take_early(own, inbox, &mut waiting)?;
         while waiting.missing > 0 {

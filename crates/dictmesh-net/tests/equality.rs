@@ -67,6 +67,7 @@ fn each_strategy(n: usize, samples: usize, rounds: usize) {
         let mut plan = Plan::new(graph(n), 6, samples);
         plan.strategy = StrategySpec::from_name(name).unwrap();
         plan.stopping = Stopping::rounds(rounds);
+        plan.batch = if n > 5 { 4 } else { 1 };
         plan.informed = if n > 2 { vec![1, 2] } else { vec![n - 1] };
         assert_equal(&plan, &format!("{name}, {n} agents"));
     }
@@ -119,5 +120,46 @@ fn the_tolerance_stops_all_in_the_round_in_which_it_stops_the_mesh() {
             plan.batch = 4;
             assert_equal(&plan, &format!("{name} to a tolerance, {n} agents"));
         }
+    }
+}
+
+/// Codes are private and never sent: here each agent is asked for its own.
+#[test]
+fn codes_are_those_of_the_mesh() {
+    for name in StrategySpec::NAMES {
+        let mut plan = Plan::new(graph(5), 9, 8);
+        plan.strategy = StrategySpec::from_name(name).unwrap();
+        plan.batch = 8;
+        plan.sizes = vec![2, 1, 4, 0, 3];
+        let mesh = plan.mesh(false);
+        let found = mesh.infer(&plan.x).unwrap();
+        assert!(found.mean_sparsity() > 0.0);
+        for (k, agent) in start_all(&plan, &mesh, &Hub::new(0))
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(agent.wait().unwrap().codes, found.codes[k], "{name} {k}");
+        }
+    }
+}
+
+#[test]
+fn single_precision_halves_the_bytes_and_keeps_seven_digits() {
+    let mut plan = Plan::new(graph(5), 50, 20);
+    plan.batch = 10;
+    plan.stopping = Stopping::rounds(60);
+    let mut mesh = plan.mesh(false);
+    let hub = Hub::new(0);
+    let agents: Vec<_> = (0..5)
+        .map(|k| common::Started {
+            float32: true,
+            ..common::Started::new(&plan, &mesh, k)
+        })
+        .map(|agent| agent.start(&hub))
+        .collect();
+    mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    for (k, agent) in agents.into_iter().enumerate() {
+        let apart = apart(&agent.wait().unwrap().atoms, mesh.block(k).atoms());
+        assert!(apart > 0.0 && apart < 1e-5, "{k}: {apart:e}");
     }
 }

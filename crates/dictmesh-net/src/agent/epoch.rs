@@ -44,24 +44,26 @@ impl Agent {
             match self.open(&mesh)? {
                 (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
                 (Opened::Leaves(id), _) if id == self.settings.id => {
-                    self.close(&mesh);
+                    let _ = opening::confirm(&mut self.talk);
+                    self.close();
                     return Ok(Outcome::Left);
                 }
                 (Opened::Leaves(id), _) => {
                     self.around.active.retain(|l| *l != id);
                     self.around.gone.push(id);
+                    opening::confirm(&mut self.talk)?;
                     return Err(self.change(id));
                 }
                 (Opened::Change, _) => return Err(self.change(self.settings.id)),
                 (Opened::Diverged, _) => {
-                    self.close(&mesh);
+                    self.close();
                     return Ok(Outcome::Diverged);
                 }
                 (Opened::End | Opened::Pending, _) => {
                     self.around.ended = true;
                     self.checkpoints
                         .keep(self.state.clone(), &self.around, true)?;
-                    return self.farewell(&mesh);
+                    return self.farewell();
                 }
             }
         }
@@ -70,7 +72,7 @@ impl Agent {
     /// Who is there, and from where all go on.
     fn agree(&mut self) -> Result<Mesh, Halt> {
         self.admit();
-        self.talk.take_part(&self.around.active);
+        (self.talk).take_part(&self.around.active, &self.around.gone);
         let (id, epoch) = (self.settings.id, self.around.epoch);
         let mut positions = self.checkpoints.positions();
         positions.truncate(POSITIONS);
@@ -129,14 +131,13 @@ impl Agent {
             if taken.is_none() {
                 taken = self.take()?;
             }
-            let knocking = self.talk.knocking();
             let wish = Wish {
                 samples: taken
                     .as_ref()
                     .map(|x: &Option<Samples>| x.as_ref().map_or(0, Samples::len)),
                 pending: self.source.is_some() && taken.is_none(),
                 leaves: (self.control.leave.load(Ordering::Relaxed)).then_some(self.settings.id),
-                change: tick > TICKS || knocking.iter().any(|l| !self.around.gone.contains(l)),
+                change: tick > TICKS || !self.talk.knocking().is_empty(),
                 troubled: self.troubled,
             };
             let (epoch, position) = (self.around.epoch, self.state.position);
@@ -233,6 +234,7 @@ impl Agent {
         self.troubled = stop == Stop::Diverged || !movement.is_finite();
         self.boundary(position + samples as u64)?;
         let sparsity = y.as_slice().iter().filter(|y| **y != 0.0).count() as f64 / samples as f64;
+        self.codes = y;
         let Found {
             rounds, residual, ..
         } = found;
@@ -297,8 +299,8 @@ impl Agent {
 
     /// Stays until the neighbours have come to the end too, or were silent for long: one that died in the last rounds
     /// and returns finds somebody to end with.
-    fn farewell(&mut self, mesh: &Mesh) -> Result<Outcome, Halt> {
-        match self.last_round(mesh) {
+    fn farewell(&mut self) -> Result<Outcome, Halt> {
+        match self.last_round() {
             Err(Fault::NewEpoch { epoch, by }) => {
                 self.around.ended = false;
                 Err(Fault::NewEpoch { epoch, by }.into())
@@ -307,18 +309,24 @@ impl Agent {
         }
     }
 
-    /// Stays until the neighbours have heard the last words.
-    fn close(&mut self, mesh: &Mesh) {
-        // Whoever does not hear them by then is told by the link going down.
-        let _ = self.last_round(mesh);
+    /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
+    pub(super) fn close(&mut self) {
+        let until = Instant::now() + self.settings.linger;
+        while Instant::now() < until {
+            match self.last_round() {
+                // Some have gone on already; others may not.
+                Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
+                _ => return,
+            }
+        }
     }
 
-    fn last_round(&mut self, mesh: &Mesh) -> Result<(), Fault> {
+    fn last_round(&mut self) -> Result<(), Fault> {
         self.talk.own.tag = Tag {
             epoch: self.around.epoch,
-            sample: self.state.position,
+            sample: u64::MAX, // the same wherever an agent has come to
             phase: Phase::Closing,
-            round: mesh.members.diameter as u32,
+            round: 0,
         };
         self.talk.own.scalars.clear();
         self.talk.own.dual.clear();

@@ -82,6 +82,16 @@ pub(super) fn open(
     judge(known, position).map_err(Halt::from)
 }
 
+/// One more round of the same: whoever has come through it knows that its neighbours know what was decided, so that
+/// none of them is called away by a new epoch before it does.
+pub(super) fn confirm(talk: &mut Talk) -> Result<(), Halt> {
+    if talk.degree() > 0 {
+        talk.own.tag.round = talk.own.tag.round.wrapping_add(1);
+        talk.round()?;
+    }
+    Ok(())
+}
+
 fn judge(known: [f64; 6], position: u64) -> Result<Opened, Error> {
     let [most, fewest, pending, leaves, change, troubled] = known;
     let fewest = -fewest;

@@ -56,8 +56,9 @@ impl Talk {
         }
     }
 
-    /// From now on these neighbours take part.
-    pub fn take_part(&mut self, neighbours: &[AgentId]) {
+    /// From now on these neighbours take part, and those have gone for good.
+    pub fn take_part(&mut self, neighbours: &[AgentId], gone: &[AgentId]) {
+        self.exchange.forget(gone);
         self.exchange.take_part(neighbours);
     }
 

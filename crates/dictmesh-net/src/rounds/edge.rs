@@ -17,8 +17,6 @@ pub(super) struct Edge {
     pub heard_at: Instant,
     /// It does not take part and wants to.
     pub knocks: bool,
-    /// The newest epoch it spoke of while it did not take part.
-    pub epoch: u32,
     /// Frames of it that were refused.
     pub refused: u64,
 }
@@ -31,7 +29,6 @@ impl Edge {
             heard_in: None,
             heard_at: Instant::now(),
             knocks: false,
-            epoch: 0,
             refused: 0,
         }
     }

@@ -6,13 +6,15 @@ use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology};
-use dictmesh_net::agent::{Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome};
+use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
+use dictmesh_net::agent::{
+    Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome,
+};
 use dictmesh_net::codec::Limits;
-use dictmesh_net::memory::Hub;
-use dictmesh_net::{Error, Rounds, RoundsOptions, Source};
+use dictmesh_net::memory::{Hub, MemoryWire};
+use dictmesh_net::{Error, Rounds, RoundsOptions, Source, Taken, Wire, WireEvent};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,6 +43,7 @@ pub struct Plan {
     pub sizes: Vec<usize>,
     pub informed: Vec<AgentId>,
     pub x: Samples,
+    pub update: Update,
 }
 
 impl Plan {
@@ -56,6 +59,7 @@ impl Plan {
             informed: vec![0],
             x: self::samples(rows, samples, 7),
             topology,
+            update: Update::default(),
         }
     }
 
@@ -64,6 +68,7 @@ impl Plan {
             .strategy(self.strategy.clone())
             .stopping(self.stopping)
             .batch(self.batch)
+            .update(self.update)
             .informed(&self.informed)
     }
 
@@ -87,6 +92,7 @@ impl Plan {
                 })
                 .collect(),
             stopping: self.stopping,
+            update: Some(self.update),
             batch: self.batch,
             linger: Duration::from_secs(3),
             ..AgentSettings::new(k, self.task.clone(), strategy, self.rows)
@@ -99,7 +105,60 @@ impl Plan {
     }
 }
 
+/// Of its samples only so many have come yet.
+pub struct Dripping {
+    pub all: Samples,
+    pub there: Arc<AtomicUsize>,
+}
+
+impl Source for Dripping {
+    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken, String> {
+        while Instant::now() < until {
+            let there = self.there.load(Ordering::Relaxed);
+            if there >= self.all.len() || there >= position as usize + count {
+                return self.all.take(position, count, until);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(Taken::Pending)
+    }
+}
+
 static INCARNATIONS: AtomicU64 = AtomicU64::new(1);
+
+/// An agent with this wire dies at the step on it at which the fuse has burnt down, wherever in its program that is:
+/// nothing of it is written or said afterwards.
+pub struct Mortal {
+    wire: MemoryWire,
+    fuse: Arc<AtomicI64>,
+}
+
+/// What a killed agent's thread ends with.
+pub struct Killed;
+
+impl Mortal {
+    fn burn(&self) {
+        if self.fuse.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            std::panic::resume_unwind(Box::new(Killed)); // without the message of a panic
+        }
+    }
+}
+
+impl Wire for Mortal {
+    fn send(&mut self, to: AgentId, bytes: bytes::Bytes) {
+        self.burn();
+        self.wire.send(to, bytes);
+    }
+
+    fn next(&mut self, until: Instant) -> Option<WireEvent> {
+        self.burn();
+        self.wire.next(until)
+    }
+
+    fn newest_epoch(&mut self, epoch: u32) {
+        self.wire.newest_epoch(epoch);
+    }
+}
 
 /// What a started agent needs.
 pub struct Started {
@@ -109,6 +168,8 @@ pub struct Started {
     pub state: Option<PathBuf>,
     pub resend: Duration,
     pub float32: bool,
+    /// Steps on the wire until it dies.
+    pub fuse: i64,
 }
 
 impl Started {
@@ -120,6 +181,7 @@ impl Started {
             state: None,
             resend: Duration::from_millis(20),
             float32: false,
+            fuse: i64::MAX,
         }
     }
 
@@ -134,7 +196,11 @@ impl Started {
         let control = Control::default();
         let incarnation = INCARNATIONS.fetch_add(1, Ordering::Relaxed);
         let ids: Vec<AgentId> = self.settings.neighbours.iter().map(|n| n.id).collect();
-        let wire = hub.wire(self.settings.id, &ids, incarnation);
+        let fuse = Arc::new(AtomicI64::new(self.fuse));
+        let wire = Mortal {
+            wire: hub.wire(self.settings.id, &ids, incarnation),
+            fuse: fuse.clone(),
+        };
         let limits = Limits::new(self.settings.rows, self.settings.batch);
         let options = RoundsOptions {
             resend: self.resend,
@@ -159,12 +225,14 @@ impl Started {
                 outcome,
                 atoms: agent.block().atoms().clone(),
                 position: agent.position(),
+                codes: agent.codes().clone(),
             })
         });
         Running {
             thread,
             events,
             control,
+            fuse,
         }
     }
 }
@@ -174,12 +242,14 @@ pub struct Done {
     pub outcome: Outcome,
     pub atoms: Matrix,
     pub position: u64,
+    pub codes: Matrix,
 }
 
 pub struct Running {
     pub thread: JoinHandle<Result<Done, Error>>,
     pub events: Arc<Mutex<Vec<Event>>>,
     pub control: Control,
+    fuse: Arc<AtomicI64>,
 }
 
 impl Running {
@@ -187,10 +257,59 @@ impl Running {
     pub fn wait(self) -> Result<Done, Error> {
         let until = Instant::now() + Duration::from_secs(60);
         while !self.thread.is_finished() {
-            assert!(Instant::now() < until, "the agent does not come to its end");
+            let last = || self.events.lock().unwrap().last().cloned();
+            assert!(
+                Instant::now() < until,
+                "the agent does not come to its end after {:?}",
+                last()
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         self.thread.join().unwrap()
+    }
+
+    /// Kills it at its next step on the wire, and waits for its death.
+    pub fn kill(self) {
+        self.fuse.store(0, Ordering::Relaxed);
+        self.died();
+    }
+
+    /// Waits for its death, at most a minute; false if it came to its end before.
+    pub fn died(self) -> bool {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.thread.is_finished() {
+            assert!(Instant::now() < until, "the agent does not die");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        match self.thread.join() {
+            Err(why) if why.is::<Killed>() => true,
+            Err(_) => panic!("it died of something else"),
+            Ok(done) => {
+                done.unwrap();
+                false
+            }
+        }
+    }
+
+    pub fn agreements(&self) -> Vec<Agreed> {
+        agreements(&self.events.lock().unwrap())
+    }
+
+    /// Waits until it takes part with so many others and itself.
+    pub fn until_members(&self, members: usize) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self
+            .agreements()
+            .last()
+            .is_none_or(|a| a.members.len() != members)
+        {
+            assert!(
+                Instant::now() < until,
+                "{members} members do not come together"
+            );
+            assert!(!self.thread.is_finished(), "the agent ended");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub fn batches(&self) -> Vec<Batch> {
@@ -214,6 +333,14 @@ impl Running {
 pub fn batches(events: &[Event]) -> Vec<Batch> {
     let each = events.iter().filter_map(|event| match event {
         Event::Batch(batch) => Some(batch.clone()),
+        _ => None,
+    });
+    each.collect()
+}
+
+pub fn agreements(events: &[Event]) -> Vec<Agreed> {
+    let each = events.iter().filter_map(|event| match event {
+        Event::Agreed(agreed) => Some(agreed.clone()),
         _ => None,
     });
     each.collect()

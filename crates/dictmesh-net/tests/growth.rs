@@ -1,0 +1,214 @@
+//! Agents that join, leave, are lost and return. What the others do then is what the mesh in one process does when it
+//! is changed at the same sample.
+
+mod common;
+
+use common::{agreements, apart, Done, Dripping, Plan, Running, Started};
+use dictmesh::inference::StrategySpec;
+use dictmesh::{Matrix, Mesh, Start, Stopping, Topology, Update};
+use dictmesh_net::agent::{Agreed, Event, Neighbour, Outcome, Policy};
+use dictmesh_net::memory::Hub;
+use dictmesh_net::Error;
+use std::ops::ControlFlow::Continue;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A ring with a chord, so that agent 3 can be done without; constants that do not follow from the graph.
+fn plan(samples: usize) -> Plan {
+    let topology = Topology::from_edges(4, &[(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]).unwrap();
+    let mut plan = Plan::new(topology, 5, samples);
+    plan.strategy = StrategySpec::RelaxedAdmm {
+        rho: Some(0.5),
+        alpha: Some(0.9),
+    };
+    plan.stopping = Stopping::rounds(8);
+    plan.update = Update::Constant { mu_w: 0.05 };
+    plan.informed = vec![0, 3];
+    plan
+}
+
+/// Where the members changed, as those who stayed saw it: (sample, members), without what was done again.
+fn changes(events: &Arc<Mutex<Vec<Event>>>) -> Vec<Agreed> {
+    let mut all: Vec<Agreed> = Vec::new();
+    for agreed in agreements(&events.lock().unwrap()) {
+        while all
+            .last()
+            .is_some_and(|last| last.position >= agreed.position && !all.is_empty())
+        {
+            all.pop();
+        }
+        if all.last().is_none_or(|last| last.members != agreed.members) {
+            all.push(agreed);
+        }
+    }
+    all
+}
+
+fn learn(mesh: &mut Mesh, plan: &Plan, from: u64, to: u64) {
+    if from < to {
+        mesh.learn(&plan.x.range(from as usize..to as usize), |_| Continue(()))
+            .unwrap();
+    }
+}
+
+fn finish(agents: Vec<Running>) -> (Vec<Done>, Vec<Arc<Mutex<Vec<Event>>>>) {
+    let events = agents.iter().map(|agent| agent.events.clone()).collect();
+    let done = agents
+        .into_iter()
+        .map(|agent| agent.wait().unwrap())
+        .collect();
+    (done, events)
+}
+
+#[test]
+fn an_agent_joins_a_running_mesh() {
+    let plan = plan(150);
+    let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let mut agents: Vec<Running> = (0..4)
+        .map(|k| {
+            let mut agent = Started::new(&plan, &mesh, k);
+            if [1, 2].contains(&k) {
+                agent
+                    .settings
+                    .neighbours
+                    .push(Neighbour { id: 4, joins: true });
+            }
+            agent.start(&hub)
+        })
+        .collect();
+    agents[3].until(20);
+    let own = Matrix::from_fn(5, 2, |i, j| 0.3 / (1 + i + 3 * j) as f64);
+    let mut newcomer = Started::new(&plan, &mesh, 0);
+    newcomer.settings.id = 4;
+    newcomer.settings.joins = true;
+    newcomer.settings.neighbours = [1, 2].map(|id| Neighbour { id, joins: false }).to_vec();
+    newcomer.atoms = own.clone();
+    newcomer.source = Some(Box::new(plan.x.clone()));
+    agents.push(newcomer.start(&hub));
+    let (done, events) = finish(agents);
+    let changes = changes(&events[0]);
+    let at: Vec<usize> = changes.iter().map(|c| c.members.len()).collect();
+    assert_eq!(at, [4, 5], "{changes:?}");
+    let at = changes[1].position;
+    assert!(at >= 20 && at < 150, "{at}");
+    assert_eq!(changes[1].informed, 3);
+    learn(&mut mesh, &plan, 0, at);
+    mesh.add_agent(&[1, 2], 2, Start::Given(&own), true, None)
+        .unwrap();
+    learn(&mut mesh, &plan, at, 150);
+    for (k, done) in done.iter().enumerate() {
+        assert_eq!(done.atoms, *mesh.block(k).atoms(), "{k}");
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 150));
+    }
+}
+
+#[test]
+fn an_agent_leaves_for_good() {
+    let plan = plan(120);
+    let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let mut agents = common::start_all(&plan, &mesh, &hub);
+    agents[0].until(20);
+    agents[3].control.leave.store(true, Ordering::Relaxed);
+    let left = agents.pop().unwrap().wait().unwrap();
+    assert_eq!(left.outcome, Outcome::Left);
+    let (done, events) = finish(agents);
+    let changes = changes(&events[1]);
+    assert_eq!(changes.len(), 2, "{changes:?}");
+    assert_eq!(
+        (&changes[1].members[..], changes[1].informed),
+        (&[0, 1, 2][..], 1)
+    );
+    assert_eq!(changes[1].position, left.position);
+    learn(&mut mesh, &plan, 0, left.position);
+    assert_eq!(left.atoms, *mesh.block(3).atoms());
+    mesh.remove_agent(3).unwrap();
+    learn(&mut mesh, &plan, left.position, 120);
+    for (k, done) in done.iter().enumerate() {
+        assert_eq!(done.atoms, *mesh.block(k).atoms(), "{k}");
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 120));
+    }
+}
+
+/// Agent 3 is killed, or frozen; the others go on without it, and take it back.
+#[test]
+fn others_go_on_without_a_lost_agent_and_take_it_back() {
+    for frozen in [false, true] {
+        let plan = plan(300);
+        let there = Arc::new(AtomicUsize::new(200));
+        let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
+        let directory = tempfile::tempdir().unwrap();
+        let at = |k: usize| {
+            let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+            agent.settings.policy = Policy::GoOn {
+                deadline: Duration::from_millis(500),
+            };
+            if plan.informed.contains(&k) {
+                let (all, there) = (plan.x.clone(), there.clone());
+                agent.source = Some(Box::new(Dripping { all, there }));
+            }
+            agent.start(&hub)
+        };
+        let mut agents: Vec<Running> = (0..4).map(at).collect();
+        agents[3].until(20);
+        if frozen {
+            hub.freeze(3);
+        } else {
+            agents.pop().unwrap().kill();
+        }
+        agents[1].until_members(3);
+        let lost_at = agents[1].agreements().last().unwrap().position;
+        agents[1].until(lost_at + 30);
+        if frozen {
+            hub.thaw(3);
+        } else {
+            agents.push(at(3));
+        }
+        agents[1].until_members(4);
+        there.store(300, Ordering::Relaxed);
+        let (done, events) = finish(agents);
+        let changes = changes(&events[1]);
+        let sizes: Vec<usize> = changes.iter().map(|c| c.members.len()).collect();
+        assert_eq!(sizes, [4, 3, 4], "{changes:?}");
+        // The same in one process: it keeps its atoms as they were when it was lost.
+        let [lost, back] = [changes[1].position, changes[2].position];
+        learn(&mut mesh, &plan, 0, lost);
+        let own = mesh.block(3).atoms().clone();
+        mesh.remove_agent(3).unwrap();
+        learn(&mut mesh, &plan, lost, back);
+        mesh.add_agent(&[0, 2], own.cols(), Start::Given(&own), true, None)
+            .unwrap();
+        learn(&mut mesh, &plan, back, 300);
+        for (k, done) in done.iter().enumerate() {
+            assert_eq!((done.outcome, done.position), (Outcome::Ended, 300), "{k}");
+            // It may have finished the batch in which the others lost it, and so have learned from one sample more.
+            let apart = apart(&done.atoms, mesh.block(k).atoms());
+            assert!(apart < 1e-2, "{k}: {apart}");
+        }
+    }
+}
+
+#[test]
+fn without_anybody_informed_the_run_stops_with_a_reason() {
+    let mut plan = plan(500);
+    plan.informed = vec![3];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let mut agents: Vec<Running> = (0..4)
+        .map(|k| {
+            let mut agent = Started::new(&plan, &mesh, k);
+            agent.settings.policy = Policy::GoOn {
+                deadline: Duration::from_millis(300),
+            };
+            agent.start(&hub)
+        })
+        .collect();
+    agents[0].until(20);
+    agents.pop().unwrap().kill();
+    for agent in agents {
+        let error = agent.wait().unwrap_err();
+        assert!(
+            matches!(&error, Error::Uninformed { members } if *members == [0, 1, 2]),
+            "{error}"
+        );
+    }
+}
