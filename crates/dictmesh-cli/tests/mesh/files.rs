@@ -97,6 +97,6 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     refused(
         at,
         "agent --config m/agent-0/agent.toml",
-        &["rum", "line 1"],
+        &["rum", "line 2"],
     );
 }

@@ -8,5 +8,6 @@ mod common;
 mod faults;
 mod files;
 mod learned;
+mod membership;
 mod run;
 mod streams;
