@@ -81,7 +81,7 @@ fn begin(
     let settings = parts::settings(config)?;
     let atoms = parts::first_atoms(config, start)?;
     let source = source::open(config, start)?;
-    let total = source.as_ref().and_then(|source| source.1);
+    let total = source.as_ref().and_then(|opened| opened.total);
     let incarnation = incarnation();
     let wire = parts::wire(config, &settings, incarnation)?;
     tracing::info!(
@@ -111,7 +111,7 @@ fn begin(
         teller.line(json!({"event": "started", "agent": config.id, "total": total}));
     }
     let observer = Box::new(move |event: &Event| teller.hear(event));
-    let source = source.map(|source| source.0);
+    let source = source.map(|opened| opened.source);
     let state = Some(config.state.as_path());
     Agent::new(settings, exchange, atoms, source, state, observer, control).map_err(say)
 }

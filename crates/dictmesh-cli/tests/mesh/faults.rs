@@ -97,7 +97,7 @@ fn an_agent_that_is_told_to_end_finishes_its_batch_and_can_go_on() {
     run.signal(3, "-TERM");
     assert_eq!(run.wait(3), Some(130));
     let at = run.checkpoint(3).unwrap();
-    assert!(at >= 60 && at % 4 == 0, "{at}");
+    assert!(at >= 60 && at.is_multiple_of(4), "{at}");
     run.start(3);
     let off = distance(&run.finish(), &expected);
     assert!(off <= SAME, "{off:e}");

@@ -87,7 +87,7 @@ impl Agreed {
             rows: self.rows,
             atoms: atoms.iter().sum(),
             atoms_max: atoms.iter().copied().max().unwrap_or(0),
-            delta: locals().fold(f64::INFINITY, |d, k| delta(d, k)),
+            delta: locals().fold(f64::INFINITY, delta),
             curvature: task.residual().conjugate_curvature(),
             non_negative: locals().all(|k| k.set().is_non_negative()),
             mean_degree: 2.0 * topology.edges().len() as f64 / n as f64,

@@ -118,14 +118,12 @@ fn a_neighbour_that_does_not_listen_costs_no_memory_and_nobody_else_waits() {
 /// What differs is said by both sides, in the same words.
 #[test]
 fn a_mismatch_is_named_on_both_sides() {
-    let (_zero, _one, address) = pair(8, None);
-    let mut other = settings(2, "127.0.0.1:0", &[(3, address.to_string())]);
-    other.agreed[0].1 = "32".into();
-    // Agent 2 is expected by agent 1, but would not dial it; so a mesh of its own.
-    let nowhere = "127.0.0.1:1".to_string();
-    let dialled = settings(3, "127.0.8.3:0", &[(2, nowhere)]);
+    record();
+    let dialled = settings(3, "127.0.8.3:0", &[(2, "127.0.0.1:1".into())]);
     let three = GrpcWire::start(dialled).unwrap();
-    other.neighbours[0].address = three.address().unwrap().to_string();
+    let address = three.address().unwrap().to_string();
+    let mut other = settings(2, "127.0.0.1:0", &[(3, address)]);
+    other.agreed[0].1 = "32".into();
     let _two = GrpcWire::start(other).unwrap();
     let words = "batch is 16 at agent 3 and 32 at agent 2";
     logged(&["refused", words]);

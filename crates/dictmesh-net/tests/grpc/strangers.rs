@@ -143,14 +143,9 @@ fn of_a_wrong_run_or_no_neighbour() {
 /// Of a neighbour that is one: its own link ends, nothing else does.
 #[test]
 fn frames_that_are_too_large() {
-    let (mut zero, mut one, address) = pair(26, None);
-    let nowhere = "127.0.0.1:1".to_string();
-    let mut three = GrpcWire::start(settings(
-        3,
-        "127.0.26.3:0",
-        &[(0, nowhere.clone()), (1, nowhere)],
-    ))
-    .unwrap();
+    let (mut zero, mut one, _) = pair(26, None);
+    let dialled = settings(3, "127.0.26.3:0", &[(0, "127.0.0.1:1".into())]);
+    let mut three = GrpcWire::start(dialled).unwrap();
     let place = three.address().unwrap().to_string();
     let mut large = settings(0, "127.0.0.1:0", &[(3, place)]);
     large.largest_frame = 100 * LARGEST;
@@ -167,7 +162,6 @@ fn frames_that_are_too_large() {
     large.send(3, Bytes::from_static(b"small"));
     assert_eq!(frame(&mut three, 0), &b"small"[..]);
     talk(&mut zero, &mut one);
-    assert_ne!(address, three.address().unwrap());
 }
 
 #[test]
@@ -175,7 +169,7 @@ fn with_garbage() {
     let office = Office::new();
     let (mut zero, mut one, plain) = pair(27, None);
     let (mut zero_tls, mut one_tls, secure) = pair(28, Some(&office));
-    let garbage: Vec<u8> = (0..200_000_u32).map(|i| (i * i >> 7) as u8).collect();
+    let garbage: Vec<u8> = (0..200_000_u32).map(|i| ((i * i) >> 7) as u8).collect();
     for (address, words) in [(plain, "not HTTP/2"), (secure, "not TLS")] {
         let (mut socket, peer) = knock(address);
         let _ = socket.write_all(&garbage);

@@ -10,29 +10,31 @@ use dictmesh::Model;
 use dictmesh_net::config::{AgentConfig, SourceConfig};
 use dictmesh_net::Source;
 
-/// The source that the settings name, and how many samples it has, if that is known. `start` is the model with the
-/// agent's first atoms, which may say how samples are prepared.
-pub fn open(
-    config: &AgentConfig,
-    start: Option<&Model>,
-) -> Result<Option<(Box<dyn Source>, Option<u64>)>> {
+/// A source, ready to be read.
+pub struct Opened {
+    pub source: Box<dyn Source>,
+    /// How many samples it has, if that is known.
+    pub total: Option<u64>,
+}
+
+/// The source that the settings name. `start` is the model with the agent's first atoms, which may say how samples are
+/// prepared.
+pub fn open(config: &AgentConfig, start: Option<&Model>) -> Result<Option<Opened>> {
+    let (rows, state) = (config.agreed.rows, &config.state);
     let Some(source) = &config.source else {
         return Ok(None);
     };
-    Ok(Some(match source {
+    let mut total = None;
+    let source: Box<dyn Source> = match source {
         SourceConfig::File { path, passes } => {
             let source = file::FileSource::open(config, start, path, *passes)?;
-            let all = source.all();
-            (Box::new(source), Some(all))
+            total = Some(source.all());
+            Box::new(source)
         }
-        SourceConfig::Stdin => {
-            let source =
-                stdin::LineSource::new(config.agreed.rows, &config.state, std::io::stdin())?;
-            (Box::new(source), None)
-        }
+        SourceConfig::Stdin => Box::new(stdin::LineSource::new(rows, state, std::io::stdin())?),
         SourceConfig::Directory { path } => {
-            let source = directory::DirectorySource::new(config.agreed.rows, path, &config.state)?;
-            (Box::new(source), None)
+            Box::new(directory::DirectorySource::new(rows, path, state)?)
         }
-    }))
+    };
+    Ok(Some(Opened { source, total }))
 }
