@@ -5,10 +5,12 @@
 //! First start, restart after a crash, growth and loss are all the same to it.
 
 mod agreement;
+mod batch;
 mod checkpoint;
 mod cost;
 mod epoch;
 mod events;
+mod infeasible;
 mod inference;
 mod opening;
 mod settings;

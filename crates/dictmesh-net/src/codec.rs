@@ -5,7 +5,8 @@
 //! | 0-3 | `dmf1` |
 //! | 4 | 1 if the dual vectors are in single precision, else 0 |
 //! | 5 | the phase |
-//! | 6-7 | 0 |
+//! | 6 | 1 if the sender waits for the receiver and asks it to send its frames again, else 0 |
+//! | 7 | 0 |
 //! | 8-11 | epoch |
 //! | 12-15 | round |
 //! | 16-23 | sample |
@@ -18,6 +19,8 @@ use crate::exchange::{Frame, Phase, Tag};
 use bytes::{Bytes, BytesMut};
 
 const MAGIC: [u8; 4] = *b"dmf1";
+/// Scalars for which there is room in every frame, beside one a sample.
+pub const SCALARS: usize = 1 << 16;
 /// Bytes before the scalars.
 pub const HEADER: usize = 40;
 
@@ -35,7 +38,7 @@ impl Limits {
     /// agents.
     pub fn new(rows: usize, batch: usize) -> Self {
         Limits {
-            scalars: (1 << 16) + batch,
+            scalars: SCALARS + 2 + batch,
             dual: rows.saturating_mul(batch),
         }
     }
@@ -118,6 +121,8 @@ pub struct Header {
     pub dual: usize,
     /// Whether these are in single precision.
     pub float32: bool,
+    /// Whether the sender asks for what the receiver sent last.
+    pub asks: bool,
 }
 
 impl Header {
@@ -135,6 +140,7 @@ pub fn encode(frame: &Frame, incarnation: u64, float32: bool, mut room: BytesMut
         scalars: frame.scalars.len(),
         dual: frame.dual.len(),
         float32,
+        asks: false,
     };
     room.clear();
     room.reserve(header.length());
@@ -157,6 +163,15 @@ pub fn encode(frame: &Frame, incarnation: u64, float32: bool, mut room: BytesMut
         put(&frame.dual, &mut room);
     }
     room.freeze()
+}
+
+/// The same frame, asking the receiver for what it sent last.
+pub fn asking(frame: &Bytes) -> Bytes {
+    let mut asking = BytesMut::from(&frame[..]);
+    if let Some(byte) = asking.get_mut(6) {
+        *byte = 1;
+    }
+    asking.freeze()
 }
 
 fn put(numbers: &[f64], room: &mut BytesMut) {
@@ -185,8 +200,11 @@ pub fn header(bytes: &[u8], limits: &Limits) -> Result<Header, Refusal> {
         _ => return Err(unknown("precision", 4)),
     };
     let phase = Phase::from_number(bytes[5]).ok_or_else(|| unknown("phase", 5))?;
-    if let Some(at) = (6..8).find(|at| bytes[*at] != 0) {
-        return Err(unknown("reserved byte", at));
+    if bytes[6] > 1 {
+        return Err(unknown("request", 6));
+    }
+    if bytes[7] != 0 {
+        return Err(unknown("reserved byte", 7));
     }
     let header = Header {
         tag: Tag {
@@ -199,6 +217,7 @@ pub fn header(bytes: &[u8], limits: &Limits) -> Result<Header, Refusal> {
         scalars: u32_at(bytes, 32) as usize,
         dual: u32_at(bytes, 36) as usize,
         float32,
+        asks: bytes[6] == 1,
     };
     let within = |what, given: usize, most: usize| match given > most {
         true => Err(Refusal::TooLarge { what, given, most }),

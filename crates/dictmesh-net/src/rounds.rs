@@ -5,6 +5,7 @@
 //! last two frames are all that a neighbour can still need of us.
 
 mod edge;
+mod waiting;
 
 use crate::codec::{self, Header, Limits, Refusal};
 use crate::exchange::{Exchange, Fault, Frame, Phase, Tag};
@@ -13,17 +14,13 @@ use bytes::{Bytes, BytesMut};
 use dictmesh::agent::AgentId;
 use edge::Edge;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use waiting::Waiting;
 
 /// An epoch that is ahead by more than this is no epoch but an error.
 const EPOCHS_AHEAD: u32 = 1_000_000;
-/// How long the flag of an interrupt is not looked at.
-const LOOK: Duration = Duration::from_millis(100);
-/// After so long a wait the log says for whom.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// How rounds are made.
 #[derive(Clone, Debug)]
 pub struct RoundsOptions {
@@ -64,21 +61,6 @@ pub struct Rounds<W> {
     sent: Vec<(Tag, Bytes)>,
     /// A frame that says nothing, of an epoch that never was.
     alive: Bytes,
-}
-
-/// A round under way.
-struct Waiting {
-    tag: Tag,
-    missing: usize,
-    got: Vec<bool>,
-    since: Instant,
-    /// When to look at the clocks again, whatever comes in between.
-    look: Instant,
-    resend: Instant,
-    /// Whoever is silent for so long is lost.
-    patience: Option<Duration>,
-    interrupted: Option<Instant>,
-    told: bool,
 }
 
 impl<W: Wire> Rounds<W> {
@@ -132,11 +114,13 @@ impl<W: Wire> Rounds<W> {
         self.sent.push((own.tag, bytes));
     }
 
-    /// Sends again what this neighbour may lack: frames of older epochs count no more.
-    fn send_again(&mut self, to: AgentId, epoch: u32) {
+    /// Sends again what this neighbour may lack: frames of older epochs count no more. If it `asks`, the neighbour
+    /// is to do the same.
+    fn send_again(&mut self, to: AgentId, epoch: u32, asks: bool) {
         for (tag, bytes) in &self.sent {
             if tag.epoch == epoch {
-                self.wire.send(to, bytes.clone());
+                let asking = asks.then(|| codec::asking(bytes));
+                self.wire.send(to, asking.unwrap_or_else(|| bytes.clone()));
             }
         }
     }
@@ -206,6 +190,10 @@ impl<W: Wire> Rounds<W> {
                 Err(refusal) => edge.refuse(from, &refusal.to_string()),
             },
         }
+        // It waits for us, so what we sent was lost. Answers do not ask, or they would never end.
+        if header.asks && tag <= own.tag {
+            self.send_again(from, epoch, false);
+        }
         Ok(())
     }
 
@@ -237,7 +225,7 @@ impl<W: Wire> Rounds<W> {
             }
         }
         if active {
-            self.send_again(from, tag.epoch);
+            self.send_again(from, tag.epoch, false);
         }
         Ok(())
     }
@@ -279,54 +267,6 @@ impl<W: Wire> Rounds<W> {
         if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
             self.wire.send(from, bytes.clone());
         }
-        Ok(())
-    }
-
-    /// What is to be done because time passed.
-    fn look_at_clocks(&mut self, waiting: &mut Waiting) -> Result<(), Fault> {
-        let now = Instant::now();
-        if now.saturating_duration_since(waiting.look) > 2 * LOOK {
-            // We stood still ourselves: nobody is to blame for not having been heard.
-            self.edges.values_mut().for_each(|edge| edge.heard_at = now);
-        }
-        if self.interrupt.load(Ordering::Relaxed) {
-            let since = *waiting.interrupted.get_or_insert(now);
-            if now - since >= self.options.grace {
-                return Err(Fault::Interrupted);
-            }
-        }
-        let missing = || -> Vec<AgentId> {
-            let each = self.active.iter().zip(&waiting.got);
-            each.filter(|(_, got)| !**got).map(|(l, _)| *l).collect()
-        };
-        if !waiting.told && now - waiting.since >= PATIENCE {
-            tracing::info!(agents = ?missing(), tag = ?waiting.tag, "waiting");
-            waiting.told = true;
-        }
-        // Some time first, to hear what came while this agent was busy or stood still itself.
-        let settled = now - waiting.since >= 4 * self.options.resend;
-        if let Some(patience) = waiting.patience.filter(|_| settled) {
-            let silent = |l: &AgentId| {
-                (self.edges.get(l)).is_none_or(|edge| now - edge.heard_at >= patience)
-            };
-            let lost: Vec<AgentId> = missing().into_iter().filter(silent).collect();
-            if !lost.is_empty() {
-                return Err(Fault::Missing { missing: lost });
-            }
-        }
-        if now >= waiting.resend {
-            let missing = missing();
-            for l in self.edges.keys().copied().collect::<Vec<_>>() {
-                if missing.contains(&l) {
-                    self.send_again(l, waiting.tag.epoch);
-                } else if waiting.patience.is_some() {
-                    // It has all it needs of us, or was given up: it must hear that we are alive.
-                    self.wire.send(l, self.alive.clone());
-                }
-            }
-            waiting.resend = now + self.options.resend;
-        }
-        waiting.look = waiting.resend.min(now + LOOK);
         Ok(())
     }
 }
@@ -389,18 +329,8 @@ impl<W: Wire> Exchange for Rounds<W> {
         inbox: &mut [Frame],
         deadline: Option<Instant>,
     ) -> Result<(), Fault> {
-        let now = Instant::now();
-        let mut waiting = Waiting {
-            tag: own.tag,
-            missing: self.active.len(),
-            got: vec![false; self.active.len()],
-            since: now,
-            look: now,
-            resend: now + self.options.resend,
-            patience: deadline.map(|at| at.saturating_duration_since(now)),
-            interrupted: None,
-            told: false,
-        };
+        let (neighbours, resend) = (self.active.len(), self.options.resend);
+        let mut waiting = Waiting::new(own.tag, neighbours, resend, deadline);
         if self
             .sent
             .last()

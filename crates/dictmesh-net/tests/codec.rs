@@ -1,7 +1,7 @@
 //! Frames survive the way; anything else is refused, whatever it is, without more memory than it has bytes.
 
 use bytes::{Bytes, BytesMut};
-use dictmesh_net::codec::{decode, encode, header, Limits, Refusal, HEADER};
+use dictmesh_net::codec::{asking, decode, encode, header, Limits, Refusal, HEADER};
 use dictmesh_net::{Frame, Phase, Tag};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -93,7 +93,9 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         if let Ok(taken) = read(&bytes) {
-            let again = encode(&taken, header(&bytes, &LIMITS).unwrap().incarnation, bytes[4] == 1, BytesMut::new());
+            let header = header(&bytes, &LIMITS).unwrap();
+            let again = encode(&taken, header.incarnation, header.float32, BytesMut::new());
+            let again = if header.asks { asking(&again) } else { again };
             prop_assert_eq!(again, Bytes::from(bytes));
         }
     }

@@ -4,8 +4,9 @@ mod common;
 
 use common::{apart, start_all, Plan};
 use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Stopping, Topology};
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::{ResidualSpec, TaskSpec};
+use dictmesh::{Matrix, Samples, Start, Stop, Stopping, Topology, Update};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::memory::Hub;
 use std::ops::ControlFlow::Continue;
@@ -161,5 +162,60 @@ fn single_precision_halves_the_bytes_and_keeps_seven_digits() {
     for (k, agent) in agents.into_iter().enumerate() {
         let apart = apart(&agent.wait().unwrap().atoms, mesh.block(k).atoms());
         assert!(apart > 0.0 && apart < 1e-5, "{k}: {apart:e}");
+    }
+}
+
+/// No atom has anything in the last row, so a sample that has cannot be met: nobody learns from it, and the run goes on.
+#[test]
+fn samples_that_no_code_can_meet_are_found_by_all() {
+    for (residual, n) in [
+        (ResidualSpec::Equality, 5),
+        (ResidualSpec::Ball { sigma: 0.05 }, 5),
+        (ResidualSpec::Equality, 1),
+    ] {
+        let mut plan = Plan::new(graph(n), 4, 1);
+        plan.task.residual = residual.clone();
+        plan.update = Update::Constant { mu_w: 0.01 };
+        plan.stopping = Stopping {
+            tolerance: Some(1e-3),
+            rounds: 3000,
+        };
+        plan.sizes = vec![2; n];
+        let drawn = gaussian(4, 2 * n, &mut stream(3, 0));
+        let atoms = Matrix::from_fn(
+            4,
+            2 * n,
+            |i, q| if i == 3 { 0.0 } else { 0.4 * drawn.get(i, q) },
+        );
+        let reached: Vec<f64> = atoms.column(0).to_vec();
+        let beyond = [0.0, 0.1, 0.0, 0.5];
+        let half: Vec<f64> = reached.iter().map(|v| 0.5 * v).collect();
+        plan.x = Samples::dense_from_columns(4, &[&reached[..], &beyond, &half]).unwrap();
+        plan.informed = if n == 1 { vec![0] } else { vec![1, 3] };
+        let start = plan
+            .builder()
+            .reduction(false)
+            .build(4, &plan.sizes, Start::Given(&atoms))
+            .unwrap();
+        let mut mesh = start.clone();
+        let mut stops = Vec::new();
+        mesh.learn(&plan.x, |event| {
+            stops.push(event.stop);
+            Continue(())
+        })
+        .unwrap();
+        assert_eq!(stops[1], Stop::Infeasible, "{residual:?}");
+        assert!(stops[0] != Stop::Infeasible && stops[2] != Stop::Infeasible);
+        for (k, agent) in start_all(&plan, &start, &Hub::new(0))
+            .into_iter()
+            .enumerate()
+        {
+            let events = agent.events.clone();
+            let done = agent.wait().unwrap();
+            let batches = common::batches(&events.lock().unwrap());
+            let own: Vec<Stop> = batches.iter().map(|b| b.stop).collect();
+            assert_eq!(own, stops, "{residual:?} {k}");
+            assert_eq!(done.atoms, *mesh.block(k).atoms(), "{residual:?} {k}");
+        }
     }
 }

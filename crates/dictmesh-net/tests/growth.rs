@@ -212,3 +212,43 @@ fn without_anybody_informed_the_run_stops_with_a_reason() {
         );
     }
 }
+
+/// A mesh falls in two halves, each with samples of its own; both go on, and are one mesh again when the links heal.
+#[test]
+fn two_halves_that_went_on_alone_come_together_again() {
+    let mut plan = plan(300);
+    plan.topology = Topology::ring(4).unwrap();
+    plan.informed = vec![0, 2];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let there = Arc::new(AtomicUsize::new(150));
+    let agents: Vec<Running> = (0..4)
+        .map(|k| {
+            let mut agent = Started::new(&plan, &mesh, k);
+            agent.settings.policy = Policy::GoOn {
+                deadline: Duration::from_millis(500),
+            };
+            if plan.informed.contains(&k) {
+                let (all, there) = (plan.x.clone(), there.clone());
+                agent.source = Some(Box::new(Dripping { all, there }));
+            }
+            agent.start(&hub)
+        })
+        .collect();
+    agents[3].until(20);
+    [(1, 2), (3, 0)].iter().for_each(|(a, b)| hub.cut(*a, *b));
+    agents[0].until_members(2);
+    agents[2].until_members(2);
+    [(1, 2), (3, 0)].iter().for_each(|(a, b)| hub.heal(*a, *b));
+    agents[0].until_members(4);
+    there.store(300, Ordering::Relaxed);
+    let (done, events) = finish(agents);
+    for (k, done) in done.iter().enumerate() {
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 300), "{k}");
+        assert!(done
+            .atoms
+            .columns()
+            .all(|w| w.iter().all(|v| v.is_finite())));
+    }
+    let last = changes(&events[1]).pop().unwrap();
+    assert_eq!((last.members, last.informed), (vec![0, 1, 2, 3], 2));
+}

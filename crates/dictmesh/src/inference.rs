@@ -18,6 +18,7 @@ pub mod consensus;
 pub mod diffusion;
 pub mod exact;
 pub mod exact_diffusion;
+pub mod infeasible;
 pub mod jacobi_admm;
 pub mod measure;
 pub mod relaxed_admm;

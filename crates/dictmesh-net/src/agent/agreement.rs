@@ -39,7 +39,7 @@ impl Record {
 
     /// `None` where numbers are none that a record can have.
     fn read(scalars: &[f64]) -> Option<Self> {
-        let whole = |v: f64| (v >= 0.0 && v < 9e15 && v.fract() == 0.0).then_some(v as u64);
+        let whole = |v: f64| ((0.0..9e15).contains(&v) && v.fract() == 0.0).then_some(v as u64);
         let flag = |v: f64| whole(v).filter(|v| *v < 2).map(|v| v == 1);
         let positions = scalars[4..].iter().take_while(|v| **v != -1.0);
         Some(Record {

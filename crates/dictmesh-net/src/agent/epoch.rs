@@ -1,21 +1,17 @@
 //! One epoch of an agent: agree, then batch after batch until something changes.
 
 use super::agreement::{self, Members, Record, POSITIONS};
-use super::checkpoint::State;
-use super::cost::Averaging;
-use super::events::{Agreed, Batch, Event, Outcome};
-use super::inference::{Found, Inference};
+use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Wish};
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
 use crate::exchange::{Fault, Phase, Tag};
 use crate::source::Taken;
-use dictmesh::agent::{AgentId, Local};
+use dictmesh::agent::AgentId;
 use dictmesh::inference::Combine;
-use dictmesh::learning::{product, update_block};
 use dictmesh::topology::lazy_column;
-use dictmesh::{Matrix, Samples, Stop};
+use dictmesh::Samples;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -25,12 +21,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TICKS: u32 = 10_000_000;
 
 /// What an agent knows of the mesh during an epoch.
-struct Mesh {
-    members: Members,
+pub(super) struct Mesh {
+    pub members: Members,
     /// (l, a_lk), rising, for averages.
-    weights: Vec<(AgentId, f64)>,
+    pub weights: Vec<(AgentId, f64)>,
     /// The same as the strategy wants them.
-    combination: Vec<(AgentId, f64)>,
+    pub combination: Vec<(AgentId, f64)>,
 }
 
 impl Agent {
@@ -178,119 +174,6 @@ impl Agent {
         })
     }
 
-    /// One batch: inference with the neighbours, then the update alone.
-    fn batch(&mut self, mesh: &Mesh, samples: usize, x: Option<Samples>) -> Result<(), Halt> {
-        let (position, epoch) = (self.state.position, self.around.epoch);
-        self.talk.take_bytes();
-        // Inference: nu_k by exchange with the neighbours, y_k from it.
-        let share = x.as_ref().map(|x| share(x, mesh.members.informed()));
-        let sizes: Option<Vec<f64>> = x.map(|x| (0..x.len()).map(|j| x.norm(j)).collect());
-        let local = Local {
-            residual: self.task.residual(),
-            task: self.task.local(self.settings.id),
-            block: &self.state.block,
-            agents: mesh.members.agents(),
-            share: share.as_ref(),
-            degree: self.talk.degree(),
-            samples,
-            memory: &self.memory,
-            interrupt: None,
-        };
-        let inference = Inference {
-            id: self.settings.id,
-            local,
-            combine: self.settings.strategy.combine(),
-            weights: &mesh.combination,
-            stopping: self.settings.stopping,
-            diameter: mesh.members.diameter,
-            sizes: sizes.as_deref(),
-            epoch,
-            position,
-        };
-        let found = inference.run(&mut *self.strategy, &mut self.talk)?;
-        let nu = self.strategy.dual();
-        let y = local.codes(nu);
-        // The cost, on which all agree; with it whether anybody's numbers are beyond all bounds.
-        let averaging = Averaging {
-            id: self.settings.id,
-            agents: mesh.members.agents(),
-            diameter: mesh.members.diameter,
-            weights: &mesh.weights,
-            epoch,
-            position,
-        };
-        let costs = self.settings.score.then(|| local.cost(nu));
-        let cost = averaging.run(costs.as_deref(), found.troubled, &mut self.talk)?;
-        let stop = if cost.troubled {
-            found.stop.worse(Stop::Diverged)
-        } else {
-            found.stop
-        };
-        // Update: each agent alone.
-        let movement = match stop {
-            Stop::Converged | Stop::RoundLimit => self.update(&y),
-            Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
-        };
-        self.troubled = stop == Stop::Diverged || !movement.is_finite();
-        self.boundary(position + samples as u64)?;
-        let sparsity = y.as_slice().iter().filter(|y| **y != 0.0).count() as f64 / samples as f64;
-        self.codes = y;
-        let Found {
-            rounds, residual, ..
-        } = found;
-        (self.observer)(&Event::Batch(Batch {
-            epoch,
-            position,
-            samples,
-            rounds,
-            stop,
-            residual,
-            scores: cost.scores,
-            sparsity,
-            movement,
-            bytes: self.talk.take_bytes(),
-        }));
-        Ok(())
-    }
-
-    /// Learns from its own nu_k and y_k; returns how far the atoms moved.
-    fn update(&mut self, y: &Matrix) -> f64 {
-        let Some(update) = &self.settings.update else {
-            return 0.0;
-        };
-        let block = self.settings.block.unwrap_or(u64::MAX).max(1);
-        let s = 1 + (self.state.position / block) as usize;
-        let product = product(self.strategy.dual(), y);
-        let task = self.task.local(self.settings.id);
-        let State { block, used, .. } = &mut self.state;
-        update_block(
-            update,
-            s,
-            self.task.residual(),
-            task,
-            product,
-            y,
-            block,
-            used,
-        )
-    }
-
-    /// Keeps the boundary after a batch.
-    fn boundary(&mut self, position: u64) -> Result<(), Error> {
-        self.state.position = position;
-        self.unwritten += 1;
-        let write = self.unwritten >= self.settings.checkpoint_every;
-        if write {
-            self.unwritten = 0;
-        }
-        self.checkpoints
-            .keep(self.state.clone(), &self.around, write)?;
-        if let Some(source) = &mut self.source {
-            source.forget(self.checkpoints.oldest());
-        }
-        Ok(())
-    }
-
     /// A new epoch that everybody begins at this boundary.
     fn change(&self, by: AgentId) -> Halt {
         let epoch = self.around.epoch + 1;
@@ -333,12 +216,4 @@ impl Agent {
         self.talk
             .round_until(Some(Instant::now() + self.settings.linger))
     }
-}
-
-/// b_k = x/|N_I|.
-fn share(x: &Samples, informed: usize) -> Matrix {
-    let mut share = x.to_dense();
-    let weight = 1.0 / informed as f64;
-    share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
-    share
 }

@@ -1,6 +1,7 @@
 //! The rounds by which an agent finds its nu_k of a batch.
 
 use super::talk::{Halt, Talk};
+use crate::codec::SCALARS;
 use crate::exchange::{Phase, Tag};
 use dictmesh::agent::{AgentId, Local};
 use dictmesh::inference::measure::{self, Floods};
@@ -21,6 +22,8 @@ pub(super) struct Inference<'a> {
     pub diameter: usize,
     /// |x| of each sample, where the agent is informed: what nu is held against.
     pub sizes: Option<&'a [f64]>,
+    /// All agents and whether they are informed, rising.
+    pub members: &'a [(AgentId, bool)],
     pub epoch: u32,
     pub position: u64,
 }
@@ -66,35 +69,49 @@ impl Inference<'_> {
             last: None,
         };
         strategy.start(&self.local);
-        let mut rounds = 0;
+        let (mut rounds, mut exchanges, mut infeasible_by) = (0, 0, None);
         while rounds < self.stopping.rounds {
             let measures = self.stopping.tolerance.is_some() && (rounds + 1) % window == 0;
-            if measures {
+            let last = rounds + 1 == self.stopping.rounds;
+            if measures || last {
                 before = strategy.dual().clone();
             }
             strategy.adapt(&self.local);
-            self.exchange(strategy.outgoing(), rounds, &mut flood, talk)?;
-            let own = strategy.outgoing().as_slice();
-            combine(
-                talk.weighted(self.id, self.weights, own, |frame| &frame.dual),
-                &mut combined,
-            );
+            let outgoing = strategy.outgoing();
+            self.exchange(outgoing, rounds, &mut exchanges, &mut flood, talk)?;
+            let pairs = talk.weighted(self.id, self.weights, outgoing.as_slice(), |f| &f.dual);
+            combine(pairs, &mut combined);
             strategy.absorb(&self.local, &combined);
             rounds += 1;
+            if infeasible_by.is_some_and(|by| rounds >= by) {
+                return Ok(found(Stop::Infeasible, rounds, &flood));
+            }
             if let Some(stop) = self.judge(&mut flood, rounds, window) {
                 return Ok(found(stop, rounds, &flood));
             }
             if measures {
                 self.measure(strategy.dual(), &before, &combined, rounds, &mut flood);
-                let now = if alone {
-                    Some(strategy.argmin_stop())
-                } else {
-                    None
-                };
+                let now = alone.then(|| strategy.argmin_stop());
                 if let Some(stop) = now.or_else(|| self.judge(&mut flood, rounds, window)) {
                     return Ok(found(stop, rounds, &flood));
                 }
             }
+            // The proof takes as many rounds as two floods: it is tried after 1, 2, 4, 8, ... windows, and at the end.
+            let due = measures && (rounds / window).is_power_of_two() || last;
+            if due && infeasible_by.is_none() && self.can_be_proven_infeasible() {
+                let nu = strategy.dual();
+                let proven = match alone {
+                    true => strategy.argmin_stop() == Stop::Infeasible,
+                    false => self.is_infeasible(nu, &before, &mut exchanges, talk)?,
+                };
+                infeasible_by = proven.then_some(rounds + self.diameter);
+                if infeasible_by.is_some() && (last || self.diameter == 0) {
+                    return Ok(found(Stop::Infeasible, rounds, &flood));
+                }
+            }
+        }
+        if infeasible_by.is_some() {
+            return Ok(found(Stop::Infeasible, rounds, &flood));
         }
         let away = self.has_run_away(strategy.dual());
         Ok(Found {
@@ -103,20 +120,34 @@ impl Inference<'_> {
         })
     }
 
+    /// Whether there is a constraint, and room in a frame for what all agents add to the proof.
+    fn can_be_proven_infeasible(&self) -> bool {
+        let scalars = self.members.len() * (1 + 2 * self.local.samples);
+        self.local.residual.can_be_infeasible() && scalars <= SCALARS
+    }
+
+    /// The tag of the next exchange of this batch.
+    pub(super) fn tag(&self, exchanges: &mut u32) -> Tag {
+        let round = *exchanges;
+        *exchanges += 1;
+        Tag {
+            epoch: self.epoch,
+            sample: self.position,
+            phase: Phase::Inference,
+            round,
+        }
+    }
+
     /// What this agent says goes out with what it knows of the others, and theirs comes in.
     fn exchange(
         &self,
         outgoing: &Matrix,
         rounds: usize,
+        exchanges: &mut u32,
         flood: &mut Flood,
         talk: &mut Talk,
     ) -> Result<(), Halt> {
-        talk.own.tag = Tag {
-            epoch: self.epoch,
-            sample: self.position,
-            phase: Phase::Inference,
-            round: rounds as u32,
-        };
+        talk.own.tag = self.tag(exchanges);
         let own = &mut talk.own;
         own.dual.clear();
         own.dual.extend_from_slice(outgoing.as_slice());

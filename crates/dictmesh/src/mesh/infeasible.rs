@@ -1,17 +1,9 @@
-//! The proof that no code can meet a constraint.
-//!
-//! The nu of such a sample drifts for ever in a direction d that separates x from all that codes can
-//! reach: d'x > f*(d) + sup over codes of d'W y. The first informed agent proposes its own drift; every
-//! agent adds its part of the inequality. Whatever d is, it then holds that no code meets the
-//! constraint whose coefficients are within reach.
+//! Samples that no code can meet, found by all agents of a mesh: see [`inference::infeasible`](crate::inference::infeasible).
 
 use super::part::Part;
-use crate::coding::{separates, support_within_reach};
-use crate::matrix::{axpy, dot, norm, Matrix};
+use crate::inference::infeasible::{parts, proven};
+use crate::matrix::{axpy, Matrix};
 use crate::Stop;
-
-/// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
-const REACH: f64 = 1e4;
 
 impl Part<'_> {
     /// Whether the way nu moved in the last round proves that some samples cannot be met.
@@ -39,16 +31,8 @@ impl Part<'_> {
 
     fn proves_infeasible(&self, d: &[f64], j: usize) -> bool {
         let size = self.sizes[j];
-        let mut excess = -self.mesh.task().residual().conjugate(d);
-        let mut support = 0.0;
-        for k in 0..self.strategies.len() {
-            let local = self.local(k);
-            if let Some(share) = local.share {
-                excess += dot(share.column(j), d);
-            }
-            let regularizers = vec![local.task.regularizer(); local.block.len()];
-            support += support_within_reach(&regularizers, local.block.atoms(), d, REACH * size);
-        }
-        separates(excess, support, size * norm(d))
+        let each = (0..self.strategies.len()).map(|k| parts(&self.local(k), d, j, size));
+        let (seen, support) = each.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        proven(self.mesh.task().residual(), d, size, seen, support)
     }
 }

@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
     fn matrix(&mut self) -> Option<Matrix> {
         let rows = usize::try_from(self.whole()?).ok()?;
         let numbers: Vec<f64> = self.list()?.into_iter().map(f64::from_bits).collect();
-        let cols = if rows == 0 { 0 } else { numbers.len() / rows };
+        let cols = numbers.len().checked_div(rows).unwrap_or(0);
         Matrix::from_vec(rows, cols, numbers).ok()
     }
 }

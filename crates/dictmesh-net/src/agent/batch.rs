@@ -1,0 +1,154 @@
+//! One batch at one agent: inference with the neighbours, then the update alone.
+
+use super::checkpoint::State;
+use super::cost::{Averaging, Cost};
+use super::epoch::Mesh;
+use super::events::{Batch, Event};
+use super::inference::{Found, Inference};
+use super::talk::Halt;
+use super::Agent;
+use crate::error::Error;
+use dictmesh::agent::{AgentId, Local};
+use dictmesh::learning::{product, update_block};
+use dictmesh::{Matrix, Samples, Stop};
+
+impl Agent {
+    /// Codes `samples` samples, of which this agent sees `x` if it is informed, and learns from them.
+    pub(super) fn batch(
+        &mut self,
+        mesh: &Mesh,
+        samples: usize,
+        x: Option<Samples>,
+    ) -> Result<(), Halt> {
+        let (position, epoch) = (self.state.position, self.around.epoch);
+        self.talk.take_bytes();
+        // Inference: nu_k by exchange with the neighbours, y_k from it; and the cost, on which all agree.
+        let (found, cost, y) = self.infer(mesh, samples, x)?;
+        let stop = match cost.troubled {
+            true => found.stop.worse(Stop::Diverged),
+            false => found.stop,
+        };
+        // Update: each agent alone.
+        let movement = match stop {
+            Stop::Converged | Stop::RoundLimit => self.update(&y),
+            Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
+        };
+        self.troubled = stop == Stop::Diverged || !movement.is_finite();
+        self.boundary(position + samples as u64)?;
+        let fired = y.as_slice().iter().filter(|y| **y != 0.0).count();
+        self.codes = y;
+        (self.observer)(&Event::Batch(Batch {
+            epoch,
+            position,
+            samples,
+            rounds: found.rounds,
+            stop,
+            residual: found.residual,
+            scores: cost.scores,
+            sparsity: fired as f64 / samples as f64,
+            movement,
+            bytes: self.talk.take_bytes(),
+        }));
+        Ok(())
+    }
+
+    fn infer(
+        &mut self,
+        mesh: &Mesh,
+        samples: usize,
+        x: Option<Samples>,
+    ) -> Result<(Found, Cost, Matrix), Halt> {
+        let (id, position, epoch) = (self.settings.id, self.state.position, self.around.epoch);
+        let (agents, diameter) = (mesh.members.agents(), mesh.members.diameter);
+        let share = x.as_ref().map(|x| share(x, mesh.members.informed()));
+        let sizes: Option<Vec<f64>> = x.map(|x| (0..x.len()).map(|j| x.norm(j)).collect());
+        let each = mesh.members.records.values();
+        let members: Vec<(AgentId, bool)> = each.map(|r| (r.id, r.informed)).collect();
+        let local = Local {
+            residual: self.task.residual(),
+            task: self.task.local(id),
+            block: &self.state.block,
+            agents,
+            share: share.as_ref(),
+            degree: self.talk.degree(),
+            samples,
+            memory: &self.memory,
+            interrupt: None,
+        };
+        let inference = Inference {
+            id,
+            local,
+            combine: self.settings.strategy.combine(),
+            weights: &mesh.combination,
+            stopping: self.settings.stopping,
+            diameter,
+            sizes: sizes.as_deref(),
+            members: &members,
+            epoch,
+            position,
+        };
+        let found = inference.run(&mut *self.strategy, &mut self.talk)?;
+        let nu = self.strategy.dual();
+        let y = local.codes(nu);
+        let averaging = Averaging {
+            id,
+            agents,
+            diameter,
+            weights: &mesh.weights,
+            epoch,
+            position,
+        };
+        let costs = self.settings.score.then(|| local.cost(nu));
+        let mut cost = averaging.run(costs.as_deref(), found.troubled, &mut self.talk)?;
+        if found.stop == Stop::Infeasible {
+            cost.scores.clear(); // what no code can meet has no cost
+        }
+        Ok((found, cost, y))
+    }
+
+    /// Learns from its own nu_k and y_k; returns how far the atoms moved.
+    fn update(&mut self, y: &Matrix) -> f64 {
+        let Some(update) = &self.settings.update else {
+            return 0.0;
+        };
+        let block = self.settings.block.unwrap_or(u64::MAX).max(1);
+        let s = 1 + (self.state.position / block) as usize;
+        let product = product(self.strategy.dual(), y);
+        let task = self.task.local(self.settings.id);
+        let State { block, used, .. } = &mut self.state;
+        update_block(
+            update,
+            s,
+            self.task.residual(),
+            task,
+            product,
+            y,
+            block,
+            used,
+        )
+    }
+
+    /// Keeps the boundary after a batch.
+    fn boundary(&mut self, position: u64) -> Result<(), Error> {
+        self.state.position = position;
+        self.unwritten += 1;
+        let write = self.unwritten >= self.settings.checkpoint_every;
+        if write {
+            self.unwritten = 0;
+        }
+        self.checkpoints
+            .keep(self.state.clone(), &self.around, write)?;
+        if let Some(source) = &mut self.source {
+            source.forget(self.checkpoints.oldest());
+        }
+        Ok(())
+    }
+}
+
+/// b_k = x/|N_I|.
+fn share(x: &Samples, informed: usize) -> Matrix {
+    let mut share = x.to_dense();
+    let weight = 1.0 / informed as f64;
+    share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
+    share
+}

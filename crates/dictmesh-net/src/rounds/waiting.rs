@@ -1,0 +1,96 @@
+//! A round under way, and what time asks for in it.
+
+use super::Rounds;
+use crate::exchange::{Fault, Tag};
+use crate::wire::Wire;
+use dictmesh::agent::AgentId;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long the flag of an interrupt is not looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// After so long a wait the log says for whom.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A round under way.
+pub(super) struct Waiting {
+    pub tag: Tag,
+    pub missing: usize,
+    pub got: Vec<bool>,
+    pub since: Instant,
+    /// When to look at the clocks again, whatever comes in between.
+    pub look: Instant,
+    pub resend: Instant,
+    /// Whoever is silent for so long is lost.
+    pub patience: Option<Duration>,
+    pub interrupted: Option<Instant>,
+    pub told: bool,
+}
+
+impl Waiting {
+    /// For so many neighbours.
+    pub fn new(tag: Tag, neighbours: usize, resend: Duration, deadline: Option<Instant>) -> Self {
+        let now = Instant::now();
+        Waiting {
+            tag,
+            missing: neighbours,
+            got: vec![false; neighbours],
+            since: now,
+            look: now,
+            resend: now + resend,
+            patience: deadline.map(|at| at.saturating_duration_since(now)),
+            interrupted: None,
+            told: false,
+        }
+    }
+}
+
+impl<W: Wire> Rounds<W> {
+    /// What is to be done because time passed.
+    pub(super) fn look_at_clocks(&mut self, waiting: &mut Waiting) -> Result<(), Fault> {
+        let now = Instant::now();
+        if now.saturating_duration_since(waiting.look) > 2 * LOOK {
+            // We stood still ourselves: nobody is to blame for not having been heard.
+            self.edges.values_mut().for_each(|edge| edge.heard_at = now);
+        }
+        if self.interrupt.load(Ordering::Relaxed) {
+            let since = *waiting.interrupted.get_or_insert(now);
+            if now - since >= self.options.grace {
+                return Err(Fault::Interrupted);
+            }
+        }
+        let missing = || -> Vec<AgentId> {
+            let each = self.active.iter().zip(&waiting.got);
+            each.filter(|(_, got)| !**got).map(|(l, _)| *l).collect()
+        };
+        if !waiting.told && now - waiting.since >= PATIENCE {
+            tracing::info!(agents = ?missing(), tag = ?waiting.tag, "waiting");
+            waiting.told = true;
+        }
+        // Some time first, to hear what came while this agent was busy or stood still itself.
+        let settled = now - waiting.since >= 4 * self.options.resend;
+        if let Some(patience) = waiting.patience.filter(|_| settled) {
+            let silent = |l: &AgentId| {
+                (self.edges.get(l)).is_none_or(|edge| now - edge.heard_at >= patience)
+            };
+            let lost: Vec<AgentId> = missing().into_iter().filter(silent).collect();
+            if !lost.is_empty() {
+                return Err(Fault::Missing { missing: lost });
+            }
+        }
+        if now >= waiting.resend {
+            let missing = missing();
+            for l in self.edges.keys().copied().collect::<Vec<_>>() {
+                if missing.contains(&l) {
+                    self.send_again(l, waiting.tag.epoch, true);
+                } else if waiting.patience.is_some() {
+                    // It has all it needs of us, or was given up: it must hear that we are alive.
+                    self.wire.send(l, self.alive.clone());
+                }
+            }
+            waiting.resend = now + self.options.resend;
+        }
+        waiting.look = waiting.resend.min(now + LOOK);
+        Ok(())
+    }
+}
