@@ -147,6 +147,10 @@ impl<E: Exchange> Exchange for Metered<E> {
         self.inner.take_part(neighbours);
     }
 
+    fn forget(&mut self, gone: &[AgentId]) {
+        self.inner.forget(gone);
+    }
+
     fn knocking(&self) -> Vec<AgentId> {
         self.inner.knocking()
     }
