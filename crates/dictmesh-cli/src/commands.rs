@@ -1,11 +1,14 @@
 //! The commands, one file each, and what they share.
 
+pub mod agent;
 pub mod bicluster;
 pub mod denoise;
 pub mod examples;
 pub mod infer;
 pub mod inspect;
+pub mod launch;
 pub mod learn;
+pub mod mesh;
 pub mod novelty;
 mod pages;
 mod past;
@@ -29,7 +32,7 @@ pub use told::{given_up, refusal, say};
 pub type Result<T> = std::result::Result<T, String>;
 
 /// How a file of numbers is read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
     /// The file's format, if its name does not tell
     #[arg(long, value_name = "FORMAT", help_heading = "Reading")]

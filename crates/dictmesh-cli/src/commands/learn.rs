@@ -1,7 +1,9 @@
 //! `dictmesh learn`: a dictionary from numbers, counts, raw text or pictures.
 
 mod begin;
+pub mod over;
 mod passes;
+mod processes;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
@@ -14,6 +16,7 @@ use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
+use over::Over;
 use passes::Position;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +41,14 @@ pub struct Args {
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
+    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9
+    #[arg(
+        long,
+        value_name = "WHAT",
+        conflicts_with = "resume",
+        help_heading = "The mesh"
+    )]
+    pub over: Option<Over>,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -123,6 +134,9 @@ pub fn run(args: Args) -> Result<Ended> {
             "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
         ));
     }
+    if let Some(Over::Processes) = args.over {
+        processes::check(&args)?;
+    }
     let mut begun = begin::begin(&args)?;
     note(begun.data.raw.note(), args.speech.quiet);
     if args.dry_run {
@@ -135,7 +149,16 @@ pub fn run(args: Args) -> Result<Ended> {
         }
     }
     let before = begun.state.mesh.progress().samples_learned;
-    let learned = passes::learn(&mut begun, &args)?;
+    let learned = match args.over {
+        None => passes::learn(&mut begun, &args)?,
+        Some(Over::Processes) => {
+            let learned = processes::learn(&mut begun, &args)?;
+            if learned.ended == Ended::Interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            learned
+        }
+    };
     let (mut page, mut ended) = (None, learned.ended);
     if ended == Ended::Complete {
         let mut model = begun.data.model(&begun.state)?;

@@ -9,7 +9,7 @@ mod opened;
 mod raw;
 
 pub use cut::{patch_side, turned, Cut};
-pub use feed::Feed;
+pub use feed::{Feed, Parts};
 pub use making::Making;
 pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use opened::Opened;
@@ -84,7 +84,7 @@ pub struct Reading {
 }
 
 /// How raw data of any kind are read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct DataArgs {
     #[command(flatten)]
     pub read: ReadArgs,

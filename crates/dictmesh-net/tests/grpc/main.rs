@@ -1,0 +1,7 @@
+//! The gRPC wire over real sockets on loopback addresses: links that come, go and come back, and strangers that are
+//! turned away.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
+
+mod common;
+mod links;
+mod strangers;
