@@ -1,0 +1,1 @@
+class NoveltyDetector: pass
