@@ -2,10 +2,10 @@
 
 use crate::data::{array, Data, View};
 use crate::mesh::stop_name;
-use crate::work::{attend, said, Report, Tell};
+use crate::work::{attend, pool, said, Report, Tell};
 use crate::{from_json, raise};
 use dictmesh::agent::Block;
-use dictmesh::inference::exact::{self, Part};
+use dictmesh::inference::exact::{self, Exact, Part};
 use dictmesh::task::{Task, TaskSpec};
 use dictmesh::{Matrix, Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
@@ -90,6 +90,14 @@ impl Coder {
         };
         self.found(py, solved)
     }
+
+    /// The dual vectors nu of few samples, one a row.
+    fn duals<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let data = Data::of(x)?;
+        let x = data.view();
+        let found = py.detach(|| pool(1)?.install(|| self.exact(&x.all()?)))?;
+        Ok(array(py, found.duals)?.into_any())
+    }
 }
 
 impl Solved {
@@ -106,17 +114,21 @@ impl Solved {
 }
 
 impl Coder {
-    fn part(&self, x: &Samples, solved: &mut Solved) -> PyResult<()> {
+    fn exact(&self, x: &Samples) -> PyResult<Exact> {
         let parts = [Part {
             block: &self.block,
             task: self.task.common(),
         }];
-        let found = said(exact::solve(
+        said(exact::solve(
             self.task.residual(),
             &parts,
             x,
             exact::TOLERANCE,
-        ))?;
+        ))
+    }
+
+    fn part(&self, x: &Samples, solved: &mut Solved) -> PyResult<()> {
+        let found = self.exact(x)?;
         solved.worst = solved.worst.worse(found.stop());
         solved
             .costs

@@ -18,6 +18,18 @@ from ._progress import shown, threads, unrested, warn
 METHODS = ("exact", "mesh")
 
 
+class Kept:
+    """The solver that was used last, and what it is for. Copies and pickles start without one."""
+
+    def __init__(self) -> None:
+        self.atoms: np.ndarray | None = None
+        self.weights: tuple[Any, ...] = ()
+        self.coder: _core.Coder | None = None
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
+        return Kept, ()
+
+
 class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Codes samples by the atoms in components_."""
 
@@ -36,6 +48,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     verbose: int
     components_: np.ndarray
     n_features_in_: int
+    _kept: Kept
 
     def _task(self, *, transform: bool) -> dict[str, Any]:
         """What is minimised, in learning or in transform."""
@@ -55,7 +68,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _coder(self) -> _core.Coder:
         """The solver for the atoms and weights as they are now; made again only when they changed."""
-        key = (
+        weights = (
             self.transform_alpha,
             self.alpha,
             self.l1_ratio,
@@ -66,13 +79,12 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.radius,
             self.positive_code,
         )
-        kept = self.__dict__.get("_kept_coder")
-        if kept is not None and kept[0] is self.components_ and kept[1] == key:
-            return kept[2]
-        atoms = np.ascontiguousarray(self.components_, dtype=np.float64)
-        coder = _core.Coder(_settings.text(self._task(transform=True)), atoms)
-        self._kept_coder = (self.components_, key, coder)
-        return coder
+        kept = self._kept
+        if kept.coder is None or kept.atoms is not self.components_ or kept.weights != weights:
+            atoms = np.ascontiguousarray(self.components_, dtype=np.float64)
+            kept.coder = _core.Coder(_settings.text(self._task(transform=True)), atoms)
+            kept.atoms, kept.weights = self.components_, weights
+        return kept.coder
 
     def _solve(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Codes and costs of samples."""
@@ -144,10 +156,6 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        return {k: v for k, v in state.items() if k != "_kept_coder"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -232,7 +240,7 @@ class Learning(Coding):
         seed = _settings.seed_of(self.random_state)
         atoms = self._given_atoms(X)
         self._mesh = _core.Mesh.start(_settings.text(self._mesh_settings(X.shape[1], seed)), X, atoms)
-        self._precision = X.dtype
+        self._precision, self._kept = X.dtype, Kept()
         self.n_iter_ = 0
         self.n_steps_ = 0
         self.cost_history_ = np.empty(0)
@@ -313,7 +321,7 @@ class Learning(Coding):
 
     def _restore(self, mesh: _core.Mesh, description: dict[str, Any]) -> None:
         """Takes over what a model file holds."""
-        self._mesh = mesh
+        self._mesh, self._kept = mesh, Kept()
         self.n_iter_ = description["progress"]["blocks_learned"]
         self.cost_history_ = np.empty(0)
         self._publish()

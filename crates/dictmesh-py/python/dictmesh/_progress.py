@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -80,9 +79,3 @@ def unrested(max_iter: int, tol: float) -> None:
         stacklevel=3,
     )
 
-
-def as_threads_or_fail(value: Any) -> int:
-    """n_jobs as it may come from a user."""
-    if value is not None and not isinstance(value, int):
-        raise TypeError(f"n_jobs must be an instance of int or None, not {type(value).__name__}.")
-    return threads(value)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted, check_non_negative
 
 from . import _data, _settings
-from ._base import Coding, Learning
+from ._base import Coding, Kept, Learning
 
 __all__ = ["DictionaryLearning", "NMF", "SparseCoder"]
 
@@ -407,7 +407,7 @@ class SparseCoder(Coding):
         _settings.one_of("transform_method", self.transform_method, ("exact", "mesh"))
         self._task(transform=True)
         dictionary = check_array(dictionary, dtype=np.float64, order="C", input_name="dictionary")
-        self.components_ = dictionary
+        self.components_, self._kept = dictionary, Kept()
         self.n_features_in_ = dictionary.shape[1]
 
     def _new_samples(self, X: Any) -> Any:
