@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const TOGETHER: usize = 64;
 /// As many parts of those are solved before somebody looks for Ctrl-C as take about this long.
 const WHILE: Duration = Duration::from_millis(200);
+/// And no more than have this many numbers.
+const NUMBERS: usize = 1 << 22;
 /// So many samples are solved at once, without a thread of their own.
 const FEW: usize = 16;
 
@@ -150,8 +152,10 @@ impl Coder {
     ) -> PyResult<Solved> {
         let mut solved = Solved::none(x);
         let (mut size, mut from) = (TOGETHER * threads, 0);
+        // The dual vectors of a part are dense.
+        let most = (NUMBERS / x.features().max(1) / TOGETHER).max(1) * TOGETHER;
         while from < x.len() && !stop.load(Ordering::SeqCst) {
-            let (to, clock) = ((from + size).min(x.len()), Instant::now());
+            let (to, clock) = ((from + size.min(most)).min(x.len()), Instant::now());
             self.part(&x.part(from..to)?, &mut solved)?;
             from = to;
             if clock.elapsed() < WHILE / 2 {

@@ -83,12 +83,12 @@ impl Learned {
         said(ended)
     }
 
-    pub fn told(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    pub fn told<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
-        out.set_item("costs", PyArray1::from_vec(py, self.history.costs))?;
-        out.set_item("samples", self.history.samples)?;
-        out.set_item("rounds", self.history.rounds)?;
-        out.set_item("movement", PyArray1::from_vec(py, self.history.movement))?;
+        out.set_item("costs", PyArray1::from_slice(py, &self.history.costs))?;
+        out.set_item("samples", &self.history.samples)?;
+        out.set_item("rounds", &self.history.rounds)?;
+        out.set_item("movement", PyArray1::from_slice(py, &self.history.movement))?;
         out.set_item("bytes", self.history.bytes)?;
         out.set_item("passes", self.passes)?;
         out.set_item("rested", self.rested)?;

@@ -79,13 +79,15 @@ pub struct Mesh {
     pub inner: dictmesh::Mesh,
     /// Set while a call is to end.
     stop: Arc<AtomicBool>,
+    heard: Learned,
 }
 
 impl Mesh {
     pub fn around(mut inner: dictmesh::Mesh) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         inner.interrupt_by(Arc::clone(&stop));
-        Mesh { inner, stop }
+        let heard = Learned::default();
+        Mesh { inner, stop, heard }
     }
 }
 
@@ -119,28 +121,32 @@ impl Mesh {
     }
 
     /// Goes through the samples `passes` times, or until a pass lowered the mean cost of a sample by no more than
-    /// `tol` of it. Returns what was heard as a dict.
+    /// `tol` of it. What was heard is kept, whether or not it came to its end.
     #[pyo3(signature = (x, passes, tol, threads, progress=None, normalised=false))]
     #[allow(clippy::too_many_arguments)] // Python gives them by name
-    fn learn<'py>(
+    fn learn(
         &mut self,
-        py: Python<'py>,
-        x: &Bound<'py, PyAny>,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
         passes: usize,
         tol: f64,
         threads: usize,
-        progress: Option<&Bound<'py, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
         normalised: bool,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<()> {
         let data = Data::of(x)?;
         let x = data.view().normalised(normalised);
         let (mesh, stop) = (&mut self.inner, Arc::clone(&self.stop));
-        let mut learned = Learned::default();
-        let heard = &mut learned;
+        self.heard = Learned::default();
+        let heard = &mut self.heard;
         attend(py, threads, &self.stop, progress, move |tell| {
             heard.passes(mesh, &x, (passes, tol), &stop, &tell)
-        })?;
-        learned.told(py)
+        })
+    }
+
+    /// What was heard of the last learning.
+    fn heard<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.heard.told(py)
     }
 
     /// Codes samples over the mesh: a dict with the codes, every agent's own dual vectors, costs and rounds.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, check_scalar
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _core, _data, _model, _settings
 from ._progress import shown, threads, unrested, warn
@@ -155,7 +154,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        return self.components_.shape[0]
+        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -197,11 +196,10 @@ class Learning(Coding):
         self
         """
         X = self._samples(X, reset=True)
-        passes = int(check_scalar(self.max_iter, "max_iter", numbers.Integral, min_val=1))
-        tol = float(check_scalar(self.tol, "tol", numbers.Real, min_val=0))
+        passes = _settings.whole(self.max_iter, "max_iter", min_val=1)
+        tol = _settings.real(self.tol, "tol", min_val=0)
         self._begin(X)
         heard = self._learn(X, passes, tol)
-        self.n_iter_ = heard["passes"]
         if tol > 0 and passes > 1 and not heard["rested"] and heard["stop"] != "diverged":
             unrested(passes, tol)
         return self
@@ -223,12 +221,12 @@ class Learning(Coding):
         if first:
             self._begin(X)
         self._learn(X, 1, 0.0)
-        self.n_iter_ += 1
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Learn the atoms from X, then code X by them."""
-        return self.fit(X, **fit_params).transform(X)
+        self.fit(X, **fit_params)
+        return self.transform(X)
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         return _data.samples(self, X, reset=reset)
@@ -248,9 +246,9 @@ class Learning(Coding):
 
     def _mesh_settings(self, features: int, seed: int) -> dict[str, Any]:
         count = features if self.n_components is None else self.n_components
-        count = int(check_scalar(count, "n_components", numbers.Integral, min_val=1))
-        agents = int(check_scalar(self.n_agents, "n_agents", numbers.Integral, min_val=1))
-        batch = int(check_scalar(self.batch_size, "batch_size", numbers.Integral, min_val=1))
+        count = _settings.whole(count, "n_components", min_val=1)
+        agents = _settings.whole(self.n_agents, "n_agents", min_val=1)
+        batch = _settings.whole(self.batch_size, "batch_size", min_val=1)
         informed = self.informed
         if informed is not None and not isinstance(informed, str):
             informed = [int(k) for k in informed]
@@ -277,7 +275,7 @@ class Learning(Coding):
         if isinstance(self.dict_init, str):
             _settings.one_of("dict_init", self.dict_init, ("random",))
             return None
-        atoms = check_array(self.dict_init, dtype=np.float64, order="C", input_name="dict_init")
+        atoms: np.ndarray = check_array(self.dict_init, dtype=np.float64, order="C", input_name="dict_init")
         wanted = (X.shape[1] if self.n_components is None else self.n_components, X.shape[1])
         if atoms.shape != wanted:
             raise ValueError(
@@ -289,12 +287,15 @@ class Learning(Coding):
     def _learn(self, X: Any, passes: int, tol: float) -> dict[str, Any]:
         try:
             with shown(self.verbose, "learning") as progress:
-                heard = self._mesh.learn(X, passes, tol, threads(self.n_jobs), progress)
-            self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
-            warn(heard["stop"], heard["why"], "Learning")
+                self._mesh.learn(X, passes, tol, threads(self.n_jobs), progress)
         finally:
             # After Ctrl-C, too: all whole batches count, and the estimator can be used or go on.
+            heard = self._mesh.heard()
+            self.n_iter_ += heard["passes"]
+            self.n_steps_ += len(heard["costs"])
+            self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
             self._publish()
+        warn(heard["stop"], heard["why"], "Learning")
         return heard
 
     def _publish(self) -> None:
@@ -305,7 +306,6 @@ class Learning(Coding):
             largest = np.take_along_axis(atoms, np.abs(atoms).argmax(axis=1)[:, None], axis=1)
             self._signs = np.where(largest[:, 0] < 0, -1.0, 1.0)
         self.components_ = (atoms * self._signs[:, None]).astype(self._precision, copy=False)
-        self.n_steps_ = math.ceil(self._mesh.samples_learned / self.batch_size)
         ends = np.cumsum(self._mesh.sizes())
         self.agents_ = np.split(np.arange(len(atoms)), ends[:-1])
 
@@ -323,6 +323,7 @@ class Learning(Coding):
         """Takes over what a model file holds."""
         self._mesh, self._kept = mesh, Kept()
         self.n_iter_ = description["progress"]["blocks_learned"]
+        self.n_steps_ = math.ceil(mesh.samples_learned / self.batch_size)
         self.cost_history_ = np.empty(0)
         self._publish()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import numbers
 from typing import Any
 
@@ -15,7 +16,7 @@ STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "co
 GRAPHS = ("complete", "ring", "path", "star", "grid:ROWSxCOLUMNS", "random:P", "geometric:RADIUS")
 
 #: delta is at least this share of alpha: without it the dual problem does not determine the code.
-LEAST_RIDGE = 1e-3
+LEAST_RIDGE = 1e-2
 
 
 def one_of(name: str, given: object, allowed: tuple[str, ...]) -> None:
@@ -25,20 +26,33 @@ def one_of(name: str, given: object, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"The {name!r} parameter must be a str among {{{listed}}}. Got {given!r} instead.")
 
 
+def real(given: Any, name: str, **limits: Any) -> float:
+    """A finite number within limits."""
+    check_scalar(given, name, numbers.Real, **limits)
+    if not math.isfinite(given):
+        raise ValueError(f"{name} == {given}, must be a finite number.")
+    return float(given)
+
+
+def whole(given: Any, name: str, **limits: Any) -> int:
+    """A whole number within limits."""
+    return int(check_scalar(given, name, numbers.Integral, **limits))
+
+
 def weights_of(alpha: float, l1_ratio: float, gamma: float | None, delta: float | None) -> tuple[float, float]:
     """gamma and delta: as given, or by alpha and l1_ratio."""
-    check_scalar(alpha, "alpha", numbers.Real, min_val=0)
-    check_scalar(l1_ratio, "l1_ratio", numbers.Real, min_val=0, max_val=1)
+    real(alpha, "alpha", min_val=0)
+    real(l1_ratio, "l1_ratio", min_val=0, max_val=1)
     if gamma is None:
         gamma = alpha * l1_ratio
     else:
-        check_scalar(gamma, "gamma", numbers.Real, min_val=0)
+        real(gamma, "gamma", min_val=0)
     if delta is None:
         delta = alpha * max(1.0 - l1_ratio, LEAST_RIDGE)
         if delta <= 0:
             raise ValueError("alpha == 0 leaves delta at 0, must be > 0: give alpha > 0, or delta > 0 of its own.")
     else:
-        check_scalar(delta, "delta", numbers.Real, min_val=0, include_boundaries="neither")
+        real(delta, "delta", min_val=0, include_boundaries="neither")
     return float(gamma), float(delta)
 
 
@@ -56,10 +70,10 @@ def task(
     one_of("loss", loss, LOSSES)
     residual: dict[str, Any] = {"kind": "squared-l2" if loss == "squared" else loss}
     if loss == "huber":
-        check_scalar(eta, "eta", numbers.Real, min_val=0, include_boundaries="neither")
+        real(eta, "eta", min_val=0, include_boundaries="neither")
         residual["eta"] = float(eta)
     if loss == "ball":
-        check_scalar(radius, "radius", numbers.Real, min_val=0)
+        real(radius, "radius", min_val=0)
         residual["sigma"] = float(radius)
     kind = "non-negative-elastic-net" if positive_code else "elastic-net"
     return {
@@ -109,9 +123,9 @@ def graph(given: Any, seed: int) -> dict[str, Any] | None:
 
 def stopping(tol: float | None, rounds: int) -> dict[str, Any]:
     """When the rounds of a batch end."""
-    check_scalar(rounds, "max_rounds", numbers.Integral, min_val=1)
+    whole(rounds, "max_rounds", min_val=1)
     if tol is not None:
-        check_scalar(tol, "inference_tol", numbers.Real, min_val=0, include_boundaries="neither")
+        real(tol, "inference_tol", min_val=0, include_boundaries="neither")
     return {"tolerance": None if tol is None else float(tol), "rounds": int(rounds)}
 
 
@@ -120,15 +134,14 @@ def update(step: float | None, batch: int) -> dict[str, Any]:
     if step is None:
         # Forgets as many samples as .97 a batch of 256 does, as the program.
         return {"kind": "adaptive", "forgetting": max(0.97 ** (batch / 256.0), 1e-9)}
-    check_scalar(step, "dict_step", numbers.Real, min_val=0, include_boundaries="neither")
+    real(step, "dict_step", min_val=0, include_boundaries="neither")
     return {"kind": "constant", "mu_w": float(step)}
 
 
 def seed_of(random_state: Any) -> int:
     """A seed: a whole number as it is, so that the program's --seed is the same."""
     if isinstance(random_state, numbers.Integral):
-        check_scalar(random_state, "random_state", numbers.Integral, min_val=0)
-        return int(random_state)
+        return whole(random_state, "random_state", min_val=0)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 

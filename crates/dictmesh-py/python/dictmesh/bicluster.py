@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin
-from sklearn.utils.validation import check_scalar, validate_data
+from sklearn.utils.validation import validate_data
 
 from . import _core, _settings
 from ._progress import shown, threads, warn
@@ -121,7 +120,7 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         _settings.one_of("method", self.method, ("diffusion", "ssvd"))
         _settings.one_of("prepare", self.prepare, ("standardise", "centre", "none"))
-        layers = int(check_scalar(self.n_clusters, "n_clusters", numbers.Integral, min_val=1))
+        layers = _settings.whole(self.n_clusters, "n_clusters", min_val=1)
         usual = USUAL[self.method]
         gamma = float(usual[0] if self.gamma is None else self.gamma)
         beta = float(usual[1] if self.beta is None else self.beta)
@@ -149,8 +148,8 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
                 float(self.delta),
                 beta,
                 self.prepare,
-                int(check_scalar(self.max_iter, "max_iter", numbers.Integral, min_val=1)),
-                int(check_scalar(self.n_init, "n_init", numbers.Integral, min_val=1)),
+                _settings.whole(self.max_iter, "max_iter", min_val=1),
+                _settings.whole(self.n_init, "n_init", min_val=1),
                 _settings.seed_of(self.random_state),
                 threads(self.n_jobs),
                 progress,

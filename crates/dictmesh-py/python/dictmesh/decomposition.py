@@ -26,11 +26,11 @@ class DictionaryLearning(Learning):
 
     .. code-block:: text
 
-        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.001)
+        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.01)
 
     unless ``gamma`` or ``delta`` are given. With ``l1_ratio=1`` this is the objective of
-    :class:`sklearn.decomposition.DictionaryLearning`, but for a ridge of 0.001 alpha: the dual problem, which the
-    agents solve with each other, has a code only with delta > 0.
+    :class:`sklearn.decomposition.DictionaryLearning`, but for a ridge of 0.01 alpha: the dual problem, which the
+    agents solve with each other, has a code only with delta > 0, and takes the fewer rounds the larger it is.
 
     Atoms are learned from batches of samples, one after the other, as in a stream. Their signs are fixed by a rule:
     the entry of an atom that is largest in size is positive, unless ``positive_code`` leaves no choice. Their scale
@@ -114,7 +114,8 @@ class DictionaryLearning(Learning):
     >>> atoms = rng.normal(size=(6, 20))
     >>> codes = rng.normal(size=(500, 6)) * (rng.random((500, 6)) < 0.3)
     >>> X = codes @ atoms
-    >>> learned = DictionaryLearning(6, alpha=0.1, n_agents=3, random_state=0, max_iter=20, tol=0).fit(X)
+    >>> learned = DictionaryLearning(6, alpha=0.1, l1_ratio=0.5, n_agents=3, max_iter=20, tol=0, random_state=0)
+    >>> learned = learned.fit(X)
     >>> learned.components_.shape, [len(a) for a in learned.agents_]
     ((6, 20), [2, 2, 2])
     >>> Y = learned.transform(X)
@@ -189,7 +190,7 @@ class NMF(Learning):
 
         f(x - sum_k y_k w_k)  +  gamma |y|_1  +  delta/2 |y|_2^2      with y >= 0, w_k >= 0, |w_k|_2 <= 1
 
-        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.001)
+        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.01)
 
     Where :class:`sklearn.decomposition.NMF` leaves the scale to W or H, here atoms have at most norm 1. X must have no
     negative entry. X may be CSR and is not made dense.
@@ -306,7 +307,7 @@ class SparseCoder(Coding):
 
         min_y  f(x - sum_k y_k w_k)  +  gamma |y|_1  +  delta/2 |y|_2^2
 
-        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.001)
+        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.01)
 
     exactly, with a certified duality gap of 1e-10. Atoms are taken as they are, whatever their norm. As in
     :class:`sklearn.decomposition.SparseCoder` there is nothing to fit where a dictionary is given.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_scalar
 
 from . import _core, _settings
 from ._progress import shown, threads, warn
@@ -82,14 +80,14 @@ def denoise_image(
     given = np.asarray(image, dtype=np.float64)
     if not np.isfinite(given).all():
         raise ValueError("Input image contains NaN or infinity.")
-    side = int(check_scalar(patch_size, "patch_size", numbers.Integral, min_val=2, max_val=min(image.shape[:2])))
-    check_scalar(stride, "stride", numbers.Integral, min_val=1, max_val=side)
-    check_scalar(n_components, "n_components", numbers.Integral, min_val=1)
-    check_scalar(max_iter, "max_iter", numbers.Integral, min_val=0)
+    side = _settings.whole(patch_size, "patch_size", min_val=2, max_val=min(image.shape[:2]))
+    _settings.whole(stride, "stride", min_val=1, max_val=side)
+    _settings.whole(n_components, "n_components", min_val=1)
+    _settings.whole(max_iter, "max_iter", min_val=0)
     if sigma is not None:
-        check_scalar(sigma, "sigma", numbers.Real, min_val=0)
+        _settings.real(sigma, "sigma", min_val=0)
     if n_agents is not None:
-        check_scalar(n_agents, "n_agents", numbers.Integral, min_val=1)
+        _settings.whole(n_agents, "n_agents", min_val=1)
         if n_components % n_agents:
             raise ValueError(f"n_components == {n_components} atoms cannot be shared evenly by n_agents == {n_agents}.")
     planes = [np.ascontiguousarray(given[..., c]) for c in range(3)] if colour else [given]

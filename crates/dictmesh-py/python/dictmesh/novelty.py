@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils.validation import check_is_fitted, check_scalar
+from sklearn.utils.validation import check_is_fitted
 
 from . import _core, _data, _model, _settings
 from ._base import Kept
@@ -110,6 +109,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     """
 
     components_: np.ndarray
+    block_scores_: np.ndarray | None
     _mesh: _core.Mesh
 
     def __init__(
@@ -189,7 +189,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             return self.fit(X)
         X = _data.samples(self, X, reset=False)
         costs = self._costs(X)
-        count = int(check_scalar(self.grow, "grow", numbers.Integral, min_val=0))
+        count = _settings.whole(self.grow, "grow", min_val=0)
         if count:
             self._mesh.grow(self._grow_settings, X, count, self.normalize)
         self._learn(X)
@@ -281,7 +281,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self._publish()
 
     def _begin(self, X: Any) -> None:
-        check_scalar(self.contamination, "contamination", numbers.Real, min_val=0, max_val=0.5)
+        _settings.real(self.contamination, "contamination", min_val=0, max_val=0.5)
         threads(self.n_jobs)
         _settings.one_of("loss", self.loss, ("squared", "huber"))
         gamma, delta = _settings.weights_of(1.0, 1.0, self.gamma, self.delta)
@@ -312,26 +312,28 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self._grow_settings = _settings.text(
             {
                 "task": task,
-                "agents": int(check_scalar(self.n_agents, "n_agents", numbers.Integral, min_val=1)),
-                "atoms_each": int(check_scalar(self.atoms_per_agent, "atoms_per_agent", numbers.Integral, min_val=1)),
-                "p": float(check_scalar(self.join, "join", numbers.Real, min_val=0, max_val=1)),
+                "agents": _settings.whole(self.n_agents, "n_agents", min_val=1),
+                "atoms_each": _settings.whole(self.atoms_per_agent, "atoms_per_agent", min_val=1),
+                "p": _settings.real(self.join, "join", min_val=0, max_val=1),
                 "strategy": _settings.strategy(self.strategy),
                 "stopping": _settings.stopping(self.inference_tol, self.max_rounds),
-                "batch": int(check_scalar(self.batch_size, "batch_size", numbers.Integral, min_val=1)),
+                "batch": _settings.whole(self.batch_size, "batch_size", min_val=1),
                 "seed": seed,
             }
         )
 
     def _learn(self, X: Any) -> None:
-        passes = int(check_scalar(self.max_iter, "max_iter", numbers.Integral, min_val=1))
+        passes = _settings.whole(self.max_iter, "max_iter", min_val=1)
         try:
             with shown(self.verbose, "learning") as progress:
-                heard = self._mesh.learn(X, passes, 0.0, threads(self.n_jobs), progress, self.normalize)
-            self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
-            self.n_iter_ = heard["passes"]
-            warn(heard["stop"], heard["why"], "Learning")
+                self._mesh.learn(X, passes, 0.0, threads(self.n_jobs), progress, self.normalize)
         finally:
+            # After Ctrl-C, too.
+            heard = self._mesh.heard()
+            self.n_iter_ = heard["passes"]
+            self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
             self._publish()
+        warn(heard["stop"], heard["why"], "Learning")
 
     def _publish(self) -> None:
         self.components_ = self._mesh.dictionary().astype(self._precision, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def plot_atoms(what: Any, shape: tuple[int, int] | None = None, *, max_atoms: in
             spine.set_linewidth(2 if framed else 0.5)
     shown = f"{len(atoms)} of {total} atoms" if total > len(atoms) else f"{total} atoms"
     figure.suptitle(shown + (", framed in the colour of their agent" if framed else ""), fontsize=9)
-    return figure
+    return cast("Figure", figure)
 
 
 def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
