@@ -151,15 +151,15 @@ impl Coder {
         tell: &Tell,
     ) -> PyResult<Solved> {
         let mut solved = Solved::none(x);
-        let (mut size, mut from) = (TOGETHER * threads, 0);
         // The dual vectors of a part are dense.
         let most = (NUMBERS / x.features().max(1) / TOGETHER).max(1) * TOGETHER;
+        let (mut size, mut from) = (most.min(TOGETHER * threads), 0);
         while from < x.len() && !stop.load(Ordering::SeqCst) {
-            let (to, clock) = ((from + size.min(most)).min(x.len()), Instant::now());
+            let (to, clock) = ((from + size).min(x.len()), Instant::now());
             self.part(&x.part(from..to)?, &mut solved)?;
             from = to;
             if clock.elapsed() < WHILE / 2 {
-                size *= 2;
+                size = most.min(2 * size);
             }
             let cost = solved.costs.iter().sum::<f64>() / from as f64;
             let _ = tell.send(Report {
