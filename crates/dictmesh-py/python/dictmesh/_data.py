@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -53,7 +53,7 @@ def new_samples(estimator: Any, X: Any) -> Any:
     return samples(estimator, X, reset=False)
 
 
-def refuse(estimator: Any, X: Any, error: ValueError) -> None:
+def refuse(estimator: Any, X: Any, error: ValueError) -> NoReturn:
     """What the core refused, in scikit-learn's words if it has some for it."""
     samples(estimator, X, reset=False)
     raise error

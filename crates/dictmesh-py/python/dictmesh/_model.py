@@ -70,6 +70,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     classes = {c.__name__: c for c in (decomposition.DictionaryLearning, decomposition.NMF, novelty.NoveltyDetector)}
     if about is None:
         about = from_program(description, sum(mesh.sizes()))
+    if about["class"] not in classes:
+        raise ValueError(f"{os.fspath(path)} holds a {about['class']}, which this version does not know; use a newer one.")
     estimator = classes[about["class"]](**about["params"])
     estimator._precision = np.dtype(about["dtype"])
     estimator.n_features_in_ = mesh.features

@@ -350,7 +350,6 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
                 return kept.coder.solve(X, threads(self.n_jobs), progress, self.normalize)
         except ValueError as error:
             _data.refuse(self, X, error)
-            raise
 
     def _costs(self, X: Any) -> np.ndarray:
         _, costs, stop, why = self._solve(X)
