@@ -69,7 +69,6 @@ for number in range(5):
     scores.append(detector.block_scores_)
     truth.append(names == "space")
 
-first = int(np.flatnonzero(truth[2])[0])
 before = dictmesh.NoveltyDetector(6, random_state=0).fit(X)
 texts, names = block(["space"], 1)
 told = before.explain(vectors.transform(texts), feature_names=words)[0]

@@ -2,8 +2,6 @@
 //! scikit-learn: arrays come in, settings as JSON, arrays go out.
 //!
 //! No call uses rayon's global pool: a process that forked would wait for threads that it does not have.
-// pyo3's macros write the unsafe code that any extension module consists of; there is none of our own.
-#![allow(unsafe_code)]
 
 mod apps;
 mod coder;

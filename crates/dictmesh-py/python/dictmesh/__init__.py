@@ -13,7 +13,8 @@ the functions ``plot_...`` draw.
 from ._core import __version__
 from ._model import load
 from .bicluster import SparseBiclustering
-from .decomposition import NMF, DictionaryLearning, SparseCoder
+from .coding import SparseCoder
+from .decomposition import NMF, DictionaryLearning
 from .image import denoise_image
 from .mesh import Inference, Mesh, Run, Topology
 from .novelty import Explanation, NoveltyDetector

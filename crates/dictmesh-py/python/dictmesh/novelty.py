@@ -82,7 +82,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     ----------
     offset_ : float
         Minus the cost above which a sample is novel: that which ``1 - contamination`` of the samples of ``fit`` do not
-        exceed, or of the last block of ``partial_fit``, before it was learned.
+        exceed, or of the last block of ``partial_fit``, before it was learned. A block with more novel samples than
+        that lowers it for the next one.
     block_scores_ : ndarray or None
         ``score_samples`` of the last block of ``partial_fit``, before it was learned; None for the first block.
     components_ : ndarray of shape (n_components, n_features)
