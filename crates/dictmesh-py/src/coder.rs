@@ -1,9 +1,9 @@
 //! `dictmesh._core.Coder`: codes for fixed atoms that are all at hand, solved exactly and certified.
 
 use crate::data::{array, Data, View};
+use crate::from_json;
 use crate::mesh::stop_name;
 use crate::work::{attend, pool, said, Report, Tell};
-use crate::{from_json, raise};
 use dictmesh::agent::Block;
 use dictmesh::inference::exact::{self, Exact, Part};
 use dictmesh::task::{Task, TaskSpec};
@@ -54,10 +54,11 @@ type Found<'py> = (
 impl Coder {
     /// A task as JSON, and the atoms, one a row, which are taken as they are.
     #[new]
-    fn new(task: &str, atoms: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let task = from_json::<TaskSpec>(task)?.build().map_err(raise)?;
-        let atoms: Matrix = Data::of(atoms)?.view().all()?.to_dense();
-        let block = Block::new(atoms).map_err(raise)?;
+    fn new(py: Python<'_>, task: &str, atoms: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let task = said(from_json::<TaskSpec>(task)?.build())?;
+        let atoms = Data::of(atoms)?;
+        let view = atoms.view();
+        let block = py.detach(|| said(Block::new(view.all()?.to_dense())))?;
         Ok(Coder { task, block })
     }
 

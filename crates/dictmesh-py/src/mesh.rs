@@ -275,14 +275,21 @@ impl Mesh {
     }
 
     /// Saves the model, with names of the features and what Python wants to find in it again.
-    fn save(&self, path: PathBuf, names: Option<Vec<String>>, extra: &str) -> PyResult<()> {
-        self.model(names, extra)?.save(path).map_err(raise)
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        names: Option<Vec<String>>,
+        extra: &str,
+    ) -> PyResult<()> {
+        let model = self.model(names, extra)?;
+        said(py.detach(|| model.save(path)))
     }
 
     /// The model in a file: the mesh, and its description as JSON.
     #[staticmethod]
-    fn load(path: PathBuf) -> PyResult<(Self, String)> {
-        Mesh::of(&Model::load(path).map_err(raise)?)
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
+        py.detach(|| Mesh::of(&said(Model::load(path))?))
     }
 
     /// The bytes of the file that `save` would write.

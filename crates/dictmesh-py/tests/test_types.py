@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -24,6 +25,17 @@ def test_every_public_thing_has_a_doc_with_an_example():
     told = {"Inference", "Run", "Explanation", "__version__"}  # made by others, whose examples show them
     for name in set(dictmesh.__all__) - told:
         assert ">>> " in getattr(dictmesh, name).__doc__, name
+
+
+def test_the_readmes_python_runs(tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S | re.M)
+    if not blocks:
+        pytest.skip("the README shows no Python")
+    for block in blocks:
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
 
 
 USE = """
