@@ -25,21 +25,46 @@ pub struct Coding {
     /// The Huber residual with this constant instead of the squared one.
     #[arg(long)]
     huber: Option<f64>,
+    /// Each sample by itself, in turn: `seconds` is the median of one.
+    #[arg(long)]
+    singly: bool,
     /// Where the codes go, .npy, one sample a row.
     #[arg(long)]
     out: Option<PathBuf>,
+}
+
+/// The median time of one sample.
+fn median_of_singles(mesh: &Mesh, x: &Samples) -> Result<f64> {
+    let mut seconds = Vec::with_capacity(x.len());
+    for j in 0..x.len() {
+        let one = x.range(j..j + 1);
+        let began = Instant::now();
+        mesh.exact(&one)?;
+        seconds.push(began.elapsed().as_secs_f64());
+    }
+    seconds.sort_by(f64::total_cmp);
+    match seconds.get(seconds.len() / 2) {
+        Some(median) => Ok(*median),
+        None => bail!("there are no samples"),
+    }
 }
 
 impl Coding {
     pub fn measure(&self, threads: usize) -> Result<Value> {
         let x = Samples::dense(arrays::read(&self.samples)?)?;
         let w = arrays::read(&self.atoms)?;
-        let mesh = Mesh::builder(self.task().build()?, Topology::ring(1)?)
-            .threads(threads)
-            .build(w.rows(), &[w.cols()], Start::Given(&w))?;
+        let builder = Mesh::builder(self.task().build()?, Topology::ring(1)?);
+        let builder = match self.singly {
+            true => builder,
+            false => builder.threads(threads),
+        };
+        let mesh = builder.build(w.rows(), &[w.cols()], Start::Given(&w))?;
         let began = Instant::now();
         let solved = mesh.exact(&x)?;
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = match self.singly {
+            true => median_of_singles(&mesh, &x)?,
+            false => began.elapsed().as_secs_f64(),
+        };
         if solved.certificates.is_empty() {
             bail!("there are no samples");
         }

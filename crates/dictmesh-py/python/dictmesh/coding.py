@@ -1,0 +1,164 @@
+"""Sparse coding by a dictionary that is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from . import _data, _settings
+from ._base import METHODS, Coding, Kept
+from .decomposition import DictionaryLearning
+
+__all__ = ["SparseCoder"]
+
+
+class SparseCoder(Coding):
+    r"""Sparse codes for a dictionary that is there.
+
+    For each sample x, solves
+
+    .. code-block:: text
+
+        min_y  f(x - sum_k y_k w_k)  +  gamma |y|_1  +  delta/2 |y|_2^2
+
+        gamma = alpha * l1_ratio      delta = alpha * max(1 - l1_ratio, 0.01)
+
+    exactly, with a certified duality gap of 1e-10. Atoms are taken as they are, whatever their norm. As in
+    :class:`sklearn.decomposition.SparseCoder` there is nothing to fit where a dictionary is given.
+
+    Parameters
+    ----------
+    dictionary : ndarray of shape (n_components, n_features), default=None
+        The atoms. None stands for the unit vectors of the features that ``fit`` sees: codes are then the samples
+        themselves, drawn towards 0.
+    alpha, l1_ratio, gamma, delta, loss, eta, radius, positive_code, transform_alpha, n_jobs, verbose
+        As in :class:`DictionaryLearning`.
+    transform_method : {"exact", "mesh"}, default="exact"
+        With "mesh", agents share the atoms and find the codes with each other; atoms must have at most norm 1 then.
+    n_agents, topology, strategy, informed, inference_tol, max_rounds, random_state
+        The mesh, as in :class:`DictionaryLearning`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The dictionary.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dictmesh import SparseCoder
+    >>> coder = SparseCoder(np.eye(3), alpha=0.5, delta=1e-9)
+    >>> coder.transform(np.array([[2.0, -0.3, -1.0]])).round(6) + 0.0
+    array([[ 1.5,  0. , -0.5]])
+    """
+
+    def __init__(
+        self,
+        dictionary: Any = None,
+        *,
+        alpha: float = 1.0,
+        l1_ratio: float = 1.0,
+        gamma: float | None = None,
+        delta: float | None = None,
+        loss: str = "squared",
+        eta: float = 0.2,
+        radius: float = 0.1,
+        positive_code: bool = False,
+        transform_alpha: float | None = None,
+        transform_method: str = "exact",
+        n_agents: int = 1,
+        topology: Any = None,
+        strategy: Any = "relaxed-admm",
+        informed: Any = None,
+        inference_tol: float = 1e-4,
+        max_rounds: int = 100_000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.dictionary = dictionary
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.gamma = gamma
+        self.delta = delta
+        self.loss = loss
+        self.eta = eta
+        self.radius = radius
+        self.positive_code = positive_code
+        self.transform_alpha = transform_alpha
+        self.transform_method = transform_method
+        self.n_agents = n_agents
+        self.topology = topology
+        self.strategy = strategy
+        self.informed = informed
+        self.inference_tol = inference_tol
+        self.max_rounds = max_rounds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> SparseCoder:
+        """Look at the number of features; nothing is learned.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = _data.samples(self, X, reset=True)
+        self._take(np.eye(X.shape[1]) if self.dictionary is None else self.dictionary)
+        if self.components_.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the atoms of SparseCoder have {self.components_.shape[1]}."
+            )
+        return self
+
+    def _take(self, dictionary: Any) -> None:
+        _settings.one_of("transform_method", self.transform_method, METHODS)
+        self._task(transform=True)
+        dictionary = check_array(dictionary, dtype=np.float64, order="C", input_name="dictionary")
+        self.components_, self._kept = dictionary, Kept()
+        self.n_features_in_ = dictionary.shape[1]
+
+    def _new_samples(self, X: Any) -> Any:
+        if "components_" not in self.__dict__:
+            if self.dictionary is None:
+                check_is_fitted(self)
+            self._take(self.dictionary)
+        return super()._new_samples(X)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        if "components_" not in self.__dict__ and self.dictionary is not None:
+            self._take(self.dictionary)
+        return super().inverse_transform(X)
+
+    inverse_transform.__doc__ = Coding.inverse_transform.__doc__
+
+    def _infer(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """By a mesh of these atoms, which learns nothing."""
+        if np.linalg.norm(self.components_, axis=1).max() > 1 + 1e-9:
+            raise ValueError(
+                "transform_method='mesh' needs atoms with a norm of at most 1: divide the dictionary by its largest "
+                "norm, or use transform_method='exact'."
+            )
+        names = set(DictionaryLearning().get_params()) & set(self.get_params())
+        learner = DictionaryLearning(
+            n_components=len(self.components_),
+            dict_init=self.components_,
+            **{name: getattr(self, name) for name in names},
+        )
+        learner._begin(X)
+        codes, costs = learner._infer(X)
+        return codes * learner._signs.astype(codes.dtype), costs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = self.dictionary is None
+        return tags

@@ -1,0 +1,283 @@
+"""The mesh itself, for who wants to look inside."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from . import _core, _data, _settings
+from ._progress import threads
+
+__all__ = ["Inference", "Mesh", "Run", "Topology"]
+
+
+class Topology:
+    """Who talks to whom: an undirected, connected graph over agents.
+
+    Parameters
+    ----------
+    graph : str or list of (i, j)
+        "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4", or the edges.
+    n_agents : int
+    random_state : int, RandomState instance or None, default=0
+        For random graphs. One that is not connected is refused.
+
+    Examples
+    --------
+    >>> from dictmesh import Topology
+    >>> ring = Topology("ring", 6)
+    >>> ring.diameter, ring.edges[:2]
+    (3, [(0, 1), (0, 5)])
+    >>> ring.weights().sum(axis=0).round(12)
+    array([1., 1., 1., 1., 1., 1.])
+    """
+
+    def __init__(self, graph: str | list[tuple[int, int]], n_agents: int, random_state: Any = 0) -> None:
+        spec = _settings.graph(graph, _settings.seed_of(random_state))
+        if spec is None:
+            raise ValueError("A Topology needs a graph: a name such as 'ring', or a list of edges.")
+        self._core = _core.Topology(_settings.text(spec), int(n_agents))
+
+    @property
+    def n_agents(self) -> int:
+        """N."""
+        return self._core.agents
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The pairs (i, j), i < j."""
+        return self._core.edges
+
+    @property
+    def diameter(self) -> int:
+        """The largest number of hops between two agents."""
+        return self._core.diameter
+
+    @property
+    def connectivity(self) -> float:
+        """The second smallest eigenvalue of the Laplacian: the larger, the better it mixes."""
+        return self._core.laplacian()[0]
+
+    def weights(self, rule: str = "metropolis") -> np.ndarray:
+        """The combination matrix A, with a_lk in row l and column k, by "metropolis" or "uniform"."""
+        _settings.one_of("rule", rule, ("metropolis", "uniform"))
+        return self._core.weights(json.dumps(rule))
+
+    def __repr__(self) -> str:
+        return f"Topology({self.n_agents} agents, {len(self.edges)} edges)"
+
+    def __reduce__(self) -> tuple[type[Topology], tuple[list[tuple[int, int]], int]]:
+        return Topology, (self.edges, self.n_agents)
+
+
+@dataclass
+class Inference:
+    """What the agents found for a batch."""
+
+    #: (n_samples, n_components), the agents' codes side by side.
+    codes: np.ndarray
+    #: (n_agents, n_samples, n_features), every agent's own nu_k.
+    duals: np.ndarray
+    #: (n_samples,), what each sample costs.
+    costs: np.ndarray
+    #: Rounds done.
+    rounds: int
+    #: Bytes that would have crossed links.
+    bytes: int
+    #: The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+    disagreement: float
+    #: "converged", "round-limit", "diverged" or "infeasible".
+    stop: str
+
+
+class Run:
+    """A batch on its way through the rounds, from nu = 0. Made by :meth:`Mesh.run`.
+
+    Iterating does one round after the other, without end.
+    """
+
+    def __init__(self, core: _core.Run) -> None:
+        self._core = core
+        self.rounds = 0
+        #: Bytes that would have crossed links so far.
+        self.bytes = 0
+
+    def step(self, rounds: int = 1) -> Run:
+        """Do so many rounds."""
+        self.rounds, self.bytes = self._core.step(int(rounds))
+        return self
+
+    @property
+    def duals(self) -> np.ndarray:
+        """Every agent's own nu_k now, (n_agents, n_samples, n_features)."""
+        return np.stack(self._core.duals())
+
+    @property
+    def codes(self) -> list[np.ndarray]:
+        """Every agent's own code y_k now, recovered from its nu_k: (n_samples, its atoms) each."""
+        return self._core.codes()
+
+    def __iter__(self) -> Iterator[Run]:
+        while True:
+            yield self.step()
+
+
+class Mesh:
+    """Agents on a graph, each with atoms of its own, that code samples together.
+
+    Parameters
+    ----------
+    dictionary : array-like of shape (n_components, n_features)
+        All atoms, which are dealt out evenly, in order. An atom longer than 1 is scaled to norm 1.
+    topology : Topology
+    gamma, delta : float, default=0.1
+    loss, eta, radius, positive_code, positive_dict, strategy, informed, inference_tol, max_rounds, random_state, n_jobs
+        As in :class:`DictionaryLearning`. ``inference_tol=None`` does all ``max_rounds``.
+    weights : {"metropolis", "uniform"}, default="metropolis"
+        The rule of the combination matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dictmesh import Mesh, Topology
+    >>> rng = np.random.default_rng(0)
+    >>> W = rng.normal(size=(12, 20))
+    >>> W /= np.linalg.norm(W, axis=1, keepdims=True)
+    >>> x = rng.normal(size=(1, 20))
+    >>> mesh = Mesh(W, Topology("random:0.5", 6), informed=[0])
+    >>> nu = mesh.exact_duals(x)
+    >>> run = mesh.run(x)
+    >>> errors = [np.abs(run.step(50).duals - nu).max() for _ in range(4)]
+    >>> bool(errors[3] < 1e-3 * errors[0])
+    True
+    """
+
+    def __init__(
+        self,
+        dictionary: Any,
+        topology: Topology,
+        *,
+        gamma: float = 0.1,
+        delta: float = 0.1,
+        loss: str = "squared",
+        eta: float = 0.2,
+        radius: float = 0.1,
+        positive_code: bool = False,
+        positive_dict: bool = False,
+        strategy: Any = "relaxed-admm",
+        weights: str = "metropolis",
+        informed: Any = None,
+        inference_tol: float | None = 1e-4,
+        max_rounds: int = 100_000,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        atoms = check_array(dictionary, dtype=np.float64, order="C", input_name="dictionary")
+        _settings.one_of("weights", weights, ("metropolis", "uniform"))
+        gamma, delta = _settings.weights_of(1.0, 1.0, gamma, delta)
+        task = _settings.task(
+            gamma=gamma,
+            delta=delta,
+            loss=loss,
+            eta=eta,
+            radius=radius,
+            positive_code=positive_code,
+            positive_dict=positive_dict,
+        )
+        settings = {
+            "task": task,
+            "agents": topology.n_agents,
+            "atoms": len(atoms),
+            "topology": _settings.graph(topology, 0),
+            "weights": weights,
+            "strategy": _settings.strategy(strategy),
+            "stopping": _settings.stopping(inference_tol, max_rounds),
+            "update": _settings.update(None, 1),
+            "batch": 1,
+            "seed": _settings.seed_of(random_state),
+            "informed": None if informed is None else [int(k) for k in informed],
+            "random_start": False,
+        }
+        self._take(_core.Mesh.start(_settings.text(settings), atoms[:1], atoms), task, n_jobs)
+
+    def _take(self, core: _core.Mesh, task: dict[str, Any], n_jobs: int | None) -> None:
+        self._core = core
+        self._task = task
+        self.n_jobs = n_jobs
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Mesh:
+        """The mesh in a model file."""
+        mesh = cls.__new__(cls)
+        core, text = _core.Mesh.load(os.fspath(path))
+        mesh._take(core, json.loads(text)["task"], n_jobs)
+        return mesh
+
+    @classmethod
+    def of(cls, estimator: Any, n_jobs: int | None = None) -> Mesh:
+        """A copy of the mesh of an estimator that was fitted."""
+        check_is_fitted(estimator)
+        mesh = cls.__new__(cls)
+        core = _core.Mesh.from_bytes(estimator._mesh.to_bytes())
+        task = estimator._task(transform=False) if hasattr(estimator, "_task") else json.loads(estimator._task_text)
+        mesh._take(core, task, n_jobs)
+        return mesh
+
+    @property
+    def dictionary(self) -> np.ndarray:
+        """All atoms, (n_components, n_features)."""
+        return self._core.dictionary()
+
+    @property
+    def agents(self) -> list[np.ndarray]:
+        """Which atoms each agent has."""
+        sizes = self._core.sizes()
+        return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+
+    @property
+    def informed(self) -> list[int]:
+        """The agents that see the samples."""
+        return self._core.informed()
+
+    @property
+    def topology(self) -> Topology:
+        """The graph."""
+        return Topology(self._core.edges(), len(self._core.sizes()))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What works, but maybe not as meant: steps above their bounds."""
+        return self._core.warnings()
+
+    def set_strategy(self, strategy: Any, inference_tol: float | None = 1e-4, max_rounds: int = 100_000) -> Mesh:
+        """Another strategy, and when its rounds end."""
+        how = _settings.text(_settings.strategy(strategy))
+        self._core.set_strategy(how, _settings.text(_settings.stopping(inference_tol, max_rounds)))
+        return self
+
+    def infer(self, X: Any) -> Inference:
+        """Code samples: rounds until the stopping rule ends them."""
+        found = self._core.infer(self._samples(X), threads(self.n_jobs))
+        found.pop("why")
+        found["duals"] = np.stack(found["duals"])
+        return Inference(**found)
+
+    def run(self, X: Any) -> Run:
+        """A run from nu = 0 that can be stepped round by round."""
+        return Run(self._core.run(self._samples(X), threads(self.n_jobs)))
+
+    def exact_duals(self, X: Any) -> np.ndarray:
+        """nu of each sample, solved in one place over all atoms, (n_samples, n_features)."""
+        if self._task.get("own"):
+            raise ValueError("Agents of this mesh have weights of their own; solve with infer.")
+        coder = _core.Coder(_settings.text(self._task), self._core.dictionary())
+        return coder.duals(self._samples(X))
+
+    def _samples(self, X: Any) -> Any:
+        return _data.readable(check_array(X, accept_sparse="csr", dtype=list(_data.PRECISIONS)))

@@ -1,0 +1,192 @@
+//! `dictmesh._core.Coder`: codes for fixed atoms that are all at hand, solved exactly and certified.
+
+use crate::data::{array, Data, View};
+use crate::from_json;
+use crate::mesh::stop_name;
+use crate::work::{attend, pool, said, Report, Tell};
+use dictmesh::agent::Block;
+use dictmesh::inference::exact::{self, Exact, Part};
+use dictmesh::task::{Task, TaskSpec};
+use dictmesh::{Matrix, Samples, Stop};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Samples that the exact solver takes together: parts that are multiples of it give the same bits as all at once.
+const TOGETHER: usize = 64;
+/// As many parts of those are solved before somebody looks for Ctrl-C as take about this long.
+const WHILE: Duration = Duration::from_millis(200);
+/// And no more than have this many numbers.
+const NUMBERS: usize = 1 << 22;
+/// So many samples are solved at once, without a thread of their own.
+const FEW: usize = 16;
+
+/// Solves min_y f(x - W y) + h(y) for samples x, one a row, and fixed atoms.
+#[pyclass(module = "dictmesh._core", frozen)]
+pub struct Coder {
+    task: Task,
+    block: Block,
+}
+
+/// Codes in the precision of the samples.
+enum Codes {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// What was solved so far.
+struct Solved {
+    codes: Codes,
+    costs: Vec<f64>,
+    worst: Stop,
+}
+
+/// Codes as an array, costs, and the worst ending by its name and in words.
+type Found<'py> = (
+    Bound<'py, PyAny>,
+    Bound<'py, PyArray1<f64>>,
+    &'static str,
+    String,
+);
+
+#[pymethods]
+impl Coder {
+    /// A task as JSON, and the atoms, one a row, which are taken as they are.
+    #[new]
+    fn new(py: Python<'_>, task: &str, atoms: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let task = said(from_json::<TaskSpec>(task)?.build())?;
+        let atoms = Data::of(atoms)?;
+        let view = atoms.view();
+        let block = py.detach(|| said(Block::new(view.all()?.to_dense())))?;
+        Ok(Coder { task, block })
+    }
+
+    /// The codes, the cost of each sample, and how it ended.
+    #[pyo3(signature = (x, threads, progress=None, normalised=false))]
+    fn solve<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        threads: usize,
+        progress: Option<&Bound<'py, PyAny>>,
+        normalised: bool,
+    ) -> PyResult<Found<'py>> {
+        let data = Data::of(x)?;
+        let x = data.view().normalised(normalised);
+        let solved = match x.len() {
+            0..=FEW => {
+                let solved = py.detach(|| {
+                    let mut solved = Solved::none(&x);
+                    self.part(&x.all()?, &mut solved)?;
+                    Ok::<_, PyErr>(solved)
+                })?;
+                py.check_signals()?;
+                solved
+            }
+            _ => {
+                let stop = AtomicBool::new(false);
+                attend(py, threads, &stop, progress, |tell| {
+                    self.parts(&x, threads, &stop, &tell)
+                })?
+            }
+        };
+        self.found(py, solved)
+    }
+
+    /// The dual vectors nu of few samples, one a row.
+    fn duals<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let data = Data::of(x)?;
+        let x = data.view();
+        let found = py.detach(|| pool(1)?.install(|| self.exact(&x.all()?)))?;
+        Ok(array(py, found.duals)?.into_any())
+    }
+}
+
+impl Solved {
+    fn none(x: &View<'_>) -> Self {
+        Solved {
+            codes: match x.is_single() {
+                true => Codes::F32(Vec::new()),
+                false => Codes::F64(Vec::new()),
+            },
+            costs: Vec::with_capacity(x.len()),
+            worst: Stop::Converged,
+        }
+    }
+}
+
+impl Coder {
+    fn exact(&self, x: &Samples) -> PyResult<Exact> {
+        let parts = [Part {
+            block: &self.block,
+            task: self.task.common(),
+        }];
+        said(exact::solve(
+            self.task.residual(),
+            &parts,
+            x,
+            exact::TOLERANCE,
+        ))
+    }
+
+    fn part(&self, x: &Samples, solved: &mut Solved) -> PyResult<()> {
+        let found = self.exact(x)?;
+        solved.worst = solved.worst.worse(found.stop());
+        solved
+            .costs
+            .extend(found.certificates.iter().map(|c| c.dual));
+        match &mut solved.codes {
+            Codes::F32(all) => all.extend(found.codes.as_slice().iter().map(|y| *y as f32)),
+            Codes::F64(all) if all.is_empty() => *all = found.codes.into_vec(),
+            Codes::F64(all) => all.extend_from_slice(found.codes.as_slice()),
+        }
+        Ok(())
+    }
+
+    fn parts(
+        &self,
+        x: &View<'_>,
+        threads: usize,
+        stop: &AtomicBool,
+        tell: &Tell,
+    ) -> PyResult<Solved> {
+        let mut solved = Solved::none(x);
+        // The dual vectors of a part are dense.
+        let most = (NUMBERS / x.features().max(1) / TOGETHER).max(1) * TOGETHER;
+        let (mut size, mut from) = (most.min(TOGETHER * threads), 0);
+        while from < x.len() && !stop.load(Ordering::SeqCst) {
+            let (to, clock) = ((from + size).min(x.len()), Instant::now());
+            self.part(&x.part(from..to)?, &mut solved)?;
+            from = to;
+            if clock.elapsed() < WHILE / 2 {
+                size = most.min(2 * size);
+            }
+            let cost = solved.costs.iter().sum::<f64>() / from as f64;
+            let _ = tell.send(Report {
+                done: from,
+                total: x.len(),
+                cost,
+            });
+        }
+        Ok(solved)
+    }
+
+    fn found<'py>(&self, py: Python<'py>, solved: Solved) -> PyResult<Found<'py>> {
+        let shape = [solved.costs.len(), self.block.len()];
+        let codes = match solved.codes {
+            Codes::F32(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
+            Codes::F64(all) => {
+                let all = said(Matrix::from_vec(shape[1], shape[0], all))?;
+                array(py, all)?.into_any()
+            }
+        };
+        let costs = PyArray1::from_vec(py, solved.costs);
+        Ok((
+            codes,
+            costs,
+            stop_name(solved.worst),
+            solved.worst.to_string(),
+        ))
+    }
+}

@@ -1,0 +1,382 @@
+//! `dictmesh._core.Mesh`: a mesh that learns and infers.
+
+use crate::data::{array, Data};
+use crate::learned::Learned;
+use crate::run::Run;
+use crate::work::{attend, said, Report};
+use crate::{from_json, grow, raise};
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::TaskSpec;
+use dictmesh::{Inference, Model, Start, Stop, Stopping, TopologySpec, Update, WeightRule};
+use numpy::PyArray1;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+/// Samples that all agents hold vectors for at a time.
+const AT_A_TIME: usize = 256;
+
+/// All that is chosen for a mesh, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    task: TaskSpec,
+    agents: usize,
+    atoms: usize,
+    /// None: a random graph, or a complete one where that is not connected.
+    topology: Option<TopologySpec>,
+    weights: WeightRule,
+    strategy: StrategySpec,
+    stopping: Stopping,
+    update: Update,
+    batch: usize,
+    seed: u64,
+    /// None: all agents.
+    informed: Option<Vec<usize>>,
+    /// Where no atoms are given: draw them at random, or take samples.
+    random_start: bool,
+}
+
+impl Settings {
+    fn topology(&self) -> dictmesh::Result<dictmesh::Topology> {
+        match &self.topology {
+            Some(spec) => spec.build(self.agents),
+            // As the program does it: without a word on the graph, any connected one will do.
+            None => match dictmesh::Topology::erdos_renyi(self.agents, 0.3, self.seed) {
+                Err(dictmesh::Error::Disconnected { .. }) => {
+                    dictmesh::Topology::complete(self.agents)
+                }
+                built => built,
+            },
+        }
+    }
+
+    fn build(&self, rows: usize, start: Start<'_>) -> dictmesh::Result<dictmesh::Mesh> {
+        let (n, k) = (self.agents, self.atoms);
+        let topology = self.topology()?;
+        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
+        let mut builder = dictmesh::Mesh::builder(self.task.build()?, topology)
+            .weights(self.weights.clone())
+            .strategy(self.strategy.clone())
+            .stopping(self.stopping)
+            .update(self.update)
+            .batch(self.batch)
+            .seed(self.seed);
+        if let Some(informed) = &self.informed {
+            builder = builder.informed(informed);
+        }
+        builder.build(rows, &sizes, start)
+    }
+}
+
+/// A mesh of agents. The classes of the package are built on it; see `dictmesh.Mesh`.
+#[pyclass(module = "dictmesh._core")]
+pub struct Mesh {
+    pub inner: dictmesh::Mesh,
+    /// Set while a call is to end.
+    stop: Arc<AtomicBool>,
+    heard: Learned,
+}
+
+impl Mesh {
+    pub fn around(mut inner: dictmesh::Mesh) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        inner.interrupt_by(Arc::clone(&stop));
+        let heard = Learned::default();
+        Mesh { inner, stop, heard }
+    }
+}
+
+#[pymethods]
+impl Mesh {
+    /// A mesh whose atoms start from the first of these samples, or are given, one a row.
+    #[staticmethod]
+    #[pyo3(signature = (settings, x, atoms=None))]
+    fn start(
+        py: Python<'_>,
+        settings: &str,
+        x: &Bound<'_, PyAny>,
+        atoms: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let settings: Settings = from_json(settings)?;
+        let (x, atoms) = (Data::of(x)?, atoms.map(Data::of).transpose()?);
+        let (x, atoms) = (x.view(), atoms.as_ref().map(Data::view));
+        let mesh = py.detach(|| {
+            let given = atoms.map(|a| a.all()).transpose()?;
+            let given = given.map(|a| a.to_dense());
+            let first = x.parts(settings.batch).next().unwrap_or(0..0);
+            let first = x.part(first)?;
+            let start = match (&given, settings.random_start) {
+                (Some(atoms), _) => Start::Given(atoms),
+                (None, true) => Start::Random,
+                (None, false) => Start::Samples(&first),
+            };
+            said(settings.build(x.features(), start))
+        });
+        Ok(Mesh::around(mesh?))
+    }
+
+    /// Goes through the samples `passes` times, or until a pass lowered the mean cost of a sample by no more than
+    /// `tol` of it. What was heard is kept, whether or not it came to its end.
+    #[pyo3(signature = (x, passes, tol, threads, progress=None, normalised=false))]
+    #[allow(clippy::too_many_arguments)] // Python gives them by name
+    fn learn(
+        &mut self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        passes: usize,
+        tol: f64,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        normalised: bool,
+    ) -> PyResult<()> {
+        let data = Data::of(x)?;
+        let x = data.view().normalised(normalised);
+        let (mesh, stop) = (&mut self.inner, Arc::clone(&self.stop));
+        self.heard = Learned::default();
+        let heard = &mut self.heard;
+        attend(py, threads, &self.stop, progress, move |tell| {
+            heard.passes(mesh, &x, (passes, tol), &stop, &tell)
+        })
+    }
+
+    /// What was heard of the last learning.
+    fn heard<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.heard.told(py)
+    }
+
+    /// Codes samples over the mesh: a dict with the codes, every agent's own dual vectors, costs and rounds.
+    #[pyo3(signature = (x, threads, duals=true, progress=None))]
+    fn infer<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        threads: usize,
+        duals: bool,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let data = Data::of(x)?;
+        let (x, mesh, stop) = (data.view(), &self.inner, &*self.stop);
+        let found = attend(py, threads, stop, progress, move |tell| {
+            let mut all = Vec::new();
+            for from in (0..x.len()).step_by(AT_A_TIME) {
+                let part = x.part(from..(from + AT_A_TIME).min(x.len()))?;
+                let mut found = said(mesh.infer(&part))?;
+                if stop.load(Ordering::SeqCst) {
+                    break;
+                }
+                if !duals {
+                    found.duals.clear();
+                }
+                let done = from + part.len();
+                let cost = found.mean_cost();
+                all.push(found);
+                let total = x.len();
+                // Nobody listens where nobody wants to know.
+                let _ = tell.send(Report { done, total, cost });
+            }
+            Ok(all)
+        })?;
+        inferred(py, found, &self.inner)
+    }
+
+    /// A run over these samples, to be stepped round by round.
+    fn run(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: usize) -> PyResult<Run> {
+        let samples = Data::of(x)?.view().all()?;
+        Run::start(py, self.inner.clone(), samples, threads)
+    }
+
+    /// The mesh of a detector of novelty, whose atoms start from these samples.
+    #[staticmethod]
+    fn detector(
+        py: Python<'_>,
+        settings: &str,
+        x: &Bound<'_, PyAny>,
+        normalised: bool,
+    ) -> PyResult<Self> {
+        let data = Data::of(x)?;
+        let x = data.view().normalised(normalised);
+        Ok(Mesh::around(py.detach(|| grow::start(settings, &x))?))
+    }
+
+    /// Lets `count` agents join, with atoms that start from these samples.
+    fn grow(
+        &mut self,
+        py: Python<'_>,
+        settings: &str,
+        x: &Bound<'_, PyAny>,
+        count: usize,
+        normalised: bool,
+    ) -> PyResult<()> {
+        let data = Data::of(x)?;
+        let x = data.view().normalised(normalised);
+        let mesh = self.inner.clone();
+        self.inner = py.detach(|| grow::grown(mesh, settings, &x, count))?;
+        Ok(())
+    }
+
+    /// All atoms, one a row.
+    fn dictionary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(array(py, self.inner.dictionary())?.into_any())
+    }
+
+    /// How many atoms each agent has.
+    fn sizes(&self) -> Vec<usize> {
+        let agents = 0..self.inner.agents();
+        agents.map(|k| self.inner.block(k).len()).collect()
+    }
+
+    /// In how many samples each atom took part.
+    fn atom_samples(&self) -> Vec<u64> {
+        let agents = 0..self.inner.agents();
+        agents
+            .flat_map(|k| self.inner.atom_use(k).samples.clone())
+            .collect()
+    }
+
+    /// Who talks to whom.
+    fn edges(&self) -> Vec<(usize, usize)> {
+        self.inner.topology().edges()
+    }
+
+    /// The agents that see the samples.
+    fn informed(&self) -> Vec<usize> {
+        let agents = 0..self.inner.agents();
+        agents.filter(|k| self.inner.is_informed(*k)).collect()
+    }
+
+    /// M.
+    #[getter]
+    fn features(&self) -> usize {
+        self.inner.rows()
+    }
+
+    /// How many samples were learned.
+    #[getter]
+    fn samples_learned(&self) -> u64 {
+        self.inner.progress().samples_learned
+    }
+
+    /// What works, but maybe not as meant.
+    fn warnings(&self) -> Vec<String> {
+        let all = self.inner.warnings();
+        all.iter().map(ToString::to_string).collect()
+    }
+
+    /// Another strategy and other rules for the end of rounds, as JSON.
+    fn set_strategy(&mut self, strategy: &str, stopping: &str) -> PyResult<()> {
+        let (strategy, stopping) = (from_json(strategy)?, from_json(stopping)?);
+        said(self.inner.set_strategy(strategy))?;
+        said(self.inner.set_stopping(stopping))
+    }
+
+    /// Saves the model, with names of the features and what Python wants to find in it again.
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        names: Option<Vec<String>>,
+        extra: &str,
+    ) -> PyResult<()> {
+        let model = self.model(names, extra)?;
+        said(py.detach(|| model.save(path)))
+    }
+
+    /// The model in a file: the mesh, and its description as JSON.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
+        py.detach(|| Mesh::of(&said(Model::load(path))?))
+    }
+
+    /// The bytes of the file that `save` would write.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.model(None, "{}")?.to_bytes().map_err(raise)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The mesh in the bytes of a file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let model = Model::from_bytes(bytes).map_err(raise)?;
+        Ok(Mesh::of(&model)?.0)
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let make = py.get_type::<Mesh>().getattr("from_bytes")?;
+        Ok((make, (self.to_bytes(py)?,)))
+    }
+}
+
+impl Mesh {
+    fn model(&self, names: Option<Vec<String>>, extra: &str) -> PyResult<Model> {
+        let mut model = self.inner.to_model();
+        model.description.feature_names = names;
+        model.description.extra = from_json(extra)?;
+        Ok(model)
+    }
+
+    fn of(model: &Model) -> PyResult<(Self, String)> {
+        let mesh = Mesh::around(dictmesh::Mesh::from_model(model).map_err(raise)?);
+        let description = serde_json::to_string(&model.description)
+            .map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok((mesh, description))
+    }
+}
+
+/// An ending by a word.
+pub fn stop_name(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Converged => "converged",
+        Stop::RoundLimit => "round-limit",
+        Stop::Diverged => "diverged",
+        Stop::Infeasible => "infeasible",
+        Stop::Interrupted => "interrupted",
+    }
+}
+
+/// What was found for all parts, put together.
+fn inferred<'py>(
+    py: Python<'py>,
+    parts: Vec<Inference>,
+    mesh: &dictmesh::Mesh,
+) -> PyResult<Bound<'py, PyDict>> {
+    let mut codes = dictmesh::Matrix::zeros(mesh.atoms(), 0);
+    let mut duals: Vec<dictmesh::Matrix> = Vec::new();
+    let (mut costs, mut rounds, mut bytes, mut apart) = (Vec::new(), 0, 0, 0.0_f64);
+    let mut stop = Stop::Converged;
+    for part in parts {
+        said(codes.append_columns(&part.stacked_codes()))?;
+        costs.extend_from_slice(&part.costs);
+        rounds = rounds.max(part.rounds);
+        bytes += part.bytes;
+        apart = apart.max(part.disagreement);
+        stop = stop.worse(part.stop);
+        for (k, nu) in part.duals.into_iter().enumerate() {
+            match duals.get_mut(k) {
+                Some(all) => said(all.append_columns(&nu))?,
+                None => duals.push(nu),
+            }
+        }
+    }
+    let out = PyDict::new(py);
+    out.set_item("codes", array(py, codes)?)?;
+    let each = PyList::empty(py);
+    for nu in duals {
+        each.append(array(py, nu)?)?;
+    }
+    out.set_item("duals", each)?;
+    out.set_item("costs", PyArray1::from_vec(py, costs))?;
+    out.set_item("rounds", rounds)?;
+    out.set_item("bytes", bytes)?;
+    out.set_item("disagreement", apart)?;
+    out.set_item("stop", stop_name(stop))?;
+    out.set_item("why", stop.to_string())?;
+    Ok(out)
+}

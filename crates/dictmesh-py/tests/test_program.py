@@ -1,0 +1,117 @@
+"""The same data, seed and settings give the same from Python and from the program."""
+
+import csv
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import planted
+
+import dictmesh
+from dictmesh import NMF, DictionaryLearning, NoveltyDetector, SparseBiclustering, denoise_image
+
+
+def run(program, *args):
+    done = subprocess.run([program, *map(str, args)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def parts_of(path):
+    """The header and the tensors of a model file, less what each side adds for itself."""
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8 : 8 + length])
+    description = json.loads(header.pop("__metadata__")["description"])
+    description.pop("extra", None)
+    return header, description, raw[8 + length :]
+
+
+MESH = ["--agents", "4", "--topology", "ring", "--informed", "0,2"]
+CASES = {
+    "one agent": (DictionaryLearning, {}, []),
+    "a mesh": (DictionaryLearning, {"n_agents": 4, "topology": "ring", "informed": [0, 2]}, MESH),
+    "a random graph": (DictionaryLearning, {"n_agents": 5}, ["--agents", "5"]),
+    "diffusion": (
+        DictionaryLearning,
+        {"n_agents": 3, "topology": "complete", "strategy": {"kind": "diffusion", "mu": 0.05}, "inference_tol": None,
+         "max_rounds": 50},
+        ["--agents", "3", "--topology", "complete", "--strategy", "diffusion", "--mu", "0.05", "--rounds", "50"],
+    ),
+    "huber": (DictionaryLearning, {"loss": "huber", "eta": 0.3}, ["--residual", "huber", "--eta", "0.3"]),
+    "nmf": (NMF, {}, ["--task", "nmf"]),
+    "a constant step": (DictionaryLearning, {"dict_step": 0.1}, ["--update", "constant:0.1"]),
+}
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_model(case, sparse, program, rng, tmp_path):
+    kind, given, flags = CASES[case]
+    X, _ = planted(rng, positive=kind is NMF)
+    if sparse:
+        X = sp.csr_matrix(np.where(abs(X) > 0.3, X, 0))
+        sp.save_npz(tmp_path / "x.npz", X)
+    else:
+        np.save(tmp_path / "x.npy", X)
+    data = tmp_path / ("x.npz" if sparse else "x.npy")
+    run(program, "learn", data, "-o", tmp_path / "theirs", "--atoms", 10, "--gamma", 0.2, "--delta", 0.1,
+        "--batch", 64, "--passes", 3, "--seed", 7, "--quiet", *flags)
+    ours = kind(10, gamma=0.2, delta=0.1, batch_size=64, max_iter=3, tol=0, random_state=7, **given).fit(X)
+    ours.save(tmp_path / "ours")
+    assert parts_of(tmp_path / "ours") == parts_of(tmp_path / "theirs")
+
+    # And each reads the other's file.
+    theirs = dictmesh.load(tmp_path / "theirs")
+    assert type(theirs) is kind
+    np.testing.assert_array_equal(theirs.transform(X), ours.transform(X))
+    told = run(program, "score", tmp_path / "ours", data, "--exact", "--quiet").splitlines()
+    scores = [float(line.split(",")[1]) for line in told[1:]]
+    assert -np.mean(scores) == pytest.approx(ours.score(X), rel=1e-9)
+
+
+def test_a_detector_in_the_programs_hands(program, rng, tmp_path):
+    X, _ = planted(rng, positive=True)
+    new = np.vstack([X[:20], np.eye(20)[:5]])
+    detector = NoveltyDetector(n_agents=5, contamination=0.1, random_state=0).fit(X)
+    detector.save(tmp_path / "m")
+    np.save(tmp_path / "new.npy", new)
+    told = run(program, "score", tmp_path / "m", tmp_path / "new.npy", "--exact", "--quiet", "--quantile", 0.9)
+    rows = [line.split(",") for line in told.splitlines()[1:]]
+    np.testing.assert_allclose([-float(r[1]) for r in rows], detector.score_samples(new), rtol=1e-9)
+    assert [1 - 2 * int(r[2]) for r in rows] == detector.predict(new).tolist()
+
+
+@pytest.mark.parametrize("method", ["diffusion", "ssvd"])
+def test_the_same_biclusters(method, program, rng, tmp_path):
+    X = rng.normal(size=(40, 90))
+    X[:12, :30] += 3
+    X[25:, 40:60] -= 3
+    np.save(tmp_path / "x.npy", X)
+    out = tmp_path / "out"
+    run(program, "bicluster", tmp_path / "x.npy", "-o", out, "--method", method, "--layers", 3, "--seed", 4, "--quiet")
+    found = SparseBiclustering(3, method=method, random_state=4).fit(X)
+    for file, symbol, ours, inside in (
+        ("rows.csv", "w", found.row_loadings_, found.rows_),
+        ("columns.csv", "y", found.column_loadings_, found.columns_),
+    ):
+        with open(out / file, newline="") as lines:
+            table = list(csv.DictReader(lines))
+        for k in range(3):
+            np.testing.assert_allclose([float(row[f"{symbol}_{k + 1}"]) for row in table], ours[k], rtol=1e-9, atol=1e-12)
+            assert [row[f"in_{k + 1}"] == "1" for row in table] == inside[k].tolist()
+
+
+def test_the_same_picture(program, rng, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    i, j = np.mgrid[:40, :56]
+    clean = 128 + 60 * np.sin(i / 4) + 40 * (j > 25)
+    noisy = np.clip(clean + 20 * rng.normal(size=clean.shape), 0, 255).round().astype(np.uint8)
+    image.fromarray(noisy).save(tmp_path / "noisy.png")
+    run(program, "denoise", tmp_path / "noisy.png", "-o", tmp_path / "out.png", "--sigma", 20, "--atoms", 32, "--quiet")
+    theirs = np.asarray(image.open(tmp_path / "out.png"))
+    ours = denoise_image(noisy, 20, n_components=32)
+    assert ours.dtype == np.uint8
+    np.testing.assert_array_equal(ours, theirs)
