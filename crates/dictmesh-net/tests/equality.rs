@@ -7,7 +7,7 @@ use common::{apart, start_all, Plan};
 use dictmesh::inference::StrategySpec;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::{ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Samples, Start, Stop, Stopping, Topology, Update};
+use dictmesh::{Matrix, Samples, Start, Stop, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::memory::Hub;
 use std::ops::ControlFlow::Continue;
@@ -217,6 +217,22 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
             let own: Vec<Stop> = batches.iter().map(|b| b.stop).collect();
             assert_eq!(own, stops, "{residual:?} {k}");
             assert_eq!(done.atoms, *mesh.block(k).atoms(), "{residual:?} {k}");
+        }
+    }
+}
+
+#[test]
+fn weights_of_every_rule() {
+    let given = dictmesh::Weights::new(&graph(5), &WeightRule::Uniform).unwrap();
+    for rule in [
+        WeightRule::Uniform,
+        WeightRule::Given(given.lazy().to_matrix()),
+    ] {
+        for name in ["diffusion", "consensus"] {
+            let mut plan = Plan::new(graph(5), 6, 30);
+            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.rule = rule.clone();
+            assert_equal(&plan, &format!("{name} {rule:?}"));
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::agreement::{self, Members, Record, POSITIONS};
 use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Wish};
+use super::settings::Weighting;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
@@ -93,6 +94,7 @@ impl Agent {
             informed: members.informed(),
             diameter: members.diameter,
         }));
+        self.check_given_weights()?;
         let weights = members.weights(id, self.talk.neighbours(), &self.settings.weighting);
         let combination = match self.settings.strategy.combine() {
             Combine::Weights => weights.clone(),
@@ -103,6 +105,27 @@ impl Agent {
             members,
             weights,
             combination,
+        })
+    }
+
+    /// Weights that were given are good for the neighbours they were given for.
+    fn check_given_weights(&self) -> Result<(), Error> {
+        let Weighting::Given(column) = &self.settings.weighting else {
+            return Ok(());
+        };
+        let others = column.iter().map(|(l, _)| *l);
+        let others: Vec<AgentId> = others.filter(|l| *l != self.settings.id).collect();
+        if others == self.talk.neighbours() && others.len() + 1 == column.len() {
+            return Ok(());
+        }
+        Err(Error::Setting {
+            name: "weights",
+            given: format!("{column:?}"),
+            allowed: format!(
+                "there must be one for the agent itself and one for each of its neighbours, which are now {:?}; \
+                 use Metropolis weights where agents come and go",
+                self.talk.neighbours()
+            ),
         })
     }
 

@@ -6,9 +6,9 @@ use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
+use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::{
-    Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome,
+    Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome, Weighting,
 };
 use dictmesh_net::codec::Limits;
 use dictmesh_net::memory::{Hub, MemoryWire};
@@ -44,6 +44,7 @@ pub struct Plan {
     pub informed: Vec<AgentId>,
     pub x: Samples,
     pub update: Update,
+    pub rule: WeightRule,
 }
 
 impl Plan {
@@ -60,6 +61,7 @@ impl Plan {
             x: self::samples(rows, samples, 7),
             topology,
             update: Update::default(),
+            rule: WeightRule::Metropolis,
         }
     }
 
@@ -69,6 +71,7 @@ impl Plan {
             .stopping(self.stopping)
             .batch(self.batch)
             .update(self.update)
+            .weights(self.rule.clone())
             .informed(&self.informed)
     }
 
@@ -93,6 +96,11 @@ impl Plan {
                 .collect(),
             stopping: self.stopping,
             update: Some(self.update),
+            weighting: match self.rule {
+                WeightRule::Metropolis => Weighting::Metropolis,
+                WeightRule::Uniform => Weighting::Uniform,
+                WeightRule::Given(_) => Weighting::Given(mesh.weights().column(k).to_vec()),
+            },
             batch: self.batch,
             linger: Duration::from_secs(3),
             ..AgentSettings::new(k, self.task.clone(), strategy, self.rows)
