@@ -9,6 +9,7 @@
 
 mod accept;
 mod dial;
+mod engine;
 mod guard;
 mod hello;
 mod io_settings;
@@ -22,6 +23,7 @@ pub use tls::Tls;
 use crate::{Wire, WireEvent};
 use bytes::Bytes;
 use dictmesh::agent::AgentId;
+use engine::Engine;
 use hello::Terms;
 use links::{Edge, Queued, Shared};
 use message::MessageCodec;
@@ -30,10 +32,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 /// How long a hand-shake may take.
 const HAND_SHAKE: Duration = Duration::from_secs(5);
@@ -127,8 +127,7 @@ pub struct GrpcWire {
     shared: Arc<Shared>,
     events: mpsc::UnboundedReceiver<Queued>,
     address: Option<SocketAddr>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    engine: Engine,
 }
 
 impl GrpcWire {
@@ -155,26 +154,13 @@ impl GrpcWire {
             events: tell,
             carried: AtomicUsize::new(0),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(Error::Thread)?;
-        let (stop, stopped) = oneshot::channel();
-        let theirs = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("network".into())
-            .spawn(move || {
-                runtime.block_on(run(theirs, listener, stopped));
-                // What resolves host names may hang in the system.
-                runtime.shutdown_background();
-            })
-            .map_err(Error::Thread)?;
+        let engine = Engine::start().map_err(Error::Thread)?;
+        engine.spawn(begin(Arc::clone(&shared), listener));
         Ok(GrpcWire {
             shared,
             events,
             address,
-            stop: Some(stop),
-            thread: Some(thread),
+            engine,
         })
     }
 
@@ -198,23 +184,24 @@ fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
     bound.map_err(|source| Error::Listen { address, source })
 }
 
-/// The network's thread, until the wire is dropped.
-async fn run(shared: Arc<Shared>, listener: Option<TcpListener>, stopped: oneshot::Receiver<()>) {
-    let mut tasks = tokio::task::JoinSet::new();
+/// Begins to listen and to dial; both go on for as long as the wire lives.
+async fn begin(shared: Arc<Shared>, listener: Option<TcpListener>) {
     match listener.map(tokio::net::TcpListener::from_std) {
         Some(Ok(listener)) => {
-            tasks.spawn(accept::serve(Arc::clone(&shared), listener));
+            tokio::spawn(accept::serve(Arc::clone(&shared), listener));
         }
         Some(Err(e)) => tracing::error!("cannot listen: {e}"),
         None => {}
     }
     for (index, edge) in shared.edges.iter().enumerate() {
         if shared.terms.own < edge.neighbour.id {
-            tasks.spawn(dial::keep(Arc::clone(&shared), index));
+            tokio::spawn(dial::keep(Arc::clone(&shared), index));
         }
     }
-    let _ = stopped.await;
-    // What is under way goes out, then the streams end; a neighbour that does not take it is not waited for.
+}
+
+/// What is under way goes out, then the streams end; a neighbour that does not take it is not waited for.
+async fn take_leave(shared: &Shared) {
     shared.edges.iter().for_each(Edge::finish);
     let drained = async {
         while shared.carried.load(Ordering::Relaxed) > 0 {
@@ -222,15 +209,6 @@ async fn run(shared: Arc<Shared>, listener: Option<TcpListener>, stopped: onesho
         }
     };
     let _ = tokio::time::timeout(FAREWELL, drained).await;
-}
-
-/// Wakes the agent's thread.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
 }
 
 impl Wire for GrpcWire {
@@ -244,20 +222,16 @@ impl Wire for GrpcWire {
         if let Ok((event, _permit)) = self.events.try_recv() {
             return Some(event);
         }
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        let mut context = Context::from_waker(&waker);
-        loop {
-            match self.events.poll_recv(&mut context) {
-                Poll::Ready(Some((event, _permit))) => return Some(event),
-                // No sender left: the network's thread is gone. Only time can pass.
-                Poll::Ready(None) | Poll::Pending => {}
+        let events = &mut self.events;
+        let event = self.engine.drive(async {
+            if until <= Instant::now() {
+                // What has arrived at the sockets gets its turn: tasks run, the sockets are looked at, tasks run.
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return None;
-            }
-            thread::park_timeout(left);
-        }
+            tokio::time::timeout_at(until.into(), events.recv()).await
+        });
+        event.ok().flatten().map(|(event, _permit)| event)
     }
 
     fn newest_epoch(&mut self, epoch: u32) {
@@ -267,9 +241,6 @@ impl Wire for GrpcWire {
 
 impl Drop for GrpcWire {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.engine.drive(take_leave(&self.shared));
     }
 }
