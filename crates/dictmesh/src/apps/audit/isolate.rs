@@ -12,13 +12,13 @@ use crate::Start;
 use std::ops::ControlFlow;
 
 /// Columns that are worked with, at most: those with most in them.
-const COLUMNS: usize = 400;
+const COLUMNS: usize = 800;
 /// What is smaller than this share of h_k is rounding.
 const ROUNDING: f64 = 1e-8;
 /// Of the energy, what must lie in the span of so many directions as there are atoms to believe in nothing else.
 const PURE: f64 = 1.0 - 1e-9;
 /// Passes over the columns when a dictionary of them is learned.
-const PASSES: usize = 20;
+const PASSES: usize = 30;
 /// Atoms of such a dictionary, at most.
 const LEARNED: usize = 48;
 
@@ -44,13 +44,20 @@ pub fn atoms(
         sets.filter_map(move |looks| Evidence::new(trace, looks, share, hidden))
     };
     let mut evidence: Vec<Evidence> = read(share, hidden).collect();
+    if share.is_some() {
+        evidence.extend(read(None, true)); // in differences x is not needed
+    }
     let guess = match hidden {
         true => guessed_share(mesh, trace),
         false => None,
     };
     evidence.extend(guess.iter().flat_map(|guess| read(Some(guess), false)));
+    let exact = |evidence: &Evidence| {
+        let first = evidence.looks == [0] && trace.fading.is_none() && !hidden;
+        (first || view.unseen.is_empty()) && evidence.columns.cols() >= wanted
+    };
     let evidence = evidence.into_iter().map(|evidence| {
-        let purity = evidence.purity(wanted);
+        let purity = evidence.purity(wanted, exact(&evidence));
         (purity, evidence)
     });
     // Nobody has to tell the attacker which of them is best: it is the one with the fewest directions in it.
@@ -145,9 +152,9 @@ impl Evidence {
         .filter(|evidence| !evidence.places.is_empty())
     }
 
-    /// The share of the energy in as many directions as there are atoms, and the foremost direction. Nothing is
-    /// believed of so few columns that they span no more than that anyway.
-    fn purity(&self, wanted: usize) -> (f64, Matrix) {
+    /// The share of the energy in as many directions as there are atoms, and the foremost direction. Of what may not
+    /// be `exact`, nothing is believed of so few columns that they span no more than that anyway.
+    fn purity(&self, wanted: usize, exact: bool) -> (f64, Matrix) {
         let none = (0.0, Matrix::zeros(self.columns.rows(), 0));
         let Ok(svd) = self.columns.view().thin_svd() else {
             return none;
@@ -155,7 +162,7 @@ impl Evidence {
         let values: Vec<f64> = svd.S().column_vector().iter().map(|s| s * s).collect();
         let main = Matrix::from_fn(self.columns.rows(), 1, |i, _| svd.U()[(i, 0)]);
         let share = values.iter().take(wanted).sum::<f64>() / values.iter().sum::<f64>();
-        match self.columns.cols() > 2 * wanted {
+        match exact || self.columns.cols() > 2 * wanted {
             true => (share, main),
             false => (0.0, main),
         }
