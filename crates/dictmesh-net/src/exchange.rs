@@ -16,6 +16,17 @@ pub enum Phase {
     Inference = 2,
     /// A round of averaging the cost. Scalars only.
     Cost = 3,
+    /// The last round of an agent that has come to its end: it stays until its neighbours have what they need of it.
+    Closing = 4,
+}
+
+impl Phase {
+    /// The phase with this number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        use Phase::{Agreement, Closing, Cost, Inference, Opening};
+        let all = [Agreement, Opening, Inference, Cost, Closing];
+        all.into_iter().find(|phase| *phase as u8 == number)
+    }
 }
 
 /// Which round this is. Totally ordered, the same for all agents.
@@ -32,8 +43,26 @@ pub struct Tag {
     pub round: u32,
 }
 
+impl Tag {
+    /// The first round of an agreement.
+    pub fn agreement(epoch: u32) -> Self {
+        Tag {
+            epoch,
+            sample: 0,
+            phase: Phase::Agreement,
+            round: 0,
+        }
+    }
+}
+
+impl Default for Tag {
+    fn default() -> Self {
+        Tag::agreement(0)
+    }
+}
+
 /// All that an agent can say in a round: the type has no room for atoms or coefficients.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     /// Which round it belongs to.
     pub tag: Tag,
@@ -72,12 +101,22 @@ pub enum Fault {
 
 /// One agent's rounds with its neighbours.
 pub trait Exchange: Send {
-    /// Who is on the other ends, rising.
+    /// Who is on the other ends and takes part, rising.
     fn neighbours(&self) -> &[AgentId];
 
+    /// From now on these neighbours (rising) take part. An engine whose agents neither come nor go need not do it.
+    fn take_part(&mut self, neighbours: &[AgentId]) {
+        let _ = neighbours;
+    }
+
+    /// Those who do not take part and were heard since they last did: they want to come in.
+    fn knocking(&self) -> Vec<AgentId> {
+        Vec::new()
+    }
+
     /// One round: `own` goes to every neighbour; `inbox[i]` becomes the frame of the same tag of the i-th of
-    /// [`neighbours`](Exchange::neighbours), in memory it already has. Returns when all have arrived. `deadline`
-    /// is when a neighbour counts as lost (`None`: wait for as long as it takes).
+    /// [`neighbours`](Exchange::neighbours), in memory it already has. Returns when all have arrived. By
+    /// `deadline` a neighbour that was not heard at all counts as lost (`None`: wait for as long as it takes).
     fn round(
         &mut self,
         own: &Frame,

@@ -10,8 +10,17 @@
 //! MPI gives an [`Exchange`] at once (its collectives are rounds); gRPC, and the wires of tests, give a
 //! [`Wire`], on which rounds are made once for all of them.
 
+pub mod agent;
+pub mod codec;
+mod error;
 mod exchange;
+pub mod memory;
+mod rounds;
+mod source;
 mod wire;
 
+pub use error::Error;
 pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
+pub use rounds::{Rounds, RoundsOptions};
+pub use source::{Source, Taken};
 pub use wire::{Wire, WireEvent};

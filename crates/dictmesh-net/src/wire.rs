@@ -39,6 +39,11 @@ pub trait Wire: Send {
     /// takes, the bytes are dropped, and sent again by the caller.
     fn send(&mut self, to: AgentId, bytes: Bytes);
 
-    /// The next event, or `None` when `until` came first.
+    /// The next event, or `None` when `until` came first. What has arrived already is given even if `until` is past.
     fn next(&mut self, until: Instant) -> Option<WireEvent>;
+
+    /// Tells the newest epoch this agent knows of, for hand-shakes to come.
+    fn newest_epoch(&mut self, epoch: u32) {
+        let _ = epoch;
+    }
 }

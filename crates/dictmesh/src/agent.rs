@@ -1,7 +1,7 @@
 //! One agent: its private block of atoms, and all it knows of one batch of samples.
 
 use crate::coding::{emptied, start_code, Coding};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::matrix::{dot, gemm, gram, transpose_times_by_rows, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
@@ -42,6 +42,27 @@ impl Block {
     pub fn new(atoms: Matrix) -> Result<Self> {
         atoms.check_finite("atoms")?;
         Ok(Block::from_finite(atoms))
+    }
+
+    /// A block as it was when its atoms and W_k'W_k were kept. The latter is brought up to date atom by atom, so
+    /// computing it anew would differ in the last digits, and so would all that is learned from then on.
+    pub fn restore(atoms: Matrix, gram: Matrix) -> Result<Self> {
+        atoms.check_finite("atoms")?;
+        gram.check_finite("W'W of the atoms")?;
+        Error::check_dimension(
+            "rows of W'W (the number of atoms)",
+            gram.rows(),
+            atoms.cols(),
+        )?;
+        Error::check_dimension(
+            "columns of W'W (the number of atoms)",
+            gram.cols(),
+            atoms.cols(),
+        )?;
+        Ok(Block {
+            gram,
+            ..Block::from_finite(atoms)
+        })
     }
 
     pub(crate) fn from_finite(atoms: Matrix) -> Self {

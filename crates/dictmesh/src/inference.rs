@@ -13,12 +13,16 @@
 //! process and agents on a network run the very same objects.
 
 pub mod agreement;
+mod combination;
 pub mod consensus;
 pub mod diffusion;
 pub mod exact;
 pub mod exact_diffusion;
 pub mod jacobi_admm;
+pub mod measure;
 pub mod relaxed_admm;
+
+pub use combination::combine;
 
 use crate::agent::Local;
 use crate::error::{Error, Result};

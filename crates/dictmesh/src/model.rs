@@ -59,6 +59,8 @@ mod join;
 mod restore;
 mod store;
 
+pub use store::{sync_directory, write_whole};
+
 use crate::agent::AgentId;
 use crate::error::{Error, Result};
 use crate::inference::StrategySpec;
@@ -164,7 +166,7 @@ impl Model {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = format::header(self).map_err(|e| refused(path, e.to_string()))?;
-        store::write(path, |out| {
+        store::write_whole(path, |out| {
             out.write_all(&header)?;
             format::write_data(self, out)
         })

@@ -21,7 +21,7 @@ mod spec;
 mod weights;
 
 pub use spec::TopologySpec;
-pub use weights::{Mixing, WeightRule, Weights};
+pub use weights::{lazy_column, own_column, Mixing, WeightRule, Weights};
 
 use crate::error::{Error, Result};
 use crate::matrix::{symmetric_eigenvalues, Matrix};

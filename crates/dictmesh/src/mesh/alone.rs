@@ -19,7 +19,8 @@ use crate::Stop;
 use rayon::prelude::*;
 
 impl Mesh {
-    /// The agent, if it is alone with the squared residual and codes as well as it can.
+    /// The agent, if it is alone with the squared residual and codes as well as it can. Without reduction it goes
+    /// through rounds as an agent on a network would.
     pub(super) fn alone(&self) -> Option<&Agent> {
         let [agent] = self.agents.as_slice() else {
             return None;
@@ -27,7 +28,7 @@ impl Mesh {
         let solves =
             self.strategy.combine() == Combine::NeighbourSum && self.stopping.tolerance.is_some();
         let squared = self.task.residual().envelope_quadratic(1.0, 0.0) == Some(1.0);
-        (solves && squared).then_some(agent)
+        (self.reduction && solves && squared).then_some(agent)
     }
 
     /// What the agent that is alone finds for a batch.

@@ -6,9 +6,8 @@
 
 use super::Mesh;
 use crate::coding::Shelves;
-use crate::inference::{Combine, Strategy};
+use crate::inference::{combine, Combine, Strategy};
 use crate::matrix::{gemm, Matrix};
-use crate::simd::{add_all, dispatch, Simd, WithSimd};
 use faer::prelude::ReborrowMut;
 use faer::{MatMut, MatRef};
 
@@ -45,12 +44,13 @@ impl Exchange {
                 }
             })
             .collect();
-        Exchange::with(weights, (TILE / n).clamp(512, 4096))
+        // The product sums in an order of its own; agents on a network sum in that of their numbers.
+        Exchange::with(weights, (TILE / n).clamp(512, 4096), mesh.reduction)
     }
 
-    fn with(weights: Vec<Vec<(usize, f64)>>, rows: usize) -> Self {
+    fn with(weights: Vec<Vec<(usize, f64)>>, rows: usize, may_multiply: bool) -> Self {
         let (n, filled) = (weights.len(), weights.iter().map(Vec::len).sum::<usize>());
-        let dense = filled as f64 >= DENSE * (n * n) as f64 && n > 4;
+        let dense = may_multiply && filled as f64 >= DENSE * (n * n) as f64 && n > 4;
         Exchange {
             dense: dense.then(|| by_columns(&weights)),
             rows,
@@ -67,7 +67,7 @@ impl Exchange {
         parallel: bool,
     ) {
         let sent = |l: usize| strategies[l].outgoing().as_slice();
-        let tile = |from: usize, out: MatMut<'_, f64>| {
+        let tile = |from: usize, mut out: MatMut<'_, f64>| {
             let range = from..from + out.nrows();
             match &self.dense {
                 Some(product) => self.copies.with(|copies| {
@@ -79,12 +79,14 @@ impl Exchange {
                         MatRef::from_column_major_slice(copies, range.len(), strategies.len());
                     gemm(out, sent, product.view(), 1.0, false);
                 }),
-                None => dispatch(Sums {
-                    weights: &self.weights,
-                    range,
-                    sent: &sent,
-                    out,
-                }),
+                None => {
+                    for (k, weights) in self.weights.iter().enumerate() {
+                        let pairs = weights.iter().map(|(l, a)| (*a, &sent(*l)[range.clone()]));
+                        if let Some(out) = column(&mut out, k) {
+                            combine(pairs, out);
+                        }
+                    }
+                }
             }
         };
         over_tiles(0, self.rows, combined.view_mut(), parallel, &tile);
@@ -107,28 +109,6 @@ fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> Option<&'a mut [f64]> 
     let column = tile.rb_mut().col_mut(k).try_as_col_major_mut();
     debug_assert!(column.is_some());
     Some(column?.as_slice_mut())
-}
-
-/// The sums of one tile.
-struct Sums<'a, F> {
-    weights: &'a [Vec<(usize, f64)>],
-    range: std::ops::Range<usize>,
-    sent: &'a F,
-    out: MatMut<'a, f64>,
-}
-
-impl<'s, F: Fn(usize) -> &'s [f64]> WithSimd for Sums<'_, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(mut self, simd: S) {
-        for (k, weights) in self.weights.iter().enumerate() {
-            let pairs = (weights.iter()).map(|(l, a)| (*a, &(self.sent)(*l)[self.range.clone()]));
-            if let Some(out) = column(&mut self.out, k) {
-                add_all(simd, true, pairs, out);
-            }
-        }
-    }
 }
 
 /// Calls `work` with the first row of every tile of so many rows, and the tile.
@@ -193,7 +173,7 @@ mod tests {
             for (dense, parallel) in [(true, true), (true, false), (false, true), (false, false)] {
                 let exchange = Exchange {
                     dense: dense.then(|| by_columns(&weights)),
-                    ..Exchange::with(weights.clone(), 512)
+                    ..Exchange::with(weights.clone(), 512, true)
                 };
                 let mut combined = Matrix::from_fn(numbers, n, |_, _| f64::NAN);
                 exchange.exchange(&strategies, &mut combined, parallel);

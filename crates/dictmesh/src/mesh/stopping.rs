@@ -4,8 +4,9 @@ use super::part::Part;
 use super::run::Run;
 use crate::agent::{Local, Workspace};
 use crate::error::{Error, Result};
+use crate::inference::measure::{self, Floods};
 use crate::inference::Combine;
-use crate::matrix::{distance, norm, Matrix};
+use crate::matrix::Matrix;
 use crate::Stop;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,8 @@ impl Stopping {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Refuses a tolerance or a number of rounds that cannot be.
+    pub fn check(&self) -> Result<()> {
         if let Some(tolerance) = self.tolerance {
             Error::check_positive("tolerance", tolerance)?;
         }
@@ -64,41 +66,6 @@ impl Default for Stopping {
     }
 }
 
-/// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
-const WINDOW: usize = 5;
-/// Relative changes below this are rounding, which goes on for ever at a rate of 1.
-const ROUNDING: f64 = 1e-14;
-/// nu longer than this many times the sample has left all bounds.
-const RUNAWAY: f64 = 1e12;
-
-/// How many floods the rate is taken from.
-const MEMORY: usize = 4;
-
-/// The last floods, newest first.
-#[derive(Default)]
-struct Floods {
-    residuals: Vec<f64>,
-}
-
-impl Floods {
-    /// Takes in a new residual and says whether the estimate is within the tolerance.
-    fn meets(&mut self, residual: f64, window: usize, tolerance: f64) -> bool {
-        self.residuals.insert(0, residual);
-        self.residuals.truncate(MEMORY);
-        if self.residuals.len() < MEMORY {
-            return false;
-        }
-        // Residuals oscillate: the rate is that of the largest of the newer half over the older half.
-        let (newer, older) = self.residuals.split_at(MEMORY / 2);
-        let largest = |half: &[f64]| half.iter().copied().fold(0.0, f64::max);
-        let windows = (window * MEMORY / 2) as f64;
-        let rate = (largest(newer) / largest(older)).powf(1.0 / windows);
-        let residual = largest(newer);
-        // What remains of a geometric series with this rate.
-        rate < 1.0 && residual / (1.0 - rate) <= tolerance
-    }
-}
-
 impl Run<'_> {
     /// Rounds until the stopping rule ends them.
     pub fn until(&mut self, stopping: &Stopping) -> Stop {
@@ -106,7 +73,7 @@ impl Run<'_> {
         let window = if self.is_alone() {
             1
         } else {
-            diameter.max(WINDOW)
+            measure::window(diameter)
         };
         let constraint = self.mesh.task().residual().can_be_infeasible();
         let mut floods = Floods::default();
@@ -175,9 +142,8 @@ impl Run<'_> {
     ) -> Option<Stop> {
         let each = self.parts.par_iter().zip(before);
         let each = each.map(|(part, before)| part.largest_residual(before));
-        // f64::max would drop what is no number.
-        let larger = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
-        let residual = each.collect::<Vec<f64>>().into_iter().fold(0.0, larger);
+        let each: Vec<f64> = each.collect();
+        let residual = each.into_iter().fold(0.0, measure::larger);
         if !residual.is_finite() || self.has_run_away() {
             return Some(Stop::Diverged);
         }
@@ -192,7 +158,7 @@ impl Run<'_> {
             return Some(stops.fold(Stop::Converged, Stop::worse));
         }
         let met = floods.meets(residual, window, tolerance);
-        (met || residual <= ROUNDING).then_some(Stop::Converged)
+        met.then_some(Stop::Converged)
     }
 }
 
@@ -219,40 +185,18 @@ impl Part<'_> {
     /// The largest relative change of any agent's nu for any sample, and its distance from what its
     /// neighbours hold.
     fn largest_residual(&self, before: &[Matrix]) -> f64 {
-        let (mut largest, mut mean) = (0.0_f64, Vec::new());
-        for (k, strategy) in self.strategies.iter().enumerate() {
+        let each = self.strategies.iter().zip(before).enumerate();
+        each.fold(0.0, |largest, (k, (strategy, before))| {
+            let (degree, combined) = (self.mesh.topology().degree(k), self.combined.column(k));
             let nu = strategy.dual();
-            let degree = self.mesh.topology().degree(k) as f64;
-            for j in 0..nu.cols() {
-                let (new, old) = (nu.column(j), before[k].column(j));
-                let mut moved = distance(new, old);
-                if self.combine == Combine::NeighbourSum && degree > 0.0 {
-                    let sum = &self.combined.column(k)[j * nu.rows()..(j + 1) * nu.rows()];
-                    mean.clear();
-                    mean.extend(sum.iter().map(|s| s / degree));
-                    moved = moved.max(distance(new, &mean));
-                }
-                if moved != 0.0 {
-                    let relative = moved / norm(new).max(f64::MIN_POSITIVE);
-                    if relative.is_nan() {
-                        return f64::NAN; // f64::max would drop it
-                    }
-                    largest = largest.max(relative);
-                }
-            }
-        }
-        largest
+            let own = measure::residual(self.combine, degree, nu, before, combined);
+            measure::larger(largest, own)
+        })
     }
 
     fn has_run_away(&self) -> bool {
         let delta = self.mesh.common().delta;
-        self.duals().any(|nu| {
-            nu.columns().zip(&self.sizes).any(|(nu, size)| {
-                // nu scales with the sample, and where the residual is an equality with delta too.
-                let bound = RUNAWAY * size.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
-                let length = norm(nu);
-                !length.is_finite() || length > bound
-            })
-        })
+        self.duals()
+            .any(|nu| measure::has_run_away(nu, &self.sizes, delta))
     }
 }

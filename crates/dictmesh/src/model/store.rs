@@ -6,8 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// Puts what `content` writes in place of the file `path`, or fails and changes nothing.
-pub(super) fn write(
+/// Puts what `content` writes in place of the file `path`, or fails and changes nothing: it is written beside it,
+/// brought to the disk, and renamed.
+pub fn write_whole(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> crate::Result<()> {
@@ -50,7 +51,7 @@ pub(super) fn write(
 }
 
 /// Puts the renaming on the disk too, where the system lets a program do that.
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     if !cfg!(unix) {
         return Ok(());
@@ -82,8 +83,8 @@ mod tests {
     fn a_failure_in_mid_write_keeps_the_old_file_and_leaves_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model");
-        write(&path, |out| out.write_all(b"old")).unwrap();
-        let broken = write(&path, |out| {
+        write_whole(&path, |out| out.write_all(b"old")).unwrap();
+        let broken = write_whole(&path, |out| {
             out.write_all(&[1; 3_000_000])?;
             Err(io::Error::from(io::ErrorKind::StorageFull))
         });
@@ -96,7 +97,7 @@ mod tests {
     fn a_failure_before_there_was_a_file_leaves_none() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model");
-        write(&path, |_| Err(io::Error::other("no"))).unwrap_err();
+        write_whole(&path, |_| Err(io::Error::other("no"))).unwrap_err();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

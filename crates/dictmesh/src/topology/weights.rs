@@ -72,17 +72,7 @@ impl Weights {
 
     /// Symmetric weights from those on the edges, each at most 1 / (1 + d_k).
     fn from_edge_weights(topology: &Topology, edge: impl Fn(usize, usize) -> f64) -> Self {
-        let column = |k: usize| {
-            let neighbours = topology.neighbours(k);
-            let share = 1.0 / (1 + neighbours.len()) as f64;
-            // 1 - sum_l a_lk, written without cancellation: 1 / (1 + d_k) and what each edge leaves
-            // of its own share. A regular graph gets exactly 1 / (1 + d_k) this way.
-            let rest: f64 = neighbours.iter().map(|&l| share - edge(l, k)).sum();
-            let mut column: Vec<_> = neighbours.iter().map(|&l| (l, edge(l, k))).collect();
-            let at = neighbours.partition_point(|&l| l < k);
-            column.insert(at, (k, share + rest));
-            column
-        };
+        let column = |k: usize| own_column(k, topology.neighbours(k), |l| edge(l, k));
         Weights {
             columns: (0..topology.agents()).map(column).collect(),
             symmetric: true,
@@ -138,13 +128,9 @@ impl Weights {
 
     /// (I + A) / 2: as doubly stochastic as A, and without negative eigenvalues if A is symmetric.
     pub fn lazy(&self) -> Weights {
-        let halve = |(k, column): (usize, &Vec<(usize, f64)>)| {
-            let own = |l: usize| if l == k { 1.0 } else { 0.0 };
-            let entries = column.iter();
-            entries.map(|&(l, a)| (l, (own(l) + a) / 2.0)).collect()
-        };
+        let columns = self.columns.iter().enumerate();
         Weights {
-            columns: self.columns.iter().enumerate().map(halve).collect(),
+            columns: columns.map(|(k, column)| lazy_column(k, column)).collect(),
             symmetric: self.symmetric,
         }
     }
@@ -194,6 +180,30 @@ impl Weights {
         }
         a
     }
+}
+
+/// (l, a_lk) for the neighbours l of `k` (rising) and k itself, from the weights of its edges, each at most
+/// 1 / (1 + d_k): what an agent that knows its own edges only can work out.
+pub fn own_column(
+    k: usize,
+    neighbours: &[usize],
+    edge: impl Fn(usize) -> f64,
+) -> Vec<(usize, f64)> {
+    let share = 1.0 / (1 + neighbours.len()) as f64;
+    // 1 - sum_l a_lk, written without cancellation: 1 / (1 + d_k) and what each edge leaves
+    // of its own share. A regular graph gets exactly 1 / (1 + d_k) this way.
+    let rest: f64 = neighbours.iter().map(|&l| share - edge(l)).sum();
+    let mut column: Vec<_> = neighbours.iter().map(|&l| (l, edge(l))).collect();
+    let at = neighbours.partition_point(|&l| l < k);
+    column.insert(at, (k, share + rest));
+    column
+}
+
+/// (I + A)/2 for one column of A, that of agent `k`.
+pub fn lazy_column(k: usize, column: &[(usize, f64)]) -> Vec<(usize, f64)> {
+    let own = |l: usize| if l == k { 1.0 } else { 0.0 };
+    let entries = column.iter();
+    entries.map(|&(l, a)| (l, (own(l) + a) / 2.0)).collect()
 }
 
 /// `Ok` if a_lk is finite, positive where it must be and zero elsewhere.

@@ -1,0 +1,182 @@
+//! One agent: the paper's main algorithm as it looks from one place in the mesh.
+//!
+//! An agent knows rounds ([`Exchange`]) and nothing below them. Its life is a row of epochs: each begins with an
+//! agreement on who is there and from which sample all go on, and ends when somebody comes, goes, dies or returns.
+//! First start, restart after a crash, growth and loss are all the same to it.
+
+mod agreement;
+mod checkpoint;
+mod cost;
+mod epoch;
+mod events;
+mod inference;
+mod opening;
+mod settings;
+mod talk;
+
+pub use events::{Agreed, Batch, Event, Outcome};
+pub use settings::{AgentSettings, Control, Neighbour, Policy, Weighting};
+
+use crate::error::Error;
+use crate::exchange::{Exchange, Fault};
+use crate::source::Source;
+use checkpoint::{Checkpoints, State, Surroundings};
+use dictmesh::agent::{AgentId, Block, Memory};
+use dictmesh::inference::Strategy;
+use dictmesh::learning::AtomUse;
+use dictmesh::task::Task;
+use dictmesh::Matrix;
+use std::collections::BTreeSet;
+use std::path::Path;
+use talk::{Halt, Talk};
+
+/// Who hears of what an agent does.
+pub type Observer = Box<dyn FnMut(&Event) + Send>;
+
+/// An agent of a mesh whose others are elsewhere.
+pub struct Agent {
+    settings: AgentSettings,
+    task: Task,
+    talk: Talk,
+    source: Option<Box<dyn Source>>,
+    observer: Observer,
+    control: Control,
+    strategy: Box<dyn Strategy>,
+    memory: Memory,
+    /// W_k, its use, and the samples they have seen.
+    state: State,
+    checkpoints: Checkpoints,
+    around: Surroundings,
+    /// Batches since the last file was written.
+    unwritten: u64,
+    /// Its last update was beyond all numbers.
+    troubled: bool,
+    /// y_k of the last batch.
+    codes: Matrix,
+}
+
+impl Agent {
+    /// An agent that starts from `atoms` (M x N_k, taken as they are), or from its last checkpoint in the directory
+    /// `state`. It is informed if it has a source. Without a directory it can go back to earlier samples, as others
+    /// may ask it to, but cannot be restarted.
+    pub fn new(
+        settings: AgentSettings,
+        exchange: Box<dyn Exchange>,
+        atoms: Matrix,
+        source: Option<Box<dyn Source>>,
+        state: Option<&Path>,
+        observer: Observer,
+        control: Control,
+    ) -> Result<Self, Error> {
+        let task = settings.check()?;
+        let (mut checkpoints, found) =
+            Checkpoints::open(state, &settings.run, settings.id, settings.rows)?;
+        let expected = settings.neighbours.iter().filter(|n| !n.joins);
+        let mut active: Vec<AgentId> = expected.map(|n| n.id).collect();
+        active.sort_unstable();
+        let (state, around) = match found {
+            Some(found) => found,
+            None => {
+                let state = fresh(&settings, atoms)?;
+                let around = Surroundings {
+                    active,
+                    ..Surroundings::default()
+                };
+                checkpoints.keep(state.clone(), &around, true)?;
+                (state, around)
+            }
+        };
+        Ok(Agent {
+            talk: Talk::new(exchange, settings.policy),
+            strategy: settings.strategy.build()?,
+            task,
+            settings,
+            source,
+            observer,
+            control,
+            memory: Memory::default(),
+            state,
+            checkpoints,
+            around,
+            unwritten: 0,
+            troubled: false,
+            codes: Matrix::zeros(0, 0),
+        })
+    }
+
+    /// W_k, private to whoever holds the agent.
+    pub fn block(&self) -> &Block {
+        &self.state.block
+    }
+
+    /// How its atoms were used.
+    pub fn atom_use(&self) -> &AtomUse {
+        &self.state.used
+    }
+
+    /// y_k of the last batch, N_k x B, as private as the atoms.
+    pub fn codes(&self) -> &Matrix {
+        &self.codes
+    }
+
+    /// Samples that the mesh is through with.
+    pub fn position(&self) -> u64 {
+        self.state.position
+    }
+
+    /// Codes and learns until the samples end, it is told to end, or it cannot go on.
+    pub fn run(&mut self) -> Result<Outcome, Error> {
+        if self.around.ended {
+            return Ok(Outcome::Ended);
+        }
+        self.around.epoch += 1;
+        loop {
+            let fault = match self.epoch() {
+                Ok(outcome) => return Ok(outcome),
+                Err(Halt::Error(error)) => return Err(error),
+                Err(Halt::Fault(fault)) => fault,
+            };
+            tracing::info!(agent = self.settings.id, reason = %fault, "the batch is begun again");
+            match fault {
+                Fault::NewEpoch { epoch, .. } => {
+                    self.around.epoch = epoch.max(self.around.epoch + 1);
+                }
+                Fault::Missing { missing } => {
+                    self.around.active.retain(|l| !missing.contains(l));
+                    self.around.epoch += 1;
+                }
+                Fault::Interrupted => return Ok(Outcome::Interrupted),
+                Fault::Engine(why) => return Err(Error::Engine(why)),
+            }
+        }
+    }
+
+    /// Those who want to come in do so, unless they left for good.
+    fn admit(&mut self) {
+        let knocking = self.talk.knocking();
+        let gone: BTreeSet<AgentId> = self.around.gone.iter().copied().collect();
+        self.around
+            .active
+            .extend(knocking.iter().filter(|l| !gone.contains(l)));
+        self.around.active.sort_unstable();
+        self.around.active.dedup();
+    }
+}
+
+fn fresh(settings: &AgentSettings, atoms: Matrix) -> Result<State, Error> {
+    if atoms.rows() != settings.rows {
+        return Err(Error::Setting {
+            name: "atoms",
+            given: format!("atoms of {} rows", atoms.rows()),
+            allowed: format!(
+                "the samples of this run have {} rows, and so must they",
+                settings.rows
+            ),
+        });
+    }
+    Ok(State {
+        position: 0,
+        used: AtomUse::fresh(atoms.cols()),
+        block: Block::new(atoms)?,
+    })
+}

@@ -1,0 +1,185 @@
+//! How agents agree on who is there and from which sample they go on, by talking to their neighbours only.
+//!
+//! Each tells its neighbours a record of itself, then in every round the records that were new to it in the last.
+//! When a round brings nothing new it has heard of everybody, and the number of rounds was the largest distance of
+//! anybody from it; the largest of these numbers is the diameter. After 2 N rounds all know everything.
+
+use super::settings::{Policy, Weighting};
+use super::talk::{Halt, Talk};
+use crate::error::Error;
+use crate::exchange::Tag;
+use dictmesh::agent::AgentId;
+use dictmesh::topology::own_column;
+use std::collections::BTreeMap;
+
+/// The samples an agent can go on from, at most: what it has in memory and on disk.
+pub(super) const POSITIONS: usize = 6;
+/// Numbers of a record: id, informed, joins, degree, positions.
+const RECORD: usize = 4 + POSITIONS;
+
+/// What an agent tells of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Record {
+    pub id: AgentId,
+    pub informed: bool,
+    pub joins: bool,
+    pub degree: usize,
+    /// The samples it can go on from, falling.
+    pub positions: Vec<u64>,
+}
+
+impl Record {
+    fn write(&self, scalars: &mut Vec<f64>) {
+        let flag = |flag| if flag { 1.0 } else { 0.0 };
+        let [informed, joins] = [flag(self.informed), flag(self.joins)];
+        scalars.extend([self.id as f64, informed, joins, self.degree as f64]);
+        let positions = (0..POSITIONS).map(|i| self.positions.get(i).map_or(-1.0, |p| *p as f64));
+        scalars.extend(positions);
+    }
+
+    /// `None` where numbers are none that a record can have.
+    fn read(scalars: &[f64]) -> Option<Self> {
+        let whole = |v: f64| (v >= 0.0 && v < 9e15 && v.fract() == 0.0).then_some(v as u64);
+        let flag = |v: f64| whole(v).filter(|v| *v < 2).map(|v| v == 1);
+        let positions = scalars[4..].iter().take_while(|v| **v != -1.0);
+        Some(Record {
+            id: usize::try_from(whole(scalars[0])?).ok()?,
+            informed: flag(scalars[1])?,
+            joins: flag(scalars[2])?,
+            degree: usize::try_from(whole(scalars[3])?).ok()?,
+            positions: positions.map(|v| whole(*v)).collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// All agents, as all of them know them.
+#[derive(Clone, Debug)]
+pub(super) struct Members {
+    pub records: BTreeMap<AgentId, Record>,
+    pub diameter: usize,
+}
+
+impl Members {
+    pub fn agents(&self) -> usize {
+        self.records.len()
+    }
+
+    pub fn informed(&self) -> usize {
+        self.records.values().filter(|r| r.informed).count()
+    }
+
+    pub fn ids(&self) -> Vec<AgentId> {
+        self.records.keys().copied().collect()
+    }
+
+    /// (l, a_lk) for the neighbours of `k` and itself, rising.
+    pub fn weights(
+        &self,
+        k: AgentId,
+        neighbours: &[AgentId],
+        by: &Weighting,
+    ) -> Vec<(AgentId, f64)> {
+        let degree = |l: AgentId| self.records.get(&l).map_or(0, |r| r.degree);
+        let edge = |degree: usize| 1.0 / (1 + degree) as f64;
+        match by {
+            Weighting::Metropolis => {
+                own_column(k, neighbours, |l| edge(degree(l).max(neighbours.len())))
+            }
+            Weighting::Uniform => {
+                let most = self.records.values().map(|r| r.degree).max();
+                own_column(k, neighbours, |_| edge(most.unwrap_or(0)))
+            }
+            Weighting::Given(column) => column.clone(),
+        }
+    }
+
+    /// The sample to go on from: the newest that all can. Those who join take it as it is, and so do, under `go-on`,
+    /// those who were left behind.
+    pub fn position(&self, policy: &Policy) -> Result<u64, Error> {
+        let all = || self.records.values();
+        let newest = |r: &Record| r.positions.first().copied();
+        let old: Vec<&Record> = match all().all(|r| r.joins) {
+            true => all().collect(),
+            false => all().filter(|r| !r.joins).collect(),
+        };
+        let most = old.iter().filter_map(|r| newest(r)).max().unwrap_or(0);
+        let common = |p: &&u64| old.iter().all(|r| r.positions.contains(p));
+        let candidates = old.first().map(|r| &r.positions[..]).unwrap_or_default();
+        if let Some(common) = candidates.iter().filter(common).max() {
+            return Ok(*common);
+        }
+        match (policy, old.iter().find(|r| !r.positions.contains(&most))) {
+            (Policy::Wait, Some(behind)) => Err(Error::NoCommonSample {
+                agent: behind.id,
+                can: behind.positions.clone(),
+                others: (old.iter().find(|r| newest(r) == Some(most)))
+                    .map_or_else(Vec::new, |r| r.positions.clone()),
+            }),
+            _ => Ok(most),
+        }
+    }
+}
+
+/// Finds out who is there.
+pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members, Halt> {
+    let id = own.id;
+    let mut records = BTreeMap::from([(id, own)]);
+    let (mut new, mut distance, mut diameter) = (vec![id], None, 0_usize);
+    let mut tag = Tag::agreement(epoch);
+    let is_done = |round: u32, agents: usize| round as usize >= 2 * agents;
+    while talk.degree() > 0 && (distance.is_none() || !is_done(tag.round, records.len())) {
+        talk.own.tag = tag;
+        talk.own.dual.clear();
+        let scalars = &mut talk.own.scalars;
+        scalars.clear();
+        scalars.push(diameter as f64);
+        new.iter()
+            .filter_map(|id| records.get(id))
+            .for_each(|r| r.write(scalars));
+        talk.round()?;
+        new.clear();
+        for (from, frame) in talk.heard() {
+            let (largest, heard) = read(from, &frame.scalars)?;
+            diameter = diameter.max(largest);
+            for record in heard {
+                match records.get(&record.id) {
+                    None => {
+                        new.push(record.id);
+                        records.insert(record.id, record);
+                    }
+                    Some(known) if *known == record => {}
+                    Some(known) => return Err(two_of_one(from, known, &record).into()),
+                }
+            }
+        }
+        if new.is_empty() && distance.is_none() {
+            distance = Some(tag.round as usize);
+            diameter = diameter.max(tag.round as usize);
+        }
+        tag.round += 1;
+    }
+    Ok(Members { records, diameter })
+}
+
+fn two_of_one(from: AgentId, known: &Record, record: &Record) -> Error {
+    let why = format!(
+        "it tells of agent {} as {record:?}, and somebody else as {known:?}",
+        known.id
+    );
+    Error::Protocol { from, why }
+}
+
+/// The largest distance and the records of a frame.
+fn read(from: AgentId, scalars: &[f64]) -> Result<(usize, Vec<Record>), Error> {
+    let bad = || Error::Protocol {
+        from,
+        why: "what it says of the agents it knows cannot be read".to_string(),
+    };
+    let (largest, records) = scalars.split_first().ok_or_else(bad)?;
+    if records.len() % RECORD != 0 || !(0.0..1e9).contains(largest) {
+        return Err(bad());
+    }
+    let records = records.chunks_exact(RECORD).map(Record::read);
+    let records: Option<Vec<_>> = records.collect();
+    Ok((*largest as usize, records.ok_or_else(bad)?))
+}

@@ -1,0 +1,213 @@
+//! What an agent keeps to go on from an earlier sample: the last three batch boundaries.
+//!
+//! Agents in lock-step are at most one batch apart, so two would do; the third is for a file that is found damaged.
+//! A file is written beside its place, brought to the disk and renamed, and holds a checksum.
+
+mod format;
+
+use crate::error::Error;
+use dictmesh::agent::{AgentId, Block};
+use dictmesh::learning::AtomUse;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Boundaries kept.
+const KEPT: usize = 3;
+const PREFIX: &str = "checkpoint-";
+
+/// An agent at a batch boundary.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Samples before it.
+    pub position: u64,
+    pub block: Block,
+    pub used: AtomUse,
+}
+
+/// What is kept beside: who was there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Surroundings {
+    /// The epoch in which it was written.
+    pub epoch: u32,
+    /// The neighbours that took part.
+    pub active: Vec<AgentId>,
+    /// Those who left for good.
+    pub gone: Vec<AgentId>,
+    /// The stream had ended here.
+    pub ended: bool,
+}
+
+/// The boundaries kept, in memory and, with a directory, on disk.
+#[derive(Debug)]
+pub(super) struct Checkpoints {
+    directory: Option<PathBuf>,
+    run: String,
+    id: AgentId,
+    rows: usize,
+    /// Newest last.
+    recent: Vec<State>,
+    /// Positions of the files, rising.
+    files: Vec<u64>,
+}
+
+impl Checkpoints {
+    /// Opens the directory, if there is one, and finds what can be gone on from. A damaged file is refused, and
+    /// the one before it used; if all are, that is an error.
+    pub fn open(
+        directory: Option<&Path>,
+        run: &str,
+        id: AgentId,
+        rows: usize,
+    ) -> Result<(Self, Option<(State, Surroundings)>), Error> {
+        let mut all = Checkpoints {
+            directory: directory.map(Path::to_path_buf),
+            run: run.to_string(),
+            id,
+            rows,
+            recent: Vec::new(),
+            files: Vec::new(),
+        };
+        let Some(directory) = directory else {
+            return Ok((all, None));
+        };
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let (mut newest, mut damaged) = (None, None);
+        for position in positions_in(directory)? {
+            let path = path_of(directory, position);
+            let bytes = fs::read(&path).map_err(failed(&path))?;
+            match format::read(&bytes, run, id, rows) {
+                Ok(found) => {
+                    all.files.push(position);
+                    newest = Some(found);
+                }
+                Err(format::Refused::Foreign(why)) => return Err(Error::Checkpoint { path, why }),
+                Err(format::Refused::Damaged(why)) => {
+                    tracing::warn!(path = %path.display(), why, "checkpoint refused");
+                    damaged = Some(Error::Checkpoint { path, why });
+                }
+            }
+        }
+        if let (None, Some(error)) = (&newest, damaged) {
+            return Err(error);
+        }
+        if let Some((state, _)) = &newest {
+            all.recent.push(state.clone());
+        }
+        Ok((all, newest))
+    }
+
+    /// The samples that can be gone on from, falling.
+    pub fn positions(&self) -> Vec<u64> {
+        let memory = self.recent.iter().map(|state| state.position);
+        let mut all: Vec<u64> = memory.chain(self.files.iter().copied()).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.dedup();
+        all
+    }
+
+    /// The first sample that anybody can still go back to.
+    pub fn oldest(&self) -> u64 {
+        self.positions().last().copied().unwrap_or(0)
+    }
+
+    /// Keeps a boundary in memory and, if `on_disk`, in a file.
+    pub fn keep(
+        &mut self,
+        state: State,
+        around: &Surroundings,
+        on_disk: bool,
+    ) -> Result<(), Error> {
+        if let Some(directory) = self.directory.clone().filter(|_| on_disk) {
+            let path = path_of(&directory, state.position);
+            let bytes = format::write(&self.run, self.id, &state, around);
+            dictmesh::model::write_whole(&path, |to| to.write_all(&bytes))?;
+            self.files.retain(|p| *p != state.position);
+            self.files.push(state.position);
+            while self.files.len() > KEPT {
+                self.remove(self.files[0])?;
+            }
+        }
+        self.recent.retain(|kept| kept.position != state.position);
+        self.recent.push(state);
+        if self.recent.len() > KEPT {
+            self.recent.remove(0);
+        }
+        Ok(())
+    }
+
+    /// The boundary at `position`; what is newer is forgotten, as it will be done again.
+    pub fn go_back(&mut self, position: u64) -> Result<State, Error> {
+        let newer: Vec<u64> = self
+            .files
+            .iter()
+            .copied()
+            .filter(|p| *p > position)
+            .collect();
+        newer.iter().try_for_each(|p| self.remove(*p))?;
+        self.recent.retain(|state| state.position <= position);
+        if let Some(state) = self
+            .recent
+            .last()
+            .filter(|state| state.position == position)
+        {
+            return Ok(state.clone());
+        }
+        self.read(position).map(|(state, _)| state)
+    }
+
+    /// Forgets all there is.
+    pub fn clear(&mut self) -> Result<(), Error> {
+        self.recent.clear();
+        self.files
+            .clone()
+            .into_iter()
+            .try_for_each(|p| self.remove(p))
+    }
+
+    fn remove(&mut self, position: u64) -> Result<(), Error> {
+        self.files.retain(|p| *p != position);
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let path = path_of(directory, position);
+        fs::remove_file(&path).map_err(failed(&path))?;
+        dictmesh::model::sync_directory(directory).map_err(failed(directory))
+    }
+
+    fn read(&self, position: u64) -> Result<(State, Surroundings), Error> {
+        let directory = self.directory.as_deref().unwrap_or(Path::new("."));
+        let path = path_of(directory, position);
+        let bytes = fs::read(&path).map_err(failed(&path))?;
+        format::read(&bytes, &self.run, self.id, self.rows).map_err(|refused| Error::Checkpoint {
+            path,
+            why: refused.why(),
+        })
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error::Io { path, source }
+}
+
+fn path_of(directory: &Path, position: u64) -> PathBuf {
+    directory.join(format!("{PREFIX}{position:020}"))
+}
+
+/// The positions of the checkpoint files, rising. What a killed process left half-written is removed.
+fn positions_in(directory: &Path) -> Result<Vec<u64>, Error> {
+    let mut positions = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed(directory))? {
+        let entry = entry.map_err(failed(directory))?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name.starts_with(".dictmesh-") && name.ends_with(".part") {
+            fs::remove_file(entry.path()).map_err(failed(&entry.path()))?;
+        }
+        if let Some(position) = name.strip_prefix(PREFIX).and_then(|p| p.parse().ok()) {
+            positions.push(position);
+        }
+    }
+    positions.sort_unstable();
+    Ok(positions)
+}

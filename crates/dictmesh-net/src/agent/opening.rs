@@ -1,0 +1,107 @@
+//! How a batch is opened: informed agents announce how many samples it has, and what anybody wants to change
+//! travels with it, neighbour by neighbour.
+//!
+//! All of it is flooded for as many rounds as the graph has diameter. While a source has nothing, the agents go on
+//! asking each other: so a pause looks like nothing else, and a neighbour that is lost or restarted in it is noticed.
+
+use super::talk::{Halt, Talk};
+use crate::error::Error;
+use crate::exchange::{Phase, Tag};
+use dictmesh::agent::AgentId;
+
+/// What an agent has to say before a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish {
+    /// Samples that it has for the batch, 0 if its source has ended; `None` if it is not informed.
+    pub samples: Option<usize>,
+    /// It is informed, and its source has not enough yet.
+    pub pending: bool,
+    /// It wants to leave for good.
+    pub leaves: Option<AgentId>,
+    /// Somebody wants to come in.
+    pub change: bool,
+    /// Its numbers are beyond all bounds.
+    pub troubled: bool,
+}
+
+/// What all of them do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opened {
+    /// A batch of so many samples.
+    Batch(usize),
+    /// Nothing yet.
+    Pending,
+    /// No more samples will come.
+    End,
+    /// This agent leaves.
+    Leaves(AgentId),
+    /// Agree anew.
+    Change,
+    /// End: somebody's numbers are beyond all bounds.
+    Diverged,
+}
+
+/// Smaller than any number of samples.
+const NO_OPINION: f64 = -1e18;
+
+/// Floods the wishes. `tick` counts the attempts to open this batch.
+pub(super) fn open(
+    talk: &mut Talk,
+    epoch: u32,
+    position: u64,
+    tick: u32,
+    diameter: usize,
+    wish: &Wish,
+) -> Result<Opened, Halt> {
+    let flag = |flag| if flag { 1.0 } else { 0.0 };
+    let count = wish.samples.map(|n| n as f64);
+    // The largest of each is flooded; the smallest count is the largest of its negative.
+    let mut known = [
+        count.unwrap_or(NO_OPINION),
+        count.map_or(NO_OPINION, |n| -n),
+        flag(wish.pending),
+        wish.leaves.map_or(-1.0, |id| id as f64),
+        flag(wish.change),
+        flag(wish.troubled),
+    ];
+    for round in 0..diameter as u32 {
+        talk.own.tag = Tag {
+            epoch,
+            sample: position,
+            phase: Phase::Opening,
+            round: tick.wrapping_mul(diameter as u32).wrapping_add(round),
+        };
+        talk.own.dual.clear();
+        talk.own.scalars.clear();
+        talk.own.scalars.extend(known);
+        talk.round()?;
+        for (_, frame) in talk.heard() {
+            (known.iter_mut().zip(&frame.scalars)).for_each(|(own, v)| *own = own.max(*v));
+        }
+    }
+    judge(known, position).map_err(Halt::from)
+}
+
+fn judge(known: [f64; 6], position: u64) -> Result<Opened, Error> {
+    let [most, fewest, pending, leaves, change, troubled] = known;
+    let fewest = -fewest;
+    Ok(if troubled > 0.0 {
+        Opened::Diverged
+    } else if leaves >= 0.0 {
+        Opened::Leaves(leaves as AgentId)
+    } else if change > 0.0 {
+        Opened::Change
+    } else if pending > 0.0 {
+        Opened::Pending
+    } else if most != fewest {
+        return Err(Error::Counts {
+            position,
+            fewest: fewest.max(0.0) as u64,
+            most: most.max(0.0) as u64,
+        });
+    } else if most == 0.0 {
+        Opened::End
+    } else {
+        Opened::Batch(most as usize)
+    })
+}

@@ -1,0 +1,179 @@
+//! What an agent must know, as plain data.
+
+use crate::error::Error;
+use dictmesh::agent::AgentId;
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::{Task, TaskSpec};
+use dictmesh::{Stopping, Update};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A neighbour, as the agent loop knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Its number.
+    pub id: AgentId,
+    /// It is not there from the beginning: nobody waits for it before it was heard.
+    pub joins: bool,
+}
+
+/// What happens when a neighbour is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// All wait until it is back: the result is that of an undisturbed run.
+    Wait,
+    /// Whoever says nothing for so long is left out, and taken back when it returns.
+    GoOn {
+        /// How long; more than the longest round of computing.
+        deadline: Duration,
+    },
+}
+
+/// How an agent weights what arrives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weighting {
+    /// 1 / (1 + max(d_l, d_k)), from the degrees that neighbours tell.
+    Metropolis,
+    /// 1 / (1 + the largest degree of any agent).
+    Uniform,
+    /// (l, a_lk) for every neighbour and the agent itself, rising. Agents can neither come nor go.
+    Given(Vec<(AgentId, f64)>),
+}
+
+/// Everything that an agent must know beside its atoms and its samples.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    /// Its number.
+    pub id: AgentId,
+    /// The name of the run: checkpoints of another are refused.
+    pub run: String,
+    /// Its neighbours.
+    pub neighbours: Vec<Neighbour>,
+    /// What is solved.
+    pub task: TaskSpec,
+    /// How, with every constant given (`StrategySpec::resolve`).
+    pub strategy: StrategySpec,
+    /// When the rounds of a batch end.
+    pub stopping: Stopping,
+    /// The dictionary update; `None` only codes.
+    pub update: Option<Update>,
+    /// M.
+    pub rows: usize,
+    /// Samples of a batch; only the last may have fewer.
+    pub batch: usize,
+    /// Samples of a block, the paper's s, for the update that counts them; `None`: all are one block.
+    pub block: Option<u64>,
+    /// The weights of its edges.
+    pub weighting: Weighting,
+    /// What happens when a neighbour is lost.
+    pub policy: Policy,
+    /// Whether the agents agree on the cost of every sample.
+    pub score: bool,
+    /// Whether this agent may come into a running mesh with atoms that have not seen the samples so far.
+    pub joins: bool,
+    /// A checkpoint is written after so many batches.
+    pub checkpoint_every: u64,
+    /// How long an agent at its end stays for neighbours that may still need its last words.
+    pub linger: Duration,
+}
+
+impl AgentSettings {
+    /// With defaults for all that need not be chosen.
+    pub fn new(id: AgentId, task: TaskSpec, strategy: StrategySpec, rows: usize) -> Self {
+        AgentSettings {
+            id,
+            run: String::new(),
+            neighbours: Vec::new(),
+            task,
+            strategy,
+            stopping: Stopping::default(),
+            update: Some(Update::default()),
+            rows,
+            batch: 1,
+            block: None,
+            weighting: Weighting::Metropolis,
+            policy: Policy::Wait,
+            score: true,
+            joins: false,
+            checkpoint_every: 1,
+            linger: Duration::from_secs(10),
+        }
+    }
+
+    /// What all agents of a run must have in common, as (name, value), for the hand-shake.
+    pub fn agreed(&self) -> Vec<(String, String)> {
+        let pair = |name: &str, value: String| (name.to_string(), value);
+        vec![
+            pair("residual", format!("{:?}", self.task.residual)),
+            pair("strategy", format!("{:?}", self.strategy)),
+            pair("stopping", format!("{:?}", self.stopping)),
+            pair("update", format!("{:?}", self.update)),
+            pair("rows", self.rows.to_string()),
+            pair("batch", self.batch.to_string()),
+            pair("block", format!("{:?}", self.block)),
+            pair("score", self.score.to_string()),
+            pair("policy", policy_name(&self.policy).to_string()),
+            pair("weighting", weighting_name(&self.weighting).to_string()),
+        ]
+    }
+
+    /// The task at work, if all choices are possible.
+    pub(super) fn check(&self) -> Result<Task, Error> {
+        let refuse = |name, given: String, allowed: &str| {
+            let allowed = allowed.to_string();
+            Err(Error::Setting {
+                name,
+                given,
+                allowed,
+            })
+        };
+        let task = self.task.build()?;
+        let symmetric = !matches!(self.weighting, Weighting::Given(_));
+        self.strategy.check(task.residual(), symmetric)?;
+        self.strategy.build()?;
+        self.stopping.check()?;
+        if let Some(update) = &self.update {
+            update.check(task.residual())?;
+        }
+        for (name, value) in [("batch", self.batch), ("rows", self.rows)] {
+            if value == 0 {
+                return refuse(name, "0".to_string(), "must be 1 or more");
+            }
+        }
+        if self.checkpoint_every == 0 {
+            return refuse("checkpoint-every", "0".to_string(), "must be 1 or more");
+        }
+        let mut ids: Vec<AgentId> = self.neighbours.iter().map(|n| n.id).collect();
+        ids.sort_unstable();
+        if ids.contains(&self.id) || ids.windows(2).any(|pair| pair[0] == pair[1]) {
+            let allowed = "an agent is not its own neighbour, and each neighbour is named once";
+            return refuse("neighbours", format!("{ids:?}"), allowed);
+        }
+        Ok(task)
+    }
+}
+
+fn policy_name(policy: &Policy) -> &'static str {
+    match policy {
+        Policy::Wait => "wait",
+        Policy::GoOn { .. } => "go-on",
+    }
+}
+
+fn weighting_name(weighting: &Weighting) -> &'static str {
+    match weighting {
+        Weighting::Metropolis => "metropolis",
+        Weighting::Uniform => "uniform",
+        Weighting::Given(_) => "given",
+    }
+}
+
+/// What can be asked of a running agent from elsewhere. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Control {
+    /// To end after the batch that is under way; a restart takes up the checkpoint then written.
+    pub interrupt: Arc<AtomicBool>,
+    /// To leave the mesh for good after the batch that is under way.
+    pub leave: Arc<AtomicBool>,
+}

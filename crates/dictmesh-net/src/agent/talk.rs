@@ -1,0 +1,125 @@
+//! An agent's rounds with its neighbours, as its main loop uses them.
+
+use super::settings::Policy;
+use crate::codec::HEADER;
+use crate::error::Error;
+use crate::exchange::{Exchange, Fault, Frame};
+use dictmesh::agent::AgentId;
+use std::time::Instant;
+
+/// What ends a batch before its time.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// Something that the protocol deals with.
+    Fault(Fault),
+    /// Something that it does not.
+    Error(Error),
+}
+
+impl From<Fault> for Halt {
+    fn from(fault: Fault) -> Self {
+        Halt::Fault(fault)
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Halt::Error(error)
+    }
+}
+
+impl From<dictmesh::Error> for Halt {
+    fn from(error: dictmesh::Error) -> Self {
+        Halt::Error(error.into())
+    }
+}
+
+/// The exchange with all it needs to be used round after round.
+pub(super) struct Talk {
+    exchange: Box<dyn Exchange>,
+    policy: Policy,
+    /// What is said next.
+    pub own: Frame,
+    inbox: Vec<Frame>,
+    /// Bytes sent since somebody last asked.
+    bytes: u64,
+}
+
+impl Talk {
+    pub fn new(exchange: Box<dyn Exchange>, policy: Policy) -> Self {
+        Talk {
+            exchange,
+            policy,
+            own: Frame::default(),
+            inbox: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// From now on these neighbours take part.
+    pub fn take_part(&mut self, neighbours: &[AgentId]) {
+        self.exchange.take_part(neighbours);
+    }
+
+    /// Those who want to.
+    pub fn knocking(&self) -> Vec<AgentId> {
+        self.exchange.knocking()
+    }
+
+    pub fn neighbours(&self) -> &[AgentId] {
+        self.exchange.neighbours()
+    }
+
+    pub fn degree(&self) -> usize {
+        self.neighbours().len()
+    }
+
+    /// One round: `own` goes out and what the neighbours say comes in.
+    pub fn round(&mut self) -> Result<(), Fault> {
+        let deadline = match self.policy {
+            Policy::Wait => None,
+            Policy::GoOn { deadline } => Some(Instant::now() + deadline),
+        };
+        self.round_until(deadline)
+    }
+
+    /// The same with a deadline of its own.
+    pub fn round_until(&mut self, deadline: Option<Instant>) -> Result<(), Fault> {
+        let degree = self.degree();
+        self.inbox.resize_with(degree, Frame::default);
+        let numbers = self.own.scalars.len() + self.own.dual.len();
+        self.bytes += (degree * (HEADER + 8 * numbers)) as u64;
+        self.exchange.round(&self.own, &mut self.inbox, deadline)
+    }
+
+    /// What each neighbour said in the last round, rising.
+    pub fn heard(&self) -> impl Iterator<Item = (AgentId, &Frame)> + Clone {
+        self.exchange.neighbours().iter().copied().zip(&self.inbox)
+    }
+
+    /// What was said and heard with the weights of those who said it, where they have one, rising: what
+    /// [`combine`](dictmesh::inference::combine) takes. Weights and neighbours are both rising.
+    pub fn weighted<'a>(
+        &'a self,
+        id: AgentId,
+        weights: &'a [(AgentId, f64)],
+        own: &'a [f64],
+        part: impl Fn(&Frame) -> &[f64] + Clone + 'a,
+    ) -> impl Iterator<Item = (f64, &'a [f64])> + Clone {
+        let at = |l: &AgentId| self.exchange.neighbours().binary_search(l).ok();
+        let inbox = &self.inbox;
+        weights.iter().filter_map(move |(l, a)| {
+            let said = if *l == id {
+                Some(own)
+            } else {
+                at(l).map(|i| part(&inbox[i]))
+            };
+            said.map(|said| (*a, said))
+        })
+    }
+
+    /// Bytes sent since the last call.
+    pub fn take_bytes(&mut self) -> u64 {
+        std::mem::take(&mut self.bytes)
+    }
+}

@@ -1,0 +1,93 @@
+//! What ends an agent before its time.
+
+use dictmesh::agent::AgentId;
+use std::path::PathBuf;
+
+/// Why an agent cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A choice that cannot be.
+    #[error("{name} = {given}: {allowed}")]
+    Setting {
+        /// Its name, as in the settings.
+        name: &'static str,
+        /// What was given.
+        given: String,
+        /// What is allowed, and why.
+        allowed: String,
+    },
+    /// The library refused.
+    #[error(transparent)]
+    Library(#[from] dictmesh::Error),
+    /// What a checkpoint holds does not belong here.
+    #[error("checkpoint {}: {why}", path.display())]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The source of samples failed.
+    #[error("the source of samples, at sample {position}: {why}")]
+    Source {
+        /// Which sample was asked for.
+        position: u64,
+        /// What is wrong.
+        why: String,
+    },
+    /// Informed agents do not see the same samples.
+    #[error(
+        "at sample {position} one informed agent has {fewest} samples for the next batch and another has {most}; \
+         all informed agents must see the same samples under the same numbers: give them equally long sources"
+    )]
+    Counts {
+        /// The number of samples before the batch.
+        position: u64,
+        /// The fewest of any.
+        fewest: u64,
+        /// The most of any.
+        most: u64,
+    },
+    /// Nobody sees the samples.
+    #[error(
+        "nobody informed is left among the agents {members:?}, so no sample can come; start an agent that has a \
+         source of samples"
+    )]
+    Uninformed {
+        /// Who is there.
+        members: Vec<AgentId>,
+    },
+    /// Agents have no checkpoint in common.
+    #[error(
+        "the agents have no sample in common to go on from (agent {agent} can go on from {can:?}, others from \
+         {others:?}); restore its state directory, or let it join anew"
+    )]
+    NoCommonSample {
+        /// One of those who cannot go on with the others.
+        agent: AgentId,
+        /// The samples it could go on from.
+        can: Vec<u64>,
+        /// What the others could.
+        others: Vec<u64>,
+    },
+    /// A neighbour keeps the form of frames but not the protocol.
+    #[error("agent {from} does not keep the protocol: {why}; do all agents run the same version?")]
+    Protocol {
+        /// The neighbour.
+        from: AgentId,
+        /// What it did.
+        why: String,
+    },
+    /// The engine below gave up.
+    #[error("{0}")]
+    Engine(String),
+}

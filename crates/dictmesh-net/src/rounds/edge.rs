@@ -1,0 +1,50 @@
+//! What is known of one neighbour.
+
+use crate::codec::Header;
+use bytes::Bytes;
+use dictmesh::agent::AgentId;
+use std::time::Instant;
+
+#[derive(Debug)]
+pub(super) struct Edge {
+    /// The start of its process that we talk to, once we do.
+    pub incarnation: Option<u64>,
+    /// A frame of a later round than ours, as it came.
+    pub early: Option<(Header, Bytes)>,
+    /// The newest epoch of ours in which it was heard.
+    pub heard_in: Option<u32>,
+    /// When it was last heard.
+    pub heard_at: Instant,
+    /// It does not take part and wants to.
+    pub knocks: bool,
+    /// The newest epoch it spoke of while it did not take part.
+    pub epoch: u32,
+    /// Frames of it that were refused.
+    pub refused: u64,
+}
+
+impl Edge {
+    pub fn new() -> Self {
+        Edge {
+            incarnation: None,
+            early: None,
+            heard_in: None,
+            heard_at: Instant::now(),
+            knocks: false,
+            epoch: 0,
+            refused: 0,
+        }
+    }
+
+    /// Keeps the earliest of the frames that come early: the next one we need.
+    pub fn keep_early(&mut self, header: Header, bytes: Bytes) {
+        if (self.early.as_ref()).is_none_or(|(kept, _)| header.tag < kept.tag) {
+            self.early = Some((header, bytes));
+        }
+    }
+
+    pub fn refuse(&mut self, from: AgentId, why: &str) {
+        self.refused += 1;
+        tracing::warn!(agent = from, why, "frame refused");
+    }
+}

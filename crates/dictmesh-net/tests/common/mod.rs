@@ -1,0 +1,302 @@
+//! Agents as threads over the wire in memory, beside the mesh in one process.
+#![allow(dead_code)] // each test uses a part of it
+
+use dictmesh::agent::AgentId;
+use dictmesh::inference::StrategySpec;
+use dictmesh::mesh::MeshBuilder;
+use dictmesh::random::{gaussian, stream};
+use dictmesh::task::TaskSpec;
+use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology};
+use dictmesh_net::agent::{Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome};
+use dictmesh_net::codec::Limits;
+use dictmesh_net::memory::{Hub, MemoryWire};
+use dictmesh_net::{Error, Rounds, RoundsOptions, Source, Wire, WireEvent};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Samples with structure: a few directions and noise.
+pub fn samples(rows: usize, count: usize, seed: u64) -> Samples {
+    let base = gaussian(rows, 3, &mut stream(seed, 1));
+    let mix = gaussian(3, count, &mut stream(seed, 2));
+    let noise = gaussian(rows, count, &mut stream(seed, 3));
+    let x = base.times(&mix);
+    let all = Matrix::from_fn(rows, count, |i, j| {
+        0.3 * x.get(i, j) + 0.1 * noise.get(i, j)
+    });
+    Samples::dense(all).unwrap()
+}
+
+/// A run that can be done in one process and by agents.
+#[derive(Clone)]
+pub struct Plan {
+    pub task: TaskSpec,
+    pub topology: Topology,
+    pub strategy: StrategySpec,
+    pub stopping: Stopping,
+    pub batch: usize,
+    pub rows: usize,
+    pub sizes: Vec<usize>,
+    pub informed: Vec<AgentId>,
+    pub x: Samples,
+}
+
+impl Plan {
+    pub fn new(topology: Topology, rows: usize, samples: usize) -> Self {
+        let n = topology.agents();
+        Plan {
+            task: TaskSpec::sparse_svd(0.05, 0.1),
+            strategy: StrategySpec::default(),
+            stopping: Stopping::rounds(12),
+            batch: 1,
+            rows,
+            sizes: (0..n).map(|k| 1 + k % 3).collect(),
+            informed: vec![0],
+            x: self::samples(rows, samples, 7),
+            topology,
+        }
+    }
+
+    pub fn builder(&self) -> MeshBuilder {
+        Mesh::builder(self.task.build().unwrap(), self.topology.clone())
+            .strategy(self.strategy.clone())
+            .stopping(self.stopping)
+            .batch(self.batch)
+            .informed(&self.informed)
+    }
+
+    /// The mesh in one process, before it has learned.
+    pub fn mesh(&self, reduction: bool) -> Mesh {
+        let builder = self.builder().reduction(reduction);
+        builder
+            .build(self.rows, &self.sizes, Start::Random)
+            .unwrap()
+    }
+
+    pub fn settings(&self, mesh: &Mesh, k: AgentId) -> AgentSettings {
+        let strategy = self.strategy.resolve(&mesh.common()).unwrap();
+        let neighbours = self.topology.neighbours(k).iter();
+        AgentSettings {
+            run: "test".to_string(),
+            neighbours: neighbours
+                .map(|id| Neighbour {
+                    id: *id,
+                    joins: false,
+                })
+                .collect(),
+            stopping: self.stopping,
+            batch: self.batch,
+            linger: Duration::from_secs(3),
+            ..AgentSettings::new(k, self.task.clone(), strategy, self.rows)
+        }
+    }
+
+    pub fn source(&self, k: AgentId) -> Option<Box<dyn Source>> {
+        let informed = self.informed.contains(&k);
+        informed.then(|| Box::new(self.x.clone()) as Box<dyn Source>)
+    }
+}
+
+static INCARNATIONS: AtomicU64 = AtomicU64::new(1);
+
+/// An agent with this wire dies at the step on it at which the fuse has burnt down, wherever in its program that is:
+/// nothing of it is written or said afterwards.
+pub struct Mortal {
+    wire: MemoryWire,
+    fuse: Arc<AtomicI64>,
+}
+
+/// What a killed agent's thread ends with.
+pub struct Killed;
+
+impl Mortal {
+    fn burn(&self) {
+        if self.fuse.fetch_sub(1, Ordering::Relaxed) <= 0 {
+            std::panic::resume_unwind(Box::new(Killed)); // without the message of a panic
+        }
+    }
+}
+
+impl Wire for Mortal {
+    fn send(&mut self, to: AgentId, bytes: bytes::Bytes) {
+        self.burn();
+        self.wire.send(to, bytes);
+    }
+
+    fn next(&mut self, until: Instant) -> Option<WireEvent> {
+        self.burn();
+        self.wire.next(until)
+    }
+
+    fn newest_epoch(&mut self, epoch: u32) {
+        self.wire.newest_epoch(epoch);
+    }
+}
+
+/// What a started agent needs.
+pub struct Started {
+    pub settings: AgentSettings,
+    pub atoms: Matrix,
+    pub source: Option<Box<dyn Source>>,
+    pub state: Option<PathBuf>,
+    pub resend: Duration,
+    pub float32: bool,
+    /// Steps on the wire until it dies.
+    pub fuse: i64,
+}
+
+impl Started {
+    pub fn new(plan: &Plan, mesh: &Mesh, k: AgentId) -> Self {
+        Started {
+            settings: plan.settings(mesh, k),
+            atoms: mesh.block(k).atoms().clone(),
+            source: plan.source(k),
+            state: None,
+            resend: Duration::from_millis(20),
+            float32: false,
+            fuse: i64::MAX,
+        }
+    }
+
+    pub fn in_directory(mut self, directory: &Path) -> Self {
+        self.state = Some(directory.join(format!("agent-{}", self.settings.id)));
+        self
+    }
+
+    /// Starts it in a thread of its own.
+    pub fn start(self, hub: &Hub) -> Running {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let control = Control::default();
+        let incarnation = INCARNATIONS.fetch_add(1, Ordering::Relaxed);
+        let ids: Vec<AgentId> = self.settings.neighbours.iter().map(|n| n.id).collect();
+        let fuse = Arc::new(AtomicI64::new(self.fuse));
+        let wire = Mortal {
+            wire: hub.wire(self.settings.id, &ids, incarnation),
+            fuse: fuse.clone(),
+        };
+        let limits = Limits::new(self.settings.rows, self.settings.batch);
+        let options = RoundsOptions {
+            resend: self.resend,
+            float32: self.float32,
+            grace: Duration::from_millis(200),
+            ..RoundsOptions::new(incarnation, limits)
+        };
+        let rounds = Rounds::new(wire, &ids, options, control.interrupt.clone());
+        let (heard, asked) = (events.clone(), control.clone());
+        let thread = std::thread::spawn(move || {
+            let mut agent = Agent::new(
+                self.settings,
+                Box::new(rounds),
+                self.atoms,
+                self.source,
+                self.state.as_deref(),
+                Box::new(move |event| heard.lock().unwrap().push(event.clone())),
+                asked,
+            )?;
+            let outcome = agent.run()?;
+            Ok(Done {
+                outcome,
+                atoms: agent.block().atoms().clone(),
+                position: agent.position(),
+                codes: agent.codes().clone(),
+            })
+        });
+        Running {
+            thread,
+            events,
+            control,
+            fuse,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub struct Done {
+    pub outcome: Outcome,
+    pub atoms: Matrix,
+    pub position: u64,
+    pub codes: Matrix,
+}
+
+pub struct Running {
+    pub thread: JoinHandle<Result<Done, Error>>,
+    pub events: Arc<Mutex<Vec<Event>>>,
+    pub control: Control,
+    fuse: Arc<AtomicI64>,
+}
+
+impl Running {
+    /// Waits for its end, at most a minute.
+    pub fn wait(self) -> Result<Done, Error> {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.thread.is_finished() {
+            assert!(Instant::now() < until, "the agent does not come to its end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.thread.join().unwrap()
+    }
+
+    /// Kills it at its next step on the wire, and waits for its death.
+    pub fn kill(self) {
+        self.fuse.store(0, Ordering::Relaxed);
+        self.died();
+    }
+
+    /// Waits for its death, at most a minute; false if it came to its end before.
+    pub fn died(self) -> bool {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !self.thread.is_finished() {
+            assert!(Instant::now() < until, "the agent does not die");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        match self.thread.join() {
+            Err(why) if why.is::<Killed>() => true,
+            Err(_) => panic!("it died of something else"),
+            Ok(done) => {
+                done.unwrap();
+                false
+            }
+        }
+    }
+
+    pub fn batches(&self) -> Vec<Batch> {
+        batches(&self.events.lock().unwrap())
+    }
+
+    /// Waits until it is past this sample.
+    pub fn until(&self, position: u64) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while self.batches().last().is_none_or(|b| b.position < position) {
+            assert!(Instant::now() < until, "sample {position} does not come");
+            assert!(
+                !self.thread.is_finished(),
+                "the agent ended before sample {position}"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+pub fn batches(events: &[Event]) -> Vec<Batch> {
+    let each = events.iter().filter_map(|event| match event {
+        Event::Batch(batch) => Some(batch.clone()),
+        _ => None,
+    });
+    each.collect()
+}
+
+/// All agents of a plan, from the atoms of the mesh.
+pub fn start_all(plan: &Plan, mesh: &Mesh, hub: &Hub) -> Vec<Running> {
+    let all = (0..plan.topology.agents()).map(|k| Started::new(plan, mesh, k));
+    let started: Vec<Started> = all.collect();
+    started.into_iter().map(|agent| agent.start(hub)).collect()
+}
+
+/// The largest difference between an agent's atoms and those of the mesh.
+pub fn apart(a: &Matrix, b: &Matrix) -> f64 {
+    assert_eq!((a.rows(), a.cols()), (b.rows(), b.cols()));
+    let each = a.as_slice().iter().zip(b.as_slice());
+    each.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}

@@ -1,0 +1,201 @@
+//! Agents die at any step and come back: under `wait` the atoms are those of an undisturbed run, to the bit.
+
+mod common;
+
+use common::{Plan, Running, Started};
+use dictmesh::{Mesh, Stopping, Topology};
+use dictmesh_net::agent::Outcome;
+use dictmesh_net::memory::{Faults, Hub};
+use dictmesh_net::Error;
+use rand::RngExt;
+use std::ops::ControlFlow::Continue;
+use std::path::Path;
+use std::time::Duration;
+
+fn plan(samples: usize) -> Plan {
+    let mut plan = Plan::new(Topology::ring(4).unwrap(), 5, samples);
+    plan.stopping = Stopping::rounds(6);
+    plan.informed = vec![0, 2];
+    plan
+}
+
+fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path, fuse: i64) -> Running {
+    let started = Started {
+        fuse,
+        ..Started::new(plan, mesh, k).in_directory(directory)
+    };
+    started.start(hub)
+}
+
+/// Waits for all, and holds their atoms against those of the undisturbed mesh.
+fn assert_undisturbed(plan: &Plan, start: &Mesh, agents: Vec<Running>, what: &str) {
+    let mut mesh = start.clone();
+    mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    for (k, agent) in agents.into_iter().enumerate() {
+        let done = agent.wait().unwrap();
+        assert_eq!(done.outcome, Outcome::Ended, "{what} {k}");
+        assert_eq!(done.position, plan.x.len() as u64, "{what} {k}");
+        assert_eq!(
+            done.atoms,
+            *mesh.block(k).atoms(),
+            "{what}: the atoms of {k} differ"
+        );
+    }
+}
+
+#[test]
+fn an_agent_killed_at_any_step_comes_back_to_the_same_atoms() {
+    let plan = plan(12);
+    let mesh = plan.mesh(false);
+    let mut rng = dictmesh::random::stream(5, 0);
+    let mut died = 0;
+    for attempt in 0..24 {
+        let directory = tempfile::tempdir().unwrap();
+        let hub = Hub::new(attempt);
+        let (victim, fuse) = (attempt as usize % 4, rng.random_range(0..1500));
+        let at = |k: usize, fuse| start(&plan, &mesh, k, &hub, directory.path(), fuse);
+        let mut agents: Vec<Running> = (0..4)
+            .map(|k| at(k, if k == victim { fuse } else { i64::MAX }))
+            .collect();
+        died += i32::from(agents.remove(victim).died());
+        agents.insert(victim, at(victim, i64::MAX));
+        assert_undisturbed(
+            &plan,
+            &mesh,
+            agents,
+            &format!("agent {victim} after {fuse} steps"),
+        );
+    }
+    assert!(died > 12, "only {died} died before the end");
+}
+
+#[test]
+fn a_power_cut_is_survived() {
+    let plan = plan(20);
+    let mesh = plan.mesh(false);
+    for cut in [3, 11, 17] {
+        let directory = tempfile::tempdir().unwrap();
+        let hub = Hub::new(cut);
+        let all = |hub: &Hub| -> Vec<Running> {
+            let each = (0..4).map(|k| start(&plan, &mesh, k, hub, directory.path(), i64::MAX));
+            each.collect()
+        };
+        let agents = all(&hub);
+        agents[1].until(cut);
+        agents.into_iter().for_each(Running::kill);
+        let agents = all(&Hub::new(0));
+        assert_undisturbed(&plan, &mesh, agents, &format!("power cut after {cut}"));
+    }
+}
+
+#[test]
+fn a_damaged_checkpoint_is_refused_and_the_one_before_it_used() {
+    let plan = plan(20);
+    let mesh = plan.mesh(false);
+    for damage in 0..3 {
+        let directory = tempfile::tempdir().unwrap();
+        let hub = Hub::new(1);
+        let agents: Vec<Running> = (0..4)
+            .map(|k| start(&plan, &mesh, k, &hub, directory.path(), i64::MAX))
+            .collect();
+        agents[2].until(9);
+        agents.into_iter().for_each(Running::kill);
+        let own = directory.path().join("agent-2");
+        let mut files: Vec<_> = std::fs::read_dir(&own)
+            .unwrap()
+            .map(|f| f.unwrap().path())
+            .collect();
+        files.sort();
+        assert_eq!(files.len(), 3);
+        let newest = files.last().unwrap();
+        let mut bytes = std::fs::read(newest).unwrap();
+        match damage {
+            0 => bytes.truncate(bytes.len() / 2),
+            1 => {
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 16;
+            }
+            _ => bytes.clear(),
+        }
+        std::fs::write(newest, bytes).unwrap();
+        let agents: Vec<Running> = (0..4)
+            .map(|k| start(&plan, &mesh, k, &hub, directory.path(), i64::MAX))
+            .collect();
+        assert_undisturbed(&plan, &mesh, agents, &format!("damage {damage}"));
+    }
+}
+
+#[test]
+fn checkpoints_of_another_run_or_agent_and_all_damaged_ones_are_errors() {
+    let plan = plan(3);
+    let mesh = plan.mesh(false);
+    let directory = tempfile::tempdir().unwrap();
+    let hub = Hub::new(1);
+    let agents = (0..4).map(|k| start(&plan, &mesh, k, &hub, directory.path(), i64::MAX));
+    let agents: Vec<Running> = agents.collect();
+    agents
+        .into_iter()
+        .for_each(|agent| drop(agent.wait().unwrap()));
+    let mut other = Started::new(&plan, &mesh, 1).in_directory(directory.path());
+    other.settings.run = "another".to_string();
+    let words = other.start(&hub).wait().unwrap_err().to_string();
+    assert!(
+        words.contains("run \"test\"") && words.contains("run \"another\""),
+        "{words}"
+    );
+    let mut other = Started::new(&plan, &mesh, 1);
+    other.state = Some(directory.path().join("agent-2"));
+    let words = other.start(&hub).wait().unwrap_err().to_string();
+    assert!(
+        words.contains("it is of agent 2") && words.contains("this is agent 1"),
+        "{words}"
+    );
+    for file in std::fs::read_dir(directory.path().join("agent-3")).unwrap() {
+        std::fs::write(file.unwrap().path(), b"dmcp").unwrap();
+    }
+    let started = Started::new(&plan, &mesh, 3).in_directory(directory.path());
+    let error = started.start(&hub).wait().unwrap_err();
+    assert!(
+        matches!(&error, Error::Checkpoint { why, .. } if why.contains("damaged")),
+        "{error}"
+    );
+}
+
+/// Random kills, one after the other and two at a time, over links that lose and delay. The number of kills is
+/// DICTMESH_SOAK, 10 if it is not set.
+#[test]
+fn soak() {
+    let kills: usize = std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap());
+    let mut plan = plan(12 + 8 * kills);
+    plan.topology = Topology::from_edges(5, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)]).unwrap();
+    plan.sizes = vec![1, 2, 1, 0, 2];
+    let mesh = plan.mesh(false);
+    let directory = tempfile::tempdir().unwrap();
+    let hub = Hub::new(3);
+    hub.set_faults(Faults {
+        loss: 0.002,
+        duplicates: 0.02,
+        delay: Duration::from_micros(200),
+    });
+    let at = |k: usize| start(&plan, &mesh, k, &hub, directory.path(), i64::MAX);
+    let mut agents: Vec<Running> = (0..5).map(at).collect();
+    let mut rng = dictmesh::random::stream(9, 0);
+    let mut killed = 0;
+    while killed < kills && agents.iter().all(|agent| !agent.thread.is_finished()) {
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..120)));
+        let victims = 1 + usize::from(rng.random::<f64>() < 0.2);
+        let first = rng.random_range(0..5);
+        for victim in (first..first + victims).map(|k| k % 5) {
+            agents.remove(victim).kill();
+            std::thread::sleep(Duration::from_millis(rng.random_range(0..30)));
+            agents.insert(victim, at(victim));
+            killed += 1;
+        }
+    }
+    assert!(
+        killed >= kills.min(5),
+        "only {killed} were killed before the end"
+    );
+    assert_undisturbed(&plan, &mesh, agents, &format!("{killed} kills"));
+    println!("{killed} kills survived");
+}

@@ -1,0 +1,165 @@
+//! Agents that talk through a wire do what the mesh in one process does, to the last bit.
+
+mod common;
+
+use common::{apart, start_all, Plan};
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::TaskSpec;
+use dictmesh::{Stopping, Topology};
+use dictmesh_net::agent::Outcome;
+use dictmesh_net::memory::Hub;
+use std::ops::ControlFlow::Continue;
+
+fn graph(n: usize) -> Topology {
+    match n {
+        1 => Topology::path(1),
+        2 => Topology::path(2),
+        // Dense enough for the mesh's product, were it allowed to take it.
+        5 => Topology::from_edges(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)]),
+        _ => Topology::grid(4, n / 4),
+    }
+    .unwrap()
+}
+
+/// Runs a plan both ways; the agents' atoms equal the plain mesh's to the bit, and the fast one's to 1e-9.
+fn assert_equal(plan: &Plan, what: &str) {
+    let (mut plain, mut fast) = (plan.mesh(false), plan.mesh(true));
+    let agents = start_all(plan, &plain, &Hub::new(0));
+    let mut told = Vec::new();
+    plain
+        .learn(&plan.x, |event| {
+            told.push(*event);
+            Continue(())
+        })
+        .unwrap();
+    fast.learn(&plan.x, |_| Continue(())).unwrap();
+    for (k, agent) in agents.into_iter().enumerate() {
+        let events = agent.events.clone();
+        let done = agent.wait().unwrap();
+        assert_eq!(done.outcome, Outcome::Ended, "{what} {k}");
+        assert_eq!(done.position, plan.x.len() as u64, "{what} {k}");
+        let batches = common::batches(&events.lock().unwrap());
+        assert_eq!(batches.len(), told.len(), "{what} {k}");
+        for (batch, told) in batches.iter().zip(&told) {
+            assert_eq!(
+                (batch.rounds, batch.stop),
+                (told.rounds, told.stop),
+                "{what} {k}"
+            );
+            let cost = batch.cost().unwrap();
+            assert!(
+                (cost - told.cost).abs() <= 1e-9 * (1.0 + told.cost.abs()),
+                "{what} {k}: {cost} {told:?}"
+            );
+        }
+        assert_eq!(
+            done.atoms,
+            *plain.block(k).atoms(),
+            "{what} {k}: atoms differ"
+        );
+        let apart = apart(&done.atoms, fast.block(k).atoms());
+        assert!(apart < 1e-9, "{what} {k}: {apart:e} from the fast path");
+    }
+}
+
+fn each_strategy(n: usize, samples: usize, rounds: usize) {
+    for name in StrategySpec::NAMES {
+        let mut plan = Plan::new(graph(n), 6, samples);
+        plan.strategy = StrategySpec::from_name(name).unwrap();
+        plan.stopping = Stopping::rounds(rounds);
+        plan.batch = if n > 5 { 4 } else { 1 };
+        plan.informed = if n > 2 { vec![1, 2] } else { vec![n - 1] };
+        assert_equal(&plan, &format!("{name}, {n} agents"));
+    }
+}
+
+#[test]
+fn one_agent() {
+    each_strategy(1, 300, 12);
+}
+
+#[test]
+fn two_agents() {
+    each_strategy(2, 300, 12);
+}
+
+#[test]
+fn five_agents() {
+    each_strategy(5, 200, 12);
+}
+
+#[test]
+fn sixteen_agents() {
+    each_strategy(16, 200, 6);
+}
+
+#[test]
+fn batches_of_several_samples_with_a_short_last_one() {
+    for task in [
+        TaskSpec::nmf_huber(0.05, 0.1, 0.2),
+        TaskSpec::biclustering(0.1, 0.1, 0.02),
+    ] {
+        let mut plan = Plan::new(graph(5), 11, 103);
+        plan.task = task;
+        plan.batch = 10;
+        plan.sizes = vec![3, 0, 1, 2, 4]; // agent 1 only relays
+        assert_equal(&plan, "batches");
+    }
+}
+
+#[test]
+fn the_tolerance_stops_all_in_the_round_in_which_it_stops_the_mesh() {
+    for name in ["relaxed-admm", "exact-diffusion", "diffusion"] {
+        for n in [1, 2, 5] {
+            let mut plan = Plan::new(graph(n), 6, 40);
+            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.stopping = Stopping {
+                tolerance: Some(1e-3),
+                rounds: 400,
+            };
+            plan.batch = 4;
+            assert_equal(&plan, &format!("{name} to a tolerance, {n} agents"));
+        }
+    }
+}
+
+/// Codes are private and never sent: here each agent is asked for its own.
+#[test]
+fn codes_are_those_of_the_mesh() {
+    for name in StrategySpec::NAMES {
+        let mut plan = Plan::new(graph(5), 9, 8);
+        plan.strategy = StrategySpec::from_name(name).unwrap();
+        plan.batch = 8;
+        plan.sizes = vec![2, 1, 4, 0, 3];
+        let mesh = plan.mesh(false);
+        let found = mesh.infer(&plan.x).unwrap();
+        assert!(found.mean_sparsity() > 0.0);
+        for (k, agent) in start_all(&plan, &mesh, &Hub::new(0))
+            .into_iter()
+            .enumerate()
+        {
+            assert_eq!(agent.wait().unwrap().codes, found.codes[k], "{name} {k}");
+        }
+    }
+}
+
+#[test]
+fn single_precision_halves_the_bytes_and_keeps_seven_digits() {
+    let mut plan = Plan::new(graph(5), 50, 20);
+    plan.batch = 10;
+    plan.stopping = Stopping::rounds(60);
+    let mut mesh = plan.mesh(false);
+    let hub = Hub::new(0);
+    let agents: Vec<_> = (0..5)
+        .map(|k| common::Started {
+            float32: true,
+            ..common::Started::new(&plan, &mesh, k)
+        })
+        .map(|agent| agent.start(&hub))
+        .collect();
+    mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    for (k, agent) in agents.into_iter().enumerate() {
+        let apart = apart(&agent.wait().unwrap().atoms, mesh.block(k).atoms());
+        assert!(apart > 0.0 && apart < 1e-5, "{k}: {apart:e}");
+    }
+}
