@@ -15,6 +15,8 @@ pub mod codec;
 mod error;
 mod exchange;
 pub mod memory;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod rounds;
 mod source;
 mod wire;

@@ -1,7 +1,10 @@
 //! `dictmesh learn`: a dictionary from numbers, counts, raw text or pictures.
 
 mod begin;
+mod over;
 mod passes;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
@@ -38,6 +41,9 @@ pub struct Args {
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
+    /// Where the agents are: all in this process if nothing is said, or each a rank of the job that mpirun started
+    #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
+    pub over: Option<over::Over>,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -116,6 +122,9 @@ impl Data {
 }
 
 pub fn run(args: Args) -> Result<Ended> {
+    if let Some(over) = args.over {
+        return over.learn(args);
+    }
     check_places(&args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
         let given = exact(args.checkpoint_every);

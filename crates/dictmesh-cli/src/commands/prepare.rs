@@ -7,13 +7,19 @@ mod making;
 mod numbers;
 mod opened;
 mod raw;
+#[cfg(feature = "mpi")]
+mod source;
 
 pub use cut::{patch_side, turned, Cut};
+#[cfg(feature = "mpi")]
+pub use feed::Parts;
 pub use feed::Feed;
 pub use making::Making;
 pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use opened::Opened;
 pub use raw::{Kind, Raw};
+#[cfg(feature = "mpi")]
+pub use source::FeedSource;
 
 use super::{say, ReadArgs, Result};
 use crate::data::{Nan, ReadOptions};

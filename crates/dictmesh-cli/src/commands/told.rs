@@ -51,6 +51,16 @@ impl Told for Error {
     }
 }
 
+impl Told for dictmesh_net::Error {
+    fn told(&self) -> String {
+        match self {
+            dictmesh_net::Error::Library(error) => error.told(),
+            dictmesh_net::Error::Io { path, source } => format!("{}: {}", path.display(), refusal(source)),
+            _ => self.to_string(),
+        }
+    }
+}
+
 /// What the system refused, and what to do.
 pub fn refusal(e: &std::io::Error) -> String {
     match e.kind() {

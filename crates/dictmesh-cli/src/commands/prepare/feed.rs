@@ -26,7 +26,7 @@ pub struct Feed<'a> {
 }
 
 /// The parts of a pass.
-pub type Parts<'a> = Box<dyn Iterator<Item = Result<Samples>> + 'a>;
+pub type Parts<'a> = Box<dyn Iterator<Item = Result<Samples>> + Send + 'a>;
 
 impl<'a> Feed<'a> {
     /// How many samples a pass has.
