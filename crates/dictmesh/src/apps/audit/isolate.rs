@@ -12,10 +12,10 @@ use crate::Start;
 use std::ops::ControlFlow;
 
 /// Columns that are worked with, at most: those with most in them.
-const COLUMNS: usize = 800;
+const COLUMNS: usize = 400;
 /// What is smaller than this share of h_k is rounding.
 const ROUNDING: f64 = 1e-8;
-/// Of the energy, what must lie in the span of so many directions as there are atoms to believe in nothing else.
+/// Of the energy, what must lie along one direction to believe that there is no other.
 const PURE: f64 = 1.0 - 1e-9;
 /// Passes over the columns when a dictionary of them is learned.
 const PASSES: usize = 30;
@@ -54,24 +54,28 @@ pub fn atoms(
     evidence.extend(guess.iter().flat_map(|guess| read(Some(guess), false)));
     let exact = |evidence: &Evidence| {
         let first = evidence.looks == [0] && trace.fading.is_none() && !hidden;
-        (first || view.unseen.is_empty()) && evidence.columns.cols() >= wanted
+        first || view.unseen.is_empty()
     };
-    let evidence = evidence.into_iter().map(|evidence| {
-        let purity = evidence.purity(wanted, exact(&evidence));
-        (purity, evidence)
-    });
-    // Nobody has to tell the attacker which of them is best: it is the one with the fewest directions in it.
-    let best = evidence.max_by(|a, b| a.0 .0.total_cmp(&b.0 .0));
-    let Some(((purity, main), evidence)) = best else {
-        return Ok(Matrix::zeros(mesh.rows(), 0));
-    };
-    if wanted == 1 && purity > PURE {
-        return Ok(main);
-    }
     let others: usize = view.unseen.iter().map(|l| mesh.block(*l).len()).sum();
-    let mut candidates = evidence.learned((wanted + others).min(LEARNED))?;
-    candidates.append_columns(&main)?;
-    Ok(evidence.choose(trace, regularizer, candidates, wanted))
+    let (mut best, mut found) = (-1.0, Matrix::zeros(mesh.rows(), 0));
+    for evidence in evidence {
+        let (purity, main) = evidence.purity(wanted);
+        if wanted == 1 && exact(&evidence) && purity > PURE {
+            return Ok(main);
+        }
+        // So few columns can be explained by anything.
+        if evidence.columns.cols() <= 2 * wanted {
+            continue;
+        }
+        let mut candidates = evidence.learned((wanted + others).min(LEARNED))?;
+        candidates.append_columns(&main)?;
+        let (explained, chosen) = evidence.choose(trace, regularizer, candidates, wanted);
+        // Nobody has to tell the attacker which evidence is best: it is what atoms explain best.
+        if explained > best {
+            (best, found) = (explained, chosen);
+        }
+    }
+    Ok(found)
 }
 
 /// b_k as far as it can be guessed. Where the first look is at nu = 0, no atom has fired, and h is -b_k itself; else by
@@ -152,20 +156,15 @@ impl Evidence {
         .filter(|evidence| !evidence.places.is_empty())
     }
 
-    /// The share of the energy in as many directions as there are atoms, and the foremost direction. Of what may not
-    /// be `exact`, nothing is believed of so few columns that they span no more than that anyway.
-    fn purity(&self, wanted: usize, exact: bool) -> (f64, Matrix) {
-        let none = (0.0, Matrix::zeros(self.columns.rows(), 0));
+    /// The share of the energy in as many directions as there are atoms, and the foremost direction.
+    fn purity(&self, wanted: usize) -> (f64, Matrix) {
         let Ok(svd) = self.columns.view().thin_svd() else {
-            return none;
+            return (0.0, Matrix::zeros(self.columns.rows(), 0));
         };
         let values: Vec<f64> = svd.S().column_vector().iter().map(|s| s * s).collect();
         let main = Matrix::from_fn(self.columns.rows(), 1, |i, _| svd.U()[(i, 0)]);
         let share = values.iter().take(wanted).sum::<f64>() / values.iter().sum::<f64>();
-        match exact || self.columns.cols() > 2 * wanted {
-            true => (share, main),
-            false => (0.0, main),
-        }
+        (share, main)
     }
 
     /// A dictionary learned from the columns.
@@ -186,14 +185,14 @@ impl Evidence {
     }
 
     /// Of directions, those whose coefficients, computed as the target computes them, explain most; what a chosen one
-    /// explains is taken out before the next.
+    /// explains is taken out before the next. The share of the energy that all of them explain, and they.
     fn choose(
         &self,
         trace: &Trace,
         regularizer: &dyn Regularizer,
         candidates: Matrix,
         wanted: usize,
-    ) -> Matrix {
+    ) -> (f64, Matrix) {
         let mut left = self.columns.clone();
         let mut tried: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
         for w in candidates.columns().filter(|w| norm(w) > 0.0) {
@@ -225,8 +224,12 @@ impl Evidence {
             }
             chosen.push(w);
         }
-        Matrix::from_columns(self.columns.rows(), &chosen)
-            .unwrap_or_else(|_| Matrix::zeros(self.columns.rows(), 0))
+        let energy = |m: &Matrix| dot(m.as_slice(), m.as_slice());
+        let chosen = Matrix::from_columns(self.columns.rows(), &chosen);
+        (
+            1.0 - energy(&left) / energy(&self.columns),
+            chosen.unwrap_or_else(|_| Matrix::zeros(self.columns.rows(), 0)),
+        )
     }
 
     /// The coefficients of a direction in each column.
