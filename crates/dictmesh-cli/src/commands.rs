@@ -1,5 +1,6 @@
 //! The commands, one file each, and what they share.
 
+pub mod agent;
 pub mod audit;
 pub mod bicluster;
 pub mod denoise;
@@ -7,7 +8,9 @@ mod divided;
 pub mod examples;
 pub mod infer;
 pub mod inspect;
+pub mod launch;
 pub mod learn;
+pub mod mesh;
 pub mod novelty;
 mod pages;
 mod past;
@@ -31,7 +34,7 @@ pub use told::{given_up, refusal, say};
 pub type Result<T> = std::result::Result<T, String>;
 
 /// How a file of numbers is read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
     /// The file's format, if its name does not tell
     #[arg(long, value_name = "FORMAT", help_heading = "Reading")]

@@ -107,6 +107,16 @@ enum Command {
     Audit(Box<commands::audit::Args>),
     /// Run an experiment of the paper on its data: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
+    /// Run one agent of a mesh whose others are elsewhere
+    ///
+    /// It keeps its atoms to itself, talks to the neighbours of its settings file only, and writes a checkpoint
+    /// after every batch: started again, after kill -9 too, it goes on where the others are. SIGTERM
+    /// and Ctrl-C finish the batch under way first.
+    Agent(commands::agent::Args),
+    /// Start a whole mesh on this machine: one process for each agent
+    Launch(commands::launch::Args),
+    /// Write the settings files, and certificates, of a mesh
+    Mesh(commands::mesh::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
     /// Print what makes a shell complete dictmesh's commands, flags and names
@@ -195,6 +205,9 @@ fn perform(command: Command) -> Result<Ended, String> {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => return commands::learn::run(*args),
+        Command::Agent(args) => return commands::agent::run(args),
+        Command::Launch(args) => return commands::launch::run(&args),
+        Command::Mesh(args) => commands::mesh::run(args),
         Command::Infer(args) => commands::infer::run(*args),
         Command::Score(args) => commands::score::run(*args),
         Command::Bicluster(args) => commands::bicluster::run(*args),

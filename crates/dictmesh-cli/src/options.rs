@@ -3,6 +3,8 @@
 mod mesh;
 pub mod names;
 
+pub use mesh::dealt;
+
 use crate::commands::say;
 use crate::data::Source;
 use clap::Args;

@@ -11,10 +11,13 @@
 //! [`Wire`], on which rounds are made once for all of them.
 
 pub mod agent;
+pub mod certificates;
 pub mod codec;
+pub mod config;
 mod error;
 mod exchange;
 pub mod memory;
+pub mod metrics;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 mod rounds;
@@ -25,4 +28,4 @@ pub use error::Error;
 pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
 pub use rounds::{Rounds, RoundsOptions};
 pub use source::{Source, Taken};
-pub use wire::{Wire, WireEvent};
+pub use wire::{grpc, Wire, WireEvent};

@@ -1,5 +1,7 @@
 //! Bytes to and from single neighbours.
 
+pub mod grpc;
+
 use bytes::Bytes;
 use dictmesh::agent::AgentId;
 use std::time::Instant;

@@ -1,8 +1,9 @@
 //! `dictmesh learn`: a dictionary from numbers, counts, raw text or pictures.
 
 mod begin;
-mod over;
+pub mod over;
 mod passes;
+mod processes;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod show;
@@ -17,6 +18,7 @@ use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
+use over::Over;
 use passes::Position;
 use std::path::{Path, PathBuf};
 
@@ -41,9 +43,10 @@ pub struct Args {
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
-    /// Where the agents are: all in this process if nothing is said, or each a rank of the job that mpirun started
+    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9. (The ranks of
+    /// an MPI job keep and resume checkpoints, a directory MODEL.checkpoint; processes do not)
     #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
-    pub over: Option<over::Over>,
+    pub over: Option<Over>,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -122,8 +125,11 @@ impl Data {
 }
 
 pub fn run(args: Args) -> Result<Ended> {
-    if let Some(over) = args.over {
-        return over.learn(args);
+    if args.over == Some(Over::Mpi) {
+        #[cfg(feature = "mpi")]
+        return ranks::run(args);
+        #[cfg(not(feature = "mpi"))]
+        return Err(over::WITHOUT_MPI.into());
     }
     check_places(&args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
@@ -131,6 +137,9 @@ pub fn run(args: Args) -> Result<Ended> {
         return Err(format!(
             "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
         ));
+    }
+    if let Some(Over::Processes) = args.over {
+        processes::check(&args)?;
     }
     let mut begun = begin::begin(&args)?;
     note(begun.data.raw.note(), args.speech.quiet);
@@ -144,7 +153,17 @@ pub fn run(args: Args) -> Result<Ended> {
         }
     }
     let before = begun.state.mesh.progress().samples_learned;
-    let learned = passes::learn(&mut begun, &args)?;
+    let learned = match args.over {
+        // Ranks have learned above.
+        None | Some(Over::Mpi) => passes::learn(&mut begun, &args)?,
+        Some(Over::Processes) => {
+            let learned = processes::learn(&mut begun, &args)?;
+            if learned.ended == Ended::Interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            learned
+        }
+    };
     let (mut page, mut ended) = (None, learned.ended);
     if ended == Ended::Complete {
         let mut model = begun.data.model(&begun.state)?;

@@ -7,19 +7,13 @@ mod making;
 mod numbers;
 mod opened;
 mod raw;
-#[cfg(feature = "mpi")]
-mod source;
 
 pub use cut::{patch_side, turned, Cut};
-#[cfg(feature = "mpi")]
-pub use feed::Parts;
-pub use feed::Feed;
+pub use feed::{Feed, Parts};
 pub use making::Making;
 pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use opened::Opened;
 pub use raw::{Kind, Raw};
-#[cfg(feature = "mpi")]
-pub use source::FeedSource;
 
 use super::{say, ReadArgs, Result};
 use crate::data::{Nan, ReadOptions};
@@ -90,7 +84,7 @@ pub struct Reading {
 }
 
 /// How raw data of any kind are read.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct DataArgs {
     #[command(flatten)]
     pub read: ReadArgs,

@@ -22,17 +22,25 @@ impl Told for std::io::Error {
     }
 }
 
-impl Told for DataError {
-    fn told(&self) -> String {
-        self.to_string()
-    }
+/// Errors that have the right words already.
+macro_rules! told_as_they_are {
+    ($($error:ty),*) => {
+        $(impl Told for $error {
+            fn told(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
 }
 
-impl Told for serde_json::Error {
-    fn told(&self) -> String {
-        self.to_string()
-    }
-}
+told_as_they_are!(
+    DataError,
+    serde_json::Error,
+    dictmesh_net::certificates::CertificateError,
+    dictmesh_net::config::ConfigError,
+    dictmesh_net::grpc::Error,
+    dictmesh_net::Error
+);
 
 impl Told for Error {
     fn told(&self) -> String {
@@ -46,16 +54,6 @@ impl Told for Error {
                 None => self.to_string(),
             },
             Error::Io { path, source } => format!("{}: {}", path.display(), refusal(source)),
-            _ => self.to_string(),
-        }
-    }
-}
-
-impl Told for dictmesh_net::Error {
-    fn told(&self) -> String {
-        match self {
-            dictmesh_net::Error::Library(error) => error.told(),
-            dictmesh_net::Error::Io { path, source } => format!("{}: {}", path.display(), refusal(source)),
             _ => self.to_string(),
         }
     }

@@ -11,6 +11,11 @@ use dictmesh::inference::StrategySpec;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Mesh, Start, Stopping, Topology, TopologySpec, Update, WeightRule};
 
+/// How many of `k` atoms each of `n` agents gets.
+pub fn dealt(n: usize, k: usize) -> Vec<usize> {
+    (0..n).map(|i| k / n + usize::from(i < k % n)).collect()
+}
+
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
@@ -160,8 +165,18 @@ impl Options {
         names::update(text)
     }
 
+    /// The rule of the combination weights.
+    pub fn weight_rule(&self) -> Result<WeightRule> {
+        let weights = self.weights.as_deref().unwrap_or("metropolis");
+        known("weights", weights, &WEIGHTS)?;
+        Ok(match weights {
+            "uniform" => WeightRule::Uniform,
+            _ => WeightRule::Metropolis,
+        })
+    }
+
     /// The informed agents, or none for all.
-    fn informed(&self) -> Result<Option<Vec<usize>>> {
+    pub fn informed(&self) -> Result<Option<Vec<usize>>> {
         match self.informed.as_deref() {
             None | Some("all") => Ok(None),
             Some(list) => list
@@ -194,15 +209,9 @@ impl Options {
             rotates: task.residual().is_rotation_invariant(),
         }
         .check(&format!("--atoms {k} --agents {n}"))?;
-        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
-        let weights = self.weights.as_deref().unwrap_or("metropolis");
-        known("weights", weights, &WEIGHTS)?;
-        let weights = match weights {
-            "uniform" => WeightRule::Uniform,
-            _ => WeightRule::Metropolis,
-        };
+        let sizes = dealt(n, k);
         let mut builder = Mesh::builder(task, self.topology(n)?)
-            .weights(weights)
+            .weights(self.weight_rule()?)
             .strategy(self.strategy()?)
             .stopping(self.stopping())
             .update(self.update(batch)?)

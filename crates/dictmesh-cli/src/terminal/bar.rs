@@ -62,6 +62,11 @@ impl Bar {
         );
     }
 
+    /// Says something above the bar, or where the bar would be.
+    pub fn above(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
+    }
+
     /// Takes the bar away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

@@ -1,6 +1,6 @@
 //! `learn --over mpi`: every agent a rank, with its atoms to itself.
 
-use super::super::prepare::FeedSource;
+use super::super::agent::source::FileSource;
 use super::super::{check_apart, check_place, command_line_with, note, refusal, save_model, say};
 use super::super::{Ended, Result};
 use super::{begin, checkpoint, Args, Begun};
@@ -57,7 +57,7 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
     places.prepare(resume.is_some(), rank)?;
     let exchange = job.exchange(mesh.topology().neighbours(rank)).map_err(say)?;
     let settings = settings(&args, begun, rank)?;
-    let source = FeedSource::new(begun.data.feed(mesh), begun.passes as u64)?;
+    let source = FileSource::of(begun.data.feed(mesh), &args.data, begun.passes as u64)?;
     let source = mesh.is_informed(rank).then(|| Box::new(source) as Box<dyn Source>);
     let batches = Arc::new(Mutex::new(Vec::new()));
     let state = (args.checkpoint_every > 0.0).then_some(&*places.state);

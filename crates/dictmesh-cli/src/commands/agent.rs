@@ -1,0 +1,206 @@
+//! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
+
+mod logs;
+mod parent;
+mod parts;
+pub(super) mod source;
+
+use super::{print, refusal, save_model, say, Ended, Result};
+use crate::interrupt;
+use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
+use dictmesh_net::config::AgentConfig;
+use dictmesh_net::metrics::{Metered, Metrics};
+use dictmesh_net::{Rounds, RoundsOptions};
+pub use logs::Look;
+use serde_json::json;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The agent's settings, as dictmesh mesh init writes them
+    #[arg(long, value_name = "TOML")]
+    pub config: PathBuf,
+    /// Print each sample's number and its score, what it costs the whole mesh, as it happens: higher is more novel
+    #[arg(long, conflicts_with = "events")]
+    pub score: bool,
+    /// How log lines look
+    #[arg(long, value_name = "LOOK", default_value = "text")]
+    pub log: Look,
+    /// Log more
+    #[arg(long)]
+    pub verbose: bool,
+    /// Print what happens as JSON, an object a line
+    #[arg(long)]
+    pub events: bool,
+    /// End when the process with this number ends, which started this one
+    #[arg(long, value_name = "PID", hide = true)]
+    pub parent: Option<u32>,
+}
+
+pub fn run(args: Args) -> Result<Ended> {
+    logs::start(args.log, args.verbose)?;
+    let config = AgentConfig::load(&args.config).map_err(say)?;
+    let control = Control {
+        interrupt: interrupt::gently(),
+        ..Control::default()
+    };
+    if let Some(parent) = args.parent {
+        parent::follow(parent, &control.interrupt)?;
+    }
+    let _lock = lock(&config.state)?;
+    let start = parts::start(&config)?;
+    let mut agent = begin(&args, &config, start.as_ref(), control)?;
+    let outcome = agent.run().map_err(say)?;
+    tracing::info!(samples = agent.position(), "ended: {outcome:?}");
+    match outcome {
+        Outcome::Ended | Outcome::Left => {
+            let model = parts::own_model(&config, start.as_ref(), &agent);
+            if let Some(path) = &config.output {
+                save_model(&model, path)?;
+            }
+            Ok(Ended::Complete)
+        }
+        Outcome::Interrupted => Ok(Ended::Interrupted),
+        Outcome::Diverged => Err(
+            "some agent's dual vectors grew without bound; take a smaller mu or rho, or leave it out of mesh init \
+             for a good one"
+                .into(),
+        ),
+    }
+}
+
+/// The agent, ready to run.
+fn begin(
+    args: &Args,
+    config: &AgentConfig,
+    start: Option<&dictmesh::Model>,
+    control: Control,
+) -> Result<Agent> {
+    let settings = parts::settings(config)?;
+    let atoms = parts::first_atoms(config, start)?;
+    let source = source::open(config, start)?;
+    let total = source.as_ref().and_then(|source| source.1);
+    let incarnation = incarnation();
+    let wire = parts::wire(config, &settings, incarnation)?;
+    tracing::info!(
+        agent = config.id, run = %config.run, listens = ?wire.address(), tls = config.tls.is_some(),
+        informed = source.is_some(), atoms = config.atoms, neighbours = config.neighbours.len(), "started"
+    );
+    let metrics = Arc::new(Metrics::new(config.id, wire.traffic()));
+    if let Some(address) = &config.metrics {
+        let address = parts::resolve("metrics", address)?;
+        let at = Arc::clone(&metrics).serve(address);
+        let at = at.map_err(|e| format!("metrics = \"{address}\": {}", refusal(&e)))?;
+        tracing::info!("metrics at http://{at}/metrics");
+    }
+    let mut options = RoundsOptions::new(incarnation, parts::limits(config));
+    options.float32 = config.agreed.float32;
+    let ids: Vec<usize> = config.neighbours.iter().map(|n| n.id).collect();
+    let rounds = Rounds::new(wire, &ids, options, Arc::clone(&control.interrupt));
+    let exchange = Box::new(Metered::new(rounds, Arc::clone(&metrics)));
+    let mut teller = Teller {
+        agent: config.id,
+        metrics,
+        score: args.score,
+        events: args.events,
+        told: 0,
+    };
+    if args.events {
+        teller.line(json!({"event": "started", "agent": config.id, "total": total}));
+    }
+    let observer = Box::new(move |event: &Event| teller.hear(event));
+    let source = source.map(|source| source.0);
+    let state = Some(config.state.as_path());
+    Agent::new(settings, exchange, atoms, source, state, observer, control).map_err(say)
+}
+
+/// Tells others what happens.
+struct Teller {
+    agent: usize,
+    metrics: Arc<Metrics>,
+    score: bool,
+    events: bool,
+    /// Samples whose score was printed: a batch that is done again is not told again.
+    told: u64,
+}
+
+impl Teller {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Agreed(agreed) => {
+                tracing::info!(
+                    epoch = agreed.epoch,
+                    sample = agreed.position,
+                    agents = agreed.members.len(),
+                    informed = agreed.informed,
+                    "agreed"
+                );
+                if self.events {
+                    self.line(json!({
+                        "event": "agreed", "agent": self.agent, "epoch": agreed.epoch, "position": agreed.position,
+                        "members": agreed.members,
+                    }));
+                }
+            }
+            Event::Batch(batch) => self.batch(batch),
+            _ => {}
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch) {
+        let cost = batch.cost().unwrap_or(f64::NAN);
+        let samples = batch.position + batch.samples as u64;
+        let residual = batch.residual.unwrap_or(f64::NAN);
+        self.metrics.batch(samples, cost, residual);
+        tracing::debug!(samples, rounds = batch.rounds, cost, "batch");
+        if self.events {
+            self.line(json!({
+                "event": "batch", "agent": self.agent, "position": batch.position, "samples": batch.samples,
+                "rounds": batch.rounds, "cost": batch.cost(), "sparsity": batch.sparsity, "movement": batch.movement,
+                "bytes": batch.bytes, "stop": format!("{:?}", batch.stop),
+            }));
+        }
+        if self.score && samples > self.told {
+            let scores = (batch.position..).zip(&batch.scores);
+            let new = scores.filter(|(sample, _)| *sample >= self.told);
+            let lines: String = new.map(|(sample, s)| format!("{sample}\t{s}\n")).collect();
+            tell(&lines);
+            self.told = samples;
+        }
+    }
+
+    fn line(&self, value: serde_json::Value) {
+        tell(&format!("{value}\n"));
+    }
+}
+
+/// Prints; that nobody listens is no reason to stop learning.
+fn tell(text: &str) {
+    if let Err(e) = print(text) {
+        tracing::warn!("{e}");
+    }
+}
+
+/// A number that no other start of this agent has.
+fn incarnation() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let nanos = now.map_or(0, |now| now.as_nanos() as u64);
+    nanos ^ (u64::from(std::process::id()) << 40)
+}
+
+/// The state directory is ours alone: two processes of one agent would write over each other.
+fn lock(state: &Path) -> Result<File> {
+    let failed = |e: &std::io::Error| format!("{}: {}", state.display(), refusal(e));
+    fs::create_dir_all(state).map_err(|e| failed(&e))?;
+    let file = File::create(state.join("lock")).map_err(|e| failed(&e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(format!(
+            "{}: another process is this agent already; end it first",
+            state.display()
+        )),
+        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
+    }
+}

@@ -1,0 +1,216 @@
+//! A directory that is watched for new files.
+
+use super::super::super::{refusal, say, Result};
+use crate::data::{self, ReadOptions};
+use dictmesh::Samples;
+use dictmesh_net::{Source, Taken};
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A file of this name says that no more will come.
+const END: &str = "end";
+/// How often the directory is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// The list of the files that were taken, in the state directory.
+const LIST: &str = "files-taken";
+
+/// Files of samples, in the order in which they were found; those found together by their names. Hidden files and
+/// those that end in `.part` are not looked at: write a file under such a name, then rename it.
+///
+/// A batch ends with its file. Which sample a file begins with is written down, so that files may be removed when
+/// all agents are past them.
+pub struct DirectorySource {
+    path: PathBuf,
+    rows: usize,
+    list: File,
+    files: Vec<Taking>,
+    /// The file read last.
+    open: Option<(usize, Samples)>,
+}
+
+struct Taking {
+    name: String,
+    begins: u64,
+    samples: u64,
+}
+
+impl DirectorySource {
+    pub fn new(rows: usize, path: &Path, state: &Path) -> Result<Self> {
+        if !path.is_dir() {
+            return Err(format!(
+                "{}: there is no such directory to watch; make it first",
+                path.display()
+            ));
+        }
+        fs::create_dir_all(state).map_err(|e| failed(state, &e))?;
+        let list = state.join(LIST);
+        let known = match fs::read_to_string(&list) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|e| failed(&list, &e))?,
+        };
+        // A line without its end was torn, and is not counted.
+        let whole = known.rfind('\n').map_or(0, |end| end + 1);
+        let files: Option<Vec<Taking>> = known[..whole].lines().map(entry).collect();
+        let damaged = || {
+            let shown = list.display();
+            format!("{shown}: this is no list of files taken; restore it")
+        };
+        let files = files.ok_or_else(damaged)?;
+        let file = OpenOptions::new().create(true).append(true).open(&list);
+        let file = file.map_err(|e| failed(&list, &e))?;
+        file.set_len(whole as u64).map_err(|e| failed(&list, &e))?;
+        Ok(DirectorySource {
+            path: path.to_path_buf(),
+            rows,
+            list: file,
+            files,
+            open: None,
+        })
+    }
+
+    /// Files that are new, by name; and whether no more will come.
+    fn look(&self) -> Result<(BTreeSet<String>, bool)> {
+        let mut names = BTreeSet::new();
+        for entry in fs::read_dir(&self.path).map_err(|e| failed(&self.path, &e))? {
+            let name = entry.map_err(|e| failed(&self.path, &e))?.file_name();
+            let name = name.to_string_lossy().into_owned();
+            if !name.starts_with('.') && !name.ends_with(".part") {
+                names.insert(name);
+            }
+        }
+        let ended = names.remove(END);
+        for file in &self.files {
+            names.remove(&file.name);
+        }
+        Ok((names, ended))
+    }
+
+    /// The number of the sample after the last file.
+    fn next(&self) -> u64 {
+        let last = self.files.last();
+        last.map_or(0, |file| file.begins + file.samples)
+    }
+
+    fn add(&mut self, name: String) -> Result<()> {
+        let samples = self.read(&name)?;
+        let taking = Taking {
+            begins: self.next(),
+            samples: samples.len() as u64,
+            name,
+        };
+        let line = format!("{} {} {}\n", taking.begins, taking.samples, taking.name);
+        let kept = self.list.write_all(line.as_bytes());
+        kept.and_then(|()| self.list.sync_data())
+            .map_err(|e| format!("the list of files taken: {}", refusal(&e)))?;
+        self.open = Some((self.files.len(), samples));
+        self.files.push(taking);
+        Ok(())
+    }
+
+    fn read(&self, name: &str) -> Result<Samples> {
+        let path = self.path.join(name);
+        let table = data::read(&path, &ReadOptions::default());
+        let samples = table.map_err(say)?.samples;
+        match samples.rows() == self.rows {
+            true => Ok(samples),
+            false => Err(format!(
+                "{}: samples of {} numbers; this run's have {}",
+                path.display(),
+                samples.rows(),
+                self.rows
+            )),
+        }
+    }
+}
+
+fn failed(path: &Path, e: &std::io::Error) -> String {
+    format!("{}: {}", path.display(), refusal(e))
+}
+
+fn entry(line: &str) -> Option<Taking> {
+    let mut words = line.splitn(3, ' ');
+    Some(Taking {
+        begins: words.next()?.parse().ok()?,
+        samples: words.next()?.parse().ok()?,
+        name: words.next()?.to_string(),
+    })
+}
+
+impl Source for DirectorySource {
+    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken> {
+        while position >= self.next() {
+            let (new, ended) = self.look()?;
+            let none = new.is_empty();
+            for name in new {
+                self.add(name)?;
+            }
+            if none && ended {
+                return Ok(Taken::End);
+            }
+            if none {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(Taken::Pending);
+                }
+                sleep(LOOK.min(left));
+            }
+        }
+        let found = self.files.iter().rposition(|file| file.begins <= position);
+        let index = found.ok_or("the list of files taken does not begin with sample 0")?;
+        let samples = match self.open.take() {
+            Some((open, samples)) if open == index => samples,
+            _ => self.read(&self.files[index].name)?,
+        };
+        let from = (position - self.files[index].begins) as usize;
+        let to = from.saturating_add(count).min(samples.len());
+        if from >= to {
+            return Err(format!(
+                "{}: it has fewer samples than when it was taken",
+                self.path.join(&self.files[index].name).display()
+            ));
+        }
+        let taken = samples.range(from..to);
+        self.open = Some((index, samples));
+        Ok(Taken::Samples(taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_files_are_taken_in_order_once_and_again_after_a_restart() {
+        let (place, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let put = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
+        let open = || DirectorySource::new(2, place.path(), state.path()).unwrap();
+        let now = Instant::now();
+        let first = |taken: Result<Taken>| match taken.unwrap() {
+            Taken::Samples(x) => (x.len(), x.to_dense().column(0)[0]),
+            other => panic!("{other:?}"),
+        };
+        let mut source = open();
+        assert!(matches!(source.take(0, 2, now).unwrap(), Taken::Pending));
+        put("b.csv", "1,1\n2,2\n3,3\n");
+        put("half.csv.part", "1,");
+        assert_eq!(first(source.take(0, 2, now)), (2, 1.0));
+        // The batch ends with its file.
+        assert_eq!(first(source.take(2, 2, now)), (1, 3.0));
+        // It comes later, though its name is before.
+        put("a.csv", "4,4\n5,5\n");
+        assert_eq!(first(source.take(3, 2, now)), (2, 4.0));
+        drop(source);
+        fs::remove_file(place.path().join("b.csv")).unwrap();
+        let mut source = open();
+        assert_eq!(first(source.take(4, 2, now)), (1, 5.0));
+        put("end", "");
+        assert!(matches!(source.take(5, 2, now).unwrap(), Taken::End));
+        assert!(source.take(1, 2, now).unwrap_err().contains("b.csv"));
+        put("wide.csv", "1,2,3\n");
+        assert!(source.take(5, 2, now).unwrap_err().contains("samples of 3"));
+    }
+}

@@ -1,0 +1,163 @@
+//! Standard input: a sample a line.
+
+use super::super::super::Result;
+use super::spool::Spool;
+use dictmesh::Samples;
+use dictmesh_net::{Source, Taken};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Instant;
+
+/// Lines read ahead of what was asked for.
+const AHEAD: usize = 64;
+/// Bytes of a line at most, for each number.
+const WIDEST: usize = 64;
+
+/// Numbers with commas, semicolons or blanks between them, a sample a line. As nobody says them twice, they are kept
+/// on disk until all agents are past them: an agent that starts again takes those first, and then new lines.
+pub struct LineSource {
+    spool: Spool,
+    lines: Receiver<Result<Vec<f64>>>,
+    ended: bool,
+}
+
+impl LineSource {
+    pub fn new(rows: usize, state: &Path, input: impl Read + Send + 'static) -> Result<Self> {
+        let (send, lines) = sync_channel(AHEAD);
+        let read = move || {
+            let mut input = BufReader::new(input);
+            for number in 1_u64.. {
+                let line = match line(&mut input, rows) {
+                    Ok(None) => break,
+                    Ok(Some(text)) if text.trim().is_empty() => continue,
+                    Ok(Some(text)) => sample(&text, rows),
+                    Err(e) => Err(e),
+                };
+                let line = line.map_err(|e| format!("line {number} of standard input: {e}"));
+                let failed = line.is_err();
+                if send.send(line).is_err() || failed {
+                    break;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("stdin".into()).spawn(read);
+        thread.map_err(|e| e.to_string())?;
+        Ok(LineSource {
+            spool: Spool::open(state, rows)?,
+            lines,
+            ended: false,
+        })
+    }
+}
+
+/// The next line; none at the end.
+fn line(input: &mut impl BufRead, rows: usize) -> Result<Option<String>> {
+    let most = (WIDEST * (rows + 16)) as u64;
+    let mut text = String::new();
+    let read = input.by_ref().take(most).read_line(&mut text);
+    match read.map_err(|e| e.to_string())? {
+        0 => Ok(None),
+        _ if text.len() as u64 == most => Err(format!("it is longer than {rows} numbers can be")),
+        _ => Ok(Some(text)),
+    }
+}
+
+fn sample(text: &str, rows: usize) -> Result<Vec<f64>> {
+    let between = |c: char| c == ',' || c == ';' || c.is_whitespace();
+    let words = text.split(between).filter(|word| !word.is_empty());
+    let number = |word: &str| match word.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => Err(format!("\"{word}\" is not a finite number")),
+    };
+    let sample: Vec<f64> = words.map(number).collect::<Result<_>>()?;
+    match sample.len() {
+        found if found == rows => Ok(sample),
+        found => Err(format!(
+            "it has {found} numbers; a sample of this run has {rows}"
+        )),
+    }
+}
+
+impl Source for LineSource {
+    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken> {
+        while !self.ended && self.spool.next() < position + count as u64 {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(sample) => self.spool.push(sample?)?,
+                Err(RecvTimeoutError::Timeout) => return Ok(Taken::Pending),
+                Err(RecvTimeoutError::Disconnected) => self.ended = true,
+            }
+        }
+        self.spool.sync()?;
+        let samples = self.spool.range(position, count)?;
+        let Some(first) = samples.first() else {
+            return Ok(Taken::End);
+        };
+        let dense = Samples::dense_from_columns(first.len(), &samples);
+        Ok(Taken::Samples(dense.map_err(|e| e.to_string())?))
+    }
+
+    fn forget(&mut self, position: u64) {
+        if let Err(e) = self.spool.forget(position) {
+            tracing::warn!("the spool of samples only grows: {e}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn lines_are_numbered_kept_and_read_again() {
+        let place = tempfile::tempdir().unwrap();
+        let text = "1,2\n3 4\n\n5;6\n7, 8\n9 10\n";
+        let mut source = LineSource::new(2, place.path(), text.as_bytes()).unwrap();
+        let column = |taken: &Taken, j: usize| match taken {
+            Taken::Samples(samples) => samples.to_dense().column(j).to_vec(),
+            _ => panic!("there are samples"),
+        };
+        assert_eq!(column(&source.take(0, 2, soon()).unwrap(), 1), [3.0, 4.0]);
+        assert_eq!(column(&source.take(2, 2, soon()).unwrap(), 0), [5.0, 6.0]);
+        // Back to an earlier one.
+        assert_eq!(column(&source.take(0, 2, soon()).unwrap(), 0), [1.0, 2.0]);
+        // A short batch, then the end.
+        assert_eq!(column(&source.take(4, 2, soon()).unwrap(), 0), [9.0, 10.0]);
+        assert!(matches!(source.take(5, 2, soon()).unwrap(), Taken::End));
+        drop(source);
+        // The process starts again: what was read is still there, new lines follow.
+        let mut source = LineSource::new(2, place.path(), "11,12\n".as_bytes()).unwrap();
+        assert_eq!(column(&source.take(4, 2, soon()).unwrap(), 1), [11.0, 12.0]);
+    }
+
+    #[test]
+    fn nonsense_is_named_with_its_line_and_a_pause_is_no_end() {
+        for (text, words) in [
+            ("1,2\n3\n", "line 2 of standard input: it has 1 numbers"),
+            ("1,x\n", "\"x\" is not a finite number"),
+            ("1,NaN\n", "\"NaN\" is not a finite number"),
+        ] {
+            let place = tempfile::tempdir().unwrap();
+            let mut source = LineSource::new(2, place.path(), text.as_bytes()).unwrap();
+            let said = source.take(0, 4, soon()).unwrap_err();
+            assert!(said.contains(words), "{said}");
+        }
+        let long = std::io::Cursor::new("1".repeat(100_000));
+        let place = tempfile::tempdir().unwrap();
+        let mut source = LineSource::new(2, place.path(), long).unwrap();
+        assert!(source.take(0, 1, soon()).unwrap_err().contains("longer"));
+        // A pipe that nobody writes to.
+        let place = tempfile::tempdir().unwrap();
+        let (silent, _open) = std::io::pipe().unwrap();
+        let mut source = LineSource::new(2, place.path(), silent).unwrap();
+        let until = Instant::now() + Duration::from_millis(20);
+        assert!(matches!(source.take(0, 1, until).unwrap(), Taken::Pending));
+    }
+}

@@ -1,0 +1,128 @@
+//! `dictmesh launch`: a whole mesh on this machine, one process for each agent.
+
+mod collect;
+mod group;
+mod told;
+
+pub use collect::blocks;
+pub use group::{Group, Member};
+pub use told::Told;
+
+use super::{check_place, save_model, say, Ended, Result, Speech};
+use crate::picture::{bytes, counted};
+use dictmesh_net::config::{MeshConfig, SourceConfig};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The mesh, as dictmesh mesh init writes it
+    pub mesh: PathBuf,
+    /// Put all agents' atoms together in the end, into this model; without, they stay with the agents
+    #[arg(long, value_name = "MODEL")]
+    pub collect: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+pub fn run(args: &Args) -> Result<Ended> {
+    if let Some(path) = &args.collect {
+        check_place(path)?;
+    }
+    let mesh = MeshConfig::load(&args.mesh).map_err(say)?;
+    let place = match args.mesh.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let members = write_agents(&mesh, place)?;
+    let told = Group::start(members)?.run(args.speech.quiet)?;
+    if told.ended == Ended::Complete {
+        if let Some(path) = &args.collect {
+            save_model(&collect::model(&mesh, place)?, path)?;
+        }
+    }
+    tell(args, &mesh, &told)?;
+    Ok(told.ended)
+}
+
+/// Writes the agents' own files as the mesh's says, and tells where they are.
+pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
+    let mut readers = 0;
+    let mut member = |k: usize| {
+        let agent = mesh.agent(k).map_err(say)?;
+        let directory = place.join(&agent.name);
+        let failed = |e: std::io::Error| format!("{}: {e}", directory.display());
+        fs::create_dir_all(&directory).map_err(failed)?;
+        let config = directory.join(MeshConfig::AGENT_FILE);
+        fs::write(&config, agent.to_toml().map_err(say)?).map_err(failed)?;
+        if mesh.tls && !directory.join(MeshConfig::CERTIFICATE).exists() {
+            return Err(format!(
+                "{}: {} is not there; dictmesh mesh init --tls makes certificates",
+                directory.display(),
+                MeshConfig::CERTIFICATE
+            ));
+        }
+        let reads = matches!(agent.source, Some(SourceConfig::Stdin));
+        readers += usize::from(reads);
+        Ok(Member {
+            name: agent.name,
+            config,
+            log: directory.join("agent.log"),
+            reads,
+        })
+    };
+    let members = (0..mesh.agents.len()).map(&mut member).collect();
+    match readers {
+        0 | 1 => members,
+        _ => Err(format!(
+            "{readers} agents take their samples from standard input, which only one can have; make only one informed, \
+             or give the others a file or a directory"
+        )),
+    }
+}
+
+fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
+    let interrupted = told.ended == Ended::Interrupted;
+    let (first, last) = (
+        told.cost_of(0),
+        told.cost_of(told.batches.len().saturating_sub(1)),
+    );
+    let again = format!("dictmesh launch {}", args.mesh.display());
+    let collected = args.collect.as_ref().filter(|_| !interrupted);
+    let result = json!({
+        "agents": mesh.agents.len(), "samples": told.samples(), "batches": told.batches.len(), "rounds": told.rounds(),
+        "bytes": told.bytes(), "cost_first": first, "cost_last": last, "restarts": told.restarts,
+        "interrupted": interrupted, "model": collected.map(|path| path.display().to_string()),
+        "resume": interrupted.then_some(&again),
+    });
+    args.speech.tell(result, || {
+        let mut text = format!(
+            "{} learned {} in {} and {}; {} went over the links\n",
+            counted(mesh.agents.len(), "agent"),
+            counted(told.samples() as usize, "sample"),
+            counted(told.batches.len(), "batch").replace("batchs", "batches"),
+            counted(told.rounds(), "round"),
+            bytes(told.bytes()),
+        );
+        if let (Some(first), Some(last)) = (first, last) {
+            text += &format!(
+                "cost of a sample: {first:.6} in the first batch, {last:.6} in the last\n"
+            );
+        }
+        if told.restarts > 0 {
+            text += &format!("restarted: {}\n", counted(told.restarts, "agent"));
+        }
+        text += &match (interrupted, collected) {
+            (true, _) => {
+                format!("interrupted; every agent has a checkpoint\ngo on with: {again}\n")
+            }
+            (_, Some(path)) => format!("model: {}\n", path.display()),
+            (_, None) => format!(
+                "each agent's atoms: {} in its directory; --collect MODEL puts them together\n",
+                MeshConfig::ATOMS
+            ),
+        };
+        text
+    })
+}

@@ -1,0 +1,271 @@
+//! The processes of a mesh: started together, watched, and ended together.
+
+use super::super::{refusal, Ended, Result};
+use super::told::{Line, Told};
+use crate::demo::Progress;
+use crate::interrupt;
+use crate::terminal::Bar;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long agents have to end when they are asked to.
+const LEAVE: Duration = Duration::from_secs(20);
+/// How often a killed agent is started again, in all.
+const MOST_RESTARTS: usize = 1000;
+
+/// An agent to be started.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub name: String,
+    /// Its settings.
+    pub config: PathBuf,
+    /// Where its log goes.
+    pub log: PathBuf,
+    /// Whether it gets our standard input.
+    pub reads: bool,
+}
+
+/// What comes from the agents.
+enum Said {
+    Line(Line),
+    /// Something a person should see: an agent's name and a line of its log.
+    Trouble(String, String),
+}
+
+/// An agent's process.
+struct Running {
+    member: Member,
+    child: Child,
+    ended: Option<ExitStatus>,
+}
+
+/// Agents that are running.
+pub struct Group {
+    running: Vec<Running>,
+    said: Receiver<Said>,
+    say: Sender<Said>,
+    /// When they were asked to end.
+    asked: Option<Instant>,
+    /// Why they were, if not by a person.
+    failure: Option<String>,
+    told: Told,
+}
+
+impl Group {
+    /// Starts all, or none.
+    pub fn start(members: Vec<Member>) -> Result<Self> {
+        let (say, said) = channel();
+        let mut group = Group {
+            told: Told::new(members.len()),
+            running: Vec::new(),
+            said,
+            say,
+            asked: None,
+            failure: None,
+        };
+        for member in members {
+            let child = spawn(&member, &group.say)?;
+            group.running.push(Running {
+                member,
+                child,
+                ended: None,
+            });
+        }
+        Ok(group)
+    }
+
+    /// Watches until all have ended.
+    pub fn run(mut self, quiet: bool) -> Result<Told> {
+        let interrupted = interrupt::gently();
+        let bar = Bar::new(quiet);
+        let mut trouble = Vec::new();
+        while self.running.iter().any(|r| r.ended.is_none()) {
+            match self.said.recv_timeout(Duration::from_millis(50)) {
+                Ok(said) => self.hear(said, &bar, quiet, &mut trouble),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {}
+            }
+            if interrupted.load(Ordering::SeqCst) && self.asked.is_none() {
+                self.ask();
+            }
+            self.look(&bar, &trouble)?;
+        }
+        // What they said last is still on its way.
+        while let Ok(said) = self.said.recv_timeout(Duration::from_millis(50)) {
+            self.hear(said, &bar, quiet, &mut trouble);
+        }
+        bar.clear();
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let incomplete = |r: &Running| r.ended.is_some_and(|status| !status.success());
+        if self.running.iter().any(incomplete) {
+            self.told.ended = Ended::Interrupted;
+        }
+        Ok(std::mem::replace(&mut self.told, Told::new(0)))
+    }
+
+    fn hear(&mut self, said: Said, bar: &Bar, quiet: bool, trouble: &mut Vec<(String, String)>) {
+        match said {
+            Said::Line(line) => {
+                self.told.hear(line);
+                let last = self.told.batches.values().last();
+                bar.show(Progress {
+                    phase: "learning",
+                    done: self.told.samples() as usize,
+                    total: self.told.total.unwrap_or(self.told.samples()) as usize,
+                    cost: last.and_then(|batch| batch.cost),
+                });
+            }
+            Said::Trouble(name, line) => {
+                if !quiet {
+                    bar.above(&format!("{name}: {line}"));
+                }
+                trouble.push((name, line));
+            }
+        }
+    }
+
+    /// Looks who has ended, and how.
+    fn look(&mut self, bar: &Bar, trouble: &[(String, String)]) -> Result<()> {
+        let late = self.asked.is_some_and(|asked| asked.elapsed() > LEAVE);
+        let mut failed = false;
+        for running in &mut self.running {
+            if running.ended.is_some() {
+                continue;
+            }
+            if late {
+                let _ = running.child.kill();
+            }
+            let name = &running.member.name;
+            let status = running.child.try_wait();
+            let Some(status) = status.map_err(|e| format!("{name}: {}", refusal(&e)))? else {
+                continue;
+            };
+            // Killed by somebody, or by a lack of memory: its checkpoint is there.
+            if status.code().is_none() && self.asked.is_none() && self.told.restarts < MOST_RESTARTS
+            {
+                self.told.restarts += 1;
+                bar.above(&format!(
+                    "{name}: it was killed ({status}) and is started again"
+                ));
+                running.child = spawn(&running.member, &self.say)?;
+                continue;
+            }
+            running.ended = Some(status);
+            if !status.success() && self.asked.is_none() {
+                let last = trouble
+                    .iter()
+                    .rev()
+                    .find(|(n, line)| n == name && line.starts_with("dictmesh: "));
+                let why = last.map_or(format!("it ended with {status}"), |(_, line)| {
+                    line.trim_start_matches("dictmesh: ").to_string()
+                });
+                let log = running.member.log.display();
+                self.failure = Some(format!("{name}: {why} (its log: {log})"));
+                failed = true;
+            }
+        }
+        // The others would wait for it for ever.
+        if failed {
+            self.ask();
+        }
+        Ok(())
+    }
+
+    /// Asks all to end after their batch.
+    fn ask(&mut self) {
+        self.asked = Some(Instant::now());
+        for running in self.running.iter_mut().filter(|r| r.ended.is_none()) {
+            end_gently(&mut running.child);
+        }
+    }
+}
+
+impl Drop for Group {
+    /// Whatever happens, nobody is left behind.
+    fn drop(&mut self) {
+        for running in self.running.iter_mut().filter(|r| r.ended.is_none()) {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+}
+
+#[cfg(unix)]
+fn end_gently(child: &mut Child) {
+    use rustix::process::{kill_process, Pid, Signal};
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself just now.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+#[cfg(not(unix))]
+fn end_gently(child: &mut Child) {
+    let _ = child.kill();
+}
+
+/// Starts an agent's process, and threads that pass on what it says.
+fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
+    let failed =
+        |e: std::io::Error| format!("{}: it cannot be started: {}", member.name, refusal(&e));
+    let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+        .args([
+            "agent",
+            "--events",
+            "--parent",
+            &std::process::id().to_string(),
+        ])
+        .arg("--config")
+        .arg(&member.config)
+        // Agents share the machine; each takes one core at a time.
+        .env("RAYON_NUM_THREADS", "1")
+        .stdin(match member.reads {
+            true => Stdio::inherit(),
+            false => Stdio::null(),
+        })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let mut log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&member.log)
+        .map_err(|e| format!("{}: {}", member.log.display(), refusal(&e)))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let (say_line, say_trouble) = (say.clone(), say.clone());
+    thread::spawn(move || {
+        for line in out
+            .into_iter()
+            .flat_map(|out| BufReader::new(out).lines().map_while(|l| l.ok()))
+        {
+            if let Ok(line) = serde_json::from_str(&line) {
+                let _ = say_line.send(Said::Line(line));
+            }
+        }
+    });
+    let name = member.name.clone();
+    thread::spawn(move || {
+        for line in err
+            .into_iter()
+            .flat_map(|err| BufReader::new(err).lines().map_while(|l| l.ok()))
+        {
+            let _ = writeln!(log, "{line}");
+            let bad = ["dictmesh: ", "WARN", "ERROR"]
+                .iter()
+                .any(|word| line.contains(word));
+            if bad && say_trouble.send(Said::Trouble(name.clone(), line)).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(child)
+}

@@ -1,0 +1,117 @@
+//! What the agents of a launch told of their batches.
+
+use super::super::Ended;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// All of it.
+#[derive(Debug)]
+pub struct Told {
+    /// How it ended.
+    pub ended: Ended,
+    /// By the number of samples before the batch; one done again counts once.
+    pub batches: BTreeMap<u64, BatchTold>,
+    /// Agents that were started again after they had been killed.
+    pub restarts: usize,
+    /// Samples that there are, if an agent knows.
+    pub total: Option<u64>,
+    /// Samples that each agent is through with.
+    pub positions: Vec<u64>,
+}
+
+/// A batch.
+#[derive(Clone, Debug, Default)]
+pub struct BatchTold {
+    pub samples: usize,
+    pub rounds: usize,
+    pub cost: Option<f64>,
+    /// Of each agent: coefficients that are not zero, the movement of its atoms, and bytes sent.
+    pub agents: BTreeMap<usize, (f64, f64, u64)>,
+}
+
+/// A line of `dictmesh agent --events`.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Line {
+    Started {
+        total: Option<u64>,
+    },
+    Agreed {
+        agent: usize,
+        position: u64,
+    },
+    Batch {
+        agent: usize,
+        position: u64,
+        samples: usize,
+        rounds: usize,
+        cost: Option<f64>,
+        sparsity: f64,
+        movement: f64,
+        bytes: u64,
+    },
+}
+
+impl Told {
+    pub fn new(agents: usize) -> Self {
+        Told {
+            ended: Ended::Complete,
+            batches: BTreeMap::new(),
+            restarts: 0,
+            total: None,
+            positions: vec![0; agents],
+        }
+    }
+
+    pub fn hear(&mut self, line: Line) {
+        let (agent, at) = match line {
+            Line::Started { total, .. } => {
+                self.total = self.total.max(total);
+                return;
+            }
+            Line::Agreed { agent, position } => (agent, position),
+            Line::Batch {
+                agent,
+                position,
+                samples,
+                rounds,
+                cost,
+                sparsity,
+                movement,
+                bytes,
+            } => {
+                let batch = self.batches.entry(position).or_default();
+                (batch.samples, batch.rounds, batch.cost) = (samples, rounds, cost);
+                batch.agents.insert(agent, (sparsity, movement, bytes));
+                (agent, position + samples as u64)
+            }
+        };
+        if let Some(position) = self.positions.get_mut(agent) {
+            *position = at;
+        }
+    }
+
+    /// Samples that all are through with.
+    pub fn samples(&self) -> u64 {
+        self.positions.iter().copied().min().unwrap_or(0)
+    }
+
+    /// Rounds of all batches.
+    pub fn rounds(&self) -> usize {
+        self.batches.values().map(|batch| batch.rounds).sum()
+    }
+
+    /// Bytes that crossed links.
+    pub fn bytes(&self) -> u64 {
+        let of = |batch: &BatchTold| batch.agents.values().map(|agent| agent.2).sum::<u64>();
+        self.batches.values().map(of).sum()
+    }
+
+    /// The mean cost of a sample in the batch of this number.
+    pub fn cost_of(&self, number: usize) -> Option<f64> {
+        self.batches
+            .values()
+            .nth(number)
+            .and_then(|batch| batch.cost)
+    }
+}

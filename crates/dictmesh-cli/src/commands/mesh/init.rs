@@ -1,0 +1,294 @@
+//! `dictmesh mesh init`.
+
+use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
+use super::super::{say, Result, Speech};
+use crate::options::{dealt, Options};
+use crate::output::Folder;
+use crate::picture::counted;
+use clap::ValueEnum;
+use dictmesh_net::certificates::Authority;
+use dictmesh_net::config::{AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The directory to write; it must not be there yet
+    pub directory: PathBuf,
+    /// The samples of the informed agents, as learn takes numbers; each agent opens them under this name
+    #[arg(long, value_name = "DATA", conflicts_with_all = ["watch", "stdin"])]
+    pub data: Option<PathBuf>,
+    /// Samples come as files in a directory that the informed agents watch
+    #[arg(long, value_name = "DIR", conflicts_with = "stdin")]
+    pub watch: Option<PathBuf>,
+    /// Samples come from the informed agents' standard input
+    #[arg(long)]
+    pub stdin: bool,
+    /// The dimension of a sample, if there are no data to tell
+    #[arg(long, value_name = "M")]
+    pub rows: Option<usize>,
+    /// The run's name; agents of other runs are refused [default: the directory's]
+    #[arg(long, value_name = "NAME")]
+    pub run: Option<String>,
+    /// Where agents listen: one host for all, or one for each, with commas between them
+    #[arg(long, value_name = "HOSTS", default_value = "127.0.0.1")]
+    pub hosts: String,
+    /// The port; agents at one host take this and those after it
+    #[arg(long, value_name = "PORT", default_value_t = 7400)]
+    pub port: u16,
+    /// Let each agent answer Prometheus at 127.0.0.1, on this port and those after it
+    #[arg(long, value_name = "PORT")]
+    pub metrics: Option<u16>,
+    /// Make an authority and a certificate for each agent
+    #[arg(long)]
+    pub tls: bool,
+    /// Speak to other machines without TLS
+    #[arg(long, conflicts_with = "tls")]
+    pub plain_text: bool,
+    /// What happens when an agent is lost
+    #[arg(long, value_name = "POLICY", default_value = "wait")]
+    pub policy: Lost,
+    /// Seconds after which a silent agent is lost, with --policy go-on
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub deadline: f64,
+    /// Send dual vectors in single precision: half the bytes, seven digits
+    #[arg(long)]
+    pub float32: bool,
+    #[command(flatten)]
+    pub options: Options,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+/// What happens when an agent is lost.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Lost {
+    /// The others wait for it
+    Wait,
+    /// The others go on without its atoms after a deadline, and take it back when it returns
+    GoOn,
+}
+
+pub fn run(args: Args) -> Result<()> {
+    let shown = args.directory.display().to_string();
+    if args.directory.exists() {
+        return Err(format!(
+            "{shown}: it is there already; a mesh gets a directory of its own, so choose another name"
+        ));
+    }
+    Folder::check_for("the mesh", &args.directory)?;
+    let mesh = describe(&args)?;
+    // All of it appears at once, or nothing does.
+    let parent = match args.directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
+    let draft = tempfile::Builder::new()
+        .prefix(".dictmesh-")
+        .tempdir_in(parent)
+        .map_err(|e| format!("{shown}: {e}"))?;
+    write(&mesh, draft.path())?;
+    fs::rename(draft.keep(), &args.directory).map_err(|e| format!("{shown}: {e}"))?;
+    tell(&args, &mesh)
+}
+
+/// The mesh that the flags describe.
+fn describe(args: &Args) -> Result<MeshConfig> {
+    let options = &args.options;
+    let (n, k) = options.sizes()?;
+    let topology = options.topology(n)?;
+    let batch = options.batch.unwrap_or(256);
+    let source = source(args)?;
+    let rows = rows(args)?;
+    let informed = options.informed()?;
+    if let Some(unknown) = informed.iter().flatten().find(|k| **k >= n) {
+        return Err(format!(
+            "--informed {unknown}: agents are numbered from 0 to {}",
+            n - 1
+        ));
+    }
+    let hosts: Vec<&str> = args.hosts.split(',').map(str::trim).collect();
+    if hosts.len() != 1 && hosts.len() != n {
+        return Err(format!(
+            "--hosts names {} hosts for {n} agents; name one for all, or one for each",
+            hosts.len()
+        ));
+    }
+    let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
+        let host = hosts
+            .get(i)
+            .filter(|_| hosts.len() > 1)
+            .unwrap_or(&hosts[0]);
+        let same = hosts.iter().take(i).filter(|h| *h == host).count();
+        let offset = if hosts.len() > 1 { same } else { i };
+        Ok(AgentEntry {
+            name: format!("agent-{i}"),
+            address: format!("{host}:{}", port(args.port, offset)?),
+            atoms,
+            informed: informed.as_ref().is_none_or(|list| list.contains(&i)),
+            source: None,
+            start: None,
+            metrics: match args.metrics {
+                Some(first) => Some(format!("127.0.0.1:{}", port(first, offset)?)),
+                None => None,
+            },
+        })
+    };
+    let agents = dealt(n, k).into_iter().enumerate().map(agent);
+    let name = args
+        .directory
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let mesh = MeshConfig {
+        run: args.run.clone().unwrap_or(name.into_owned()),
+        seed: options.seed.unwrap_or(0),
+        policy: match args.policy {
+            Lost::Wait => Policy::Wait,
+            Lost::GoOn => Policy::GoOn,
+        },
+        deadline: args.deadline,
+        tls: args.tls,
+        plain_text: args.plain_text,
+        edges: topology.edges(),
+        source,
+        agreed: Agreed {
+            rows,
+            batch,
+            block: None,
+            weights: options.weight_rule()?,
+            score: true,
+            float32: args.float32,
+            task: options.task("sparse-svd")?,
+            strategy: options.strategy()?,
+            stopping: options.stopping(),
+            update: options.update(batch)?,
+        },
+        agents: agents.collect::<Result<_>>()?,
+    };
+    mesh.completed().map_err(say)
+}
+
+fn port(first: u16, offset: usize) -> Result<u16> {
+    let port = usize::from(first) + offset;
+    u16::try_from(port)
+        .map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one"))
+}
+
+fn source(args: &Args) -> Result<Option<SourceConfig>> {
+    let place =
+        |path: &PathBuf| std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()));
+    let passes = args.options.passes.unwrap_or(1) as u64;
+    Ok(match (&args.data, &args.watch, args.stdin) {
+        (Some(path), _, _) => Some(SourceConfig::File {
+            path: place(path)?,
+            passes,
+        }),
+        (_, Some(path), _) => Some(SourceConfig::Directory { path: place(path)? }),
+        (_, _, true) => Some(SourceConfig::Stdin),
+        _ => {
+            return Err(
+                "where do the samples come from? Say --data FILE, --watch DIR or --stdin".into(),
+            )
+        }
+    })
+}
+
+/// M.
+fn rows(args: &Args) -> Result<usize> {
+    let Some(data) = &args.data else {
+        return args.rows.ok_or_else(|| {
+            "how long is a sample? Say --rows M: the data are not there yet to tell".into()
+        });
+    };
+    let (reading, shown) = (DataArgs::default(), data.display());
+    let kind = Kind::of(data, &reading);
+    if kind != Kind::Numbers {
+        return Err(format!(
+            "{shown}: {}; agents take numbers as they are (.npy, .npz, .mtx, .csv, .tsv). For anything that has to be \
+             prepared first there is dictmesh learn --over processes",
+            kind.words()
+        ));
+    }
+    let raw = Raw::open(data, kind, &reading, &Reading::default(), None)?;
+    let found = raw.rows(&How::default());
+    match args.rows {
+        Some(rows) if rows != found => Err(format!(
+            "--rows {rows}: the samples of {shown} have {found}; leave --rows out"
+        )),
+        _ => Ok(found),
+    }
+}
+
+fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
+    let file = |path: PathBuf, text: String| {
+        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let authority = match mesh.tls {
+        true => Some(Authority::new(&mesh.run).map_err(say)?),
+        false => None,
+    };
+    if let Some(authority) = &authority {
+        let (certificate, key) = ("authority.pem", "authority.key");
+        let written = authority
+            .credentials()
+            .write(&directory.join(certificate), &directory.join(key));
+        written.map_err(say)?;
+    }
+    for (k, entry) in mesh.agents.iter().enumerate() {
+        let place = directory.join(&entry.name);
+        fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        let text = mesh
+            .agent(k)
+            .and_then(|agent| agent.to_toml())
+            .map_err(say)?;
+        let head = format!(
+            "# Agent {k} of the run {}. Paths are seen from this directory.\n",
+            mesh.run
+        );
+        file(place.join(MeshConfig::AGENT_FILE), head + &text)?;
+        if let Some(authority) = &authority {
+            let own = authority.issue(&entry.name).map_err(say)?;
+            let at = |name: &str| place.join(name);
+            own.write(&at(MeshConfig::CERTIFICATE), &at(MeshConfig::KEY))
+                .map_err(say)?;
+            let theirs = authority.credentials().certificate.clone();
+            file(at(MeshConfig::AUTHORITY), theirs)?;
+        }
+    }
+    let head = "# The whole mesh, for dictmesh launch. The agents' own files were made from it.\n";
+    file(
+        directory.join("mesh.toml"),
+        head.to_string() + &mesh.to_toml().map_err(say)?,
+    )
+}
+
+fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
+    let place = args.directory.display().to_string();
+    let agents = mesh.agents.len();
+    let strategy = serde_json::to_value(&mesh.agreed.strategy).map_err(say)?;
+    let result = json!({
+        "directory": place, "run": mesh.run, "agents": agents, "edges": mesh.edges.len(),
+        "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls,
+    });
+    args.speech.tell(result, || {
+        let mut text = format!(
+            "{place}: {} and {}, samples of {}\n",
+            counted(agents, "agent"),
+            counted(mesh.edges.len(), "edge"),
+            counted(mesh.agreed.rows, "row"),
+        );
+        text += &format!("strategy: {strategy}\n");
+        if mesh.tls {
+            text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, whoever has \
+                     it can make agents of this run\n";
+        }
+        text += &format!(
+            "all of it on this machine:   dictmesh launch {place}/mesh.toml\n\
+             or each agent at its host:   dictmesh agent --config agent-0/agent.toml\n"
+        );
+        text
+    })
+}

@@ -1,0 +1,198 @@
+//! Killed, frozen, told to end, all at once: the atoms are those of a run that nobody disturbed.
+
+use crate::common::PROGRAM;
+use crate::run::{distance, Run, PATIENCE};
+use dictmesh::Matrix;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const FLAGS: &str = "--agents 4 --atoms 8 --topology ring --batch 4 --tolerance 1e-3 --seed 3";
+const SAMPLES: usize = 240;
+/// How far atoms may be from those of the undisturbed run.
+const SAME: f64 = 1e-9;
+
+/// What an undisturbed run learns.
+fn undisturbed() -> Vec<Matrix> {
+    let mut run = Run::new(SAMPLES, FLAGS);
+    run.start_all();
+    run.finish()
+}
+
+/// Numbers that look random; the same in every run of the test.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// How many times as much as in an everyday run.
+fn soak() -> u64 {
+    let given = std::env::var("DICTMESH_SOAK").ok();
+    given.and_then(|given| given.parse().ok()).unwrap_or(1)
+}
+
+#[test]
+fn whoever_is_killed_at_any_round_and_started_again_changes_nothing() {
+    let expected = undisturbed();
+    let mut dice = Dice(7);
+    for trial in 0..2 * soak() {
+        let mut run = Run::new(SAMPLES, FLAGS);
+        run.start_all();
+        for kill in 0..4 {
+            let k = dice.roll(4) as usize;
+            run.until_sample(k, 48 * kill + 4 * dice.roll(10));
+            // Somewhere in the rounds of the batch.
+            std::thread::sleep(Duration::from_micros(dice.roll(20_000)));
+            if !run.ended(k) {
+                run.kill(k);
+                run.start(k);
+            }
+        }
+        let off = distance(&run.finish(), &expected);
+        assert!(off <= SAME, "trial {trial}: {off:e}");
+    }
+}
+
+#[test]
+fn a_power_cut_of_all_at_once_changes_nothing() {
+    let expected = undisturbed();
+    let mut run = Run::new(SAMPLES, FLAGS);
+    for sample in [40, 120, 180] {
+        run.start_all();
+        run.until_sample(1, sample);
+        (0..4).for_each(|k| run.kill(k));
+    }
+    run.start_all();
+    let off = distance(&run.finish(), &expected);
+    assert!(off <= SAME, "{off:e}");
+}
+
+#[test]
+fn an_agent_that_freezes_for_five_seconds_changes_nothing() {
+    let expected = undisturbed();
+    let mut run = Run::new(SAMPLES, FLAGS);
+    run.start_all();
+    run.until_sample(2, 80);
+    run.signal(2, "-STOP");
+    std::thread::sleep(Duration::from_secs(5));
+    let before = run.checkpoint(0);
+    run.signal(2, "-CONT");
+    assert!(before < Some(SAMPLES as u64), "the others waited");
+    let off = distance(&run.finish(), &expected);
+    assert!(off <= SAME, "{off:e}");
+}
+
+#[test]
+fn an_agent_that_is_told_to_end_finishes_its_batch_and_can_go_on() {
+    let expected = undisturbed();
+    let mut run = Run::new(SAMPLES, FLAGS);
+    run.start_all();
+    run.until_sample(3, 60);
+    run.signal(3, "-TERM");
+    assert_eq!(run.wait(3), Some(130));
+    let at = run.checkpoint(3).unwrap();
+    assert!(at >= 60 && at % 4 == 0, "{at}");
+    run.start(3);
+    let off = distance(&run.finish(), &expected);
+    assert!(off <= SAME, "{off:e}");
+    // Its end is no news to it.
+    run.start(3);
+    assert_eq!(run.wait(3), Some(0));
+}
+
+#[test]
+fn two_processes_cannot_be_the_same_agent() {
+    let mut run = Run::new(SAMPLES, FLAGS);
+    run.start(0);
+    run.until_sample(0, 0);
+    let out = run.command(0).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("another process is this agent already"),
+        "{said}"
+    );
+}
+
+/// The children of a process, as the system lists them.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let Some((head, tail)) = stat.rsplit_once(')') else {
+            continue;
+        };
+        let mut words = tail.split_whitespace();
+        let (state, its_parent) = (words.next(), words.next().and_then(|p| p.parse().ok()));
+        if its_parent == Some(parent) && state != Some("Z") {
+            found.extend(
+                head.split(' ')
+                    .next()
+                    .and_then(|pid| pid.parse::<u32>().ok()),
+            );
+        }
+    }
+    found
+}
+
+#[cfg(target_os = "linux")]
+fn wait_until(what: &str, is: impl Fn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !is() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn launch_starts_the_killed_again_and_its_agents_die_with_it() {
+    let expected = undisturbed();
+    let mut run = Run::new(SAMPLES, FLAGS);
+    let launch = |run: &Run| {
+        Command::new(PROGRAM)
+            .args(["launch", "m/mesh.toml", "--json"])
+            .current_dir(run.place.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    // Killed itself: nobody stays behind.
+    let mut first = launch(&run);
+    wait_until("four agents", || children(first.id()).len() == 4);
+    wait_until("some progress", || run.checkpoint(0) >= Some(20));
+    let agents = children(first.id());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let alive = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    wait_until("all agents gone", || !agents.iter().any(alive));
+    // Again, and an agent is killed.
+    let mut second = launch(&run);
+    let before = run.checkpoint(1);
+    wait_until("some progress", || {
+        run.checkpoint(1) >= before.map(|b| b + 20)
+    });
+    let victim = children(second.id())[1];
+    let _ = Command::new("kill")
+        .args(["-9", &victim.to_string()])
+        .status();
+    let said = crate::run::output(&mut second);
+    assert!(second.wait().unwrap().success(), "{said}");
+    let told: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(told["restarts"], 1);
+    assert_eq!(told["samples"], SAMPLES);
+    let off = distance(&run.atoms(), &expected);
+    assert!(off <= SAME, "{off:e}");
+    run.agents.clear();
+}

@@ -1,0 +1,102 @@
+//! What `mesh init` writes, and what it refuses.
+
+use crate::common::{files, ok, refused};
+use crate::run::table;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+#[test]
+fn a_mesh_with_certificates_is_ready_to_be_copied() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(20)).unwrap();
+    let said = ok(
+        at,
+        "mesh init m --data x.csv --agents 3 --atoms 6 --topology path --tls --hosts 10.0.0.1,10.0.0.2,10.0.0.2",
+    );
+    assert!(
+        said.contains("3 agents and 2 edges, samples of 12 rows"),
+        "{said}"
+    );
+    assert!(said.contains("rho"), "the constants are filled in: {said}");
+    for k in 0..3 {
+        let names = files(&at.join(format!("m/agent-{k}")));
+        for name in [
+            "agent.toml",
+            "authority.pem",
+            "certificate.pem",
+            "private.key",
+        ] {
+            assert!(
+                names.iter().any(|n| n.ends_with(name)),
+                "{name} in {names:?}"
+            );
+        }
+    }
+    for key in [
+        "authority.key",
+        "agent-0/private.key",
+        "agent-2/private.key",
+    ] {
+        let mode = fs::metadata(at.join("m").join(key))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "{key}");
+    }
+    let agent = fs::read_to_string(at.join("m/agent-1/agent.toml")).unwrap();
+    assert!(
+        agent.contains("10.0.0.2:7400") && agent.contains("10.0.0.2:7401"),
+        "{agent}"
+    );
+    // Nothing of another agent's atoms, and no secret, is in it.
+    assert!(!agent.contains("KEY"), "{agent}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(20)).unwrap();
+    fs::write(at.join("a.txt"), "some words\n").unwrap();
+    for (flags, words) in [
+        (
+            "--data x.csv --agents 2 --hosts 10.0.0.1",
+            ["plain-text = true", "--tls"],
+        ),
+        (
+            "--data x.csv --agents 3 --hosts a,b",
+            ["2 hosts for 3 agents", "one for each"],
+        ),
+        ("--data x.csv --agents 2 --rows 5", ["have 12", "--rows"]),
+        (
+            "--data a.txt --agents 2",
+            ["text", "learn --over processes"],
+        ),
+        ("--agents 2", ["--data", "--stdin"]),
+        ("--agents 2 --stdin", ["--rows", "how long"]),
+        (
+            "--data x.csv --agents 2 --informed 5",
+            ["--informed 5", "0 to 1"],
+        ),
+        ("--data x.csv --agents 2 --port 65535", ["65536", "65535"]),
+    ] {
+        refused(at, &format!("mesh init m {flags}"), &words);
+    }
+    ok(at, "mesh init m --data x.csv --agents 2");
+    refused(
+        at,
+        "mesh init m --data x.csv --agents 2",
+        &["there already"],
+    );
+    refused(at, "launch nothing.toml", &["nothing.toml"]);
+    refused(at, "agent --config nothing.toml", &["nothing.toml"]);
+    let file = at.join("m/agent-0/agent.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("run =", "rum =")).unwrap();
+    refused(
+        at,
+        "agent --config m/agent-0/agent.toml",
+        &["rum", "line 1"],
+    );
+}

@@ -1,0 +1,12 @@
+//! Agents as processes on loopback addresses, as a person or a supervisor runs them: what they learn, and what they
+//! do when they are killed, frozen, cut off or told to end.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod faults;
+mod files;
+mod learned;
+mod run;
+mod streams;

@@ -1,0 +1,155 @@
+//! Settings files: `agent.toml` for one agent, `mesh.toml` for a whole mesh, from which the agents' files follow.
+//!
+//! Plain data for people and files. Paths in a file are relative to where the file is.
+
+mod agent;
+mod agreed;
+mod mesh;
+
+pub use agent::{AgentConfig, NeighbourConfig, SourceConfig, TlsConfig};
+pub use agreed::Agreed;
+pub use mesh::{AgentEntry, MeshConfig};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// A settings file that does not serve. It says where, what is there and what can be.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{why}", file.as_ref().map(|f| format!("{}: ", f.display())).unwrap_or_default())]
+pub struct ConfigError {
+    file: Option<PathBuf>,
+    why: String,
+}
+
+impl ConfigError {
+    fn new(why: impl Into<String>) -> Self {
+        ConfigError {
+            file: None,
+            why: why.into(),
+        }
+    }
+
+    fn in_file(mut self, file: &Path) -> Self {
+        self.file = Some(file.to_path_buf());
+        self
+    }
+}
+
+type Result<T> = std::result::Result<T, ConfigError>;
+
+/// What happens when a neighbour is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// The others wait for it, as long as it takes: the result is that of an undisturbed run.
+    #[default]
+    Wait,
+    /// After the deadline the others go on without its atoms, and take it back when it returns.
+    GoOn,
+}
+
+/// Bytes of a settings file at most.
+const LONGEST: u64 = 16 << 20;
+
+fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    let wrong = |why: String| ConfigError::new(why).in_file(file);
+    let length = fs::metadata(file).map_err(|e| wrong(e.to_string()))?.len();
+    if length > LONGEST {
+        return Err(wrong(format!("{length} bytes are no settings file")));
+    }
+    let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
+    parse(&text).map_err(|e| e.in_file(file))
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|e| {
+        let at = e.span().map_or(0, |span| span.start.min(text.len()));
+        let number = text.as_bytes()[..at]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        let line = text.lines().nth(number).unwrap_or_default().trim();
+        let message = e.message().replace('`', "\"");
+        ConfigError::new(format!("line {}: {line}: {message}", number + 1))
+    })
+}
+
+fn to_toml(value: &impl Serialize) -> Result<String> {
+    toml::to_string(value).map_err(|e| ConfigError::new(e.to_string()))
+}
+
+/// The host of `host:port`, if it is written like that.
+fn host(address: &str) -> Option<&str> {
+    let (host, port) = address.rsplit_once(':')?;
+    port.parse::<u16>().ok()?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (!host.is_empty()).then_some(host)
+}
+
+/// Whether an address can be reached from this machine only.
+pub fn is_loopback(address: &str) -> bool {
+    host(address).is_some_and(|host| {
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    })
+}
+
+fn check_address(what: &str, address: &str) -> Result<()> {
+    match host(address) {
+        Some(_) => Ok(()),
+        None => Err(ConfigError::new(format!(
+            "{what} = \"{address}\": write host:port, as in 127.0.0.1:7400 or [::1]:7400"
+        ))),
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    match crate::certificates::is_name(name) {
+        true => Ok(()),
+        false => Err(ConfigError::new(format!(
+            "name = \"{name}\": agents are named like hosts: letters, digits, - and dots, as in agent-1"
+        ))),
+    }
+}
+
+/// Plain text is for this machine only, unless somebody takes it upon himself.
+fn check_secrecy<'a>(
+    tls: bool,
+    plain_text: bool,
+    mut addresses: impl Iterator<Item = &'a String>,
+) -> Result<()> {
+    if tls || plain_text {
+        return Ok(());
+    }
+    match addresses.find(|address| !is_loopback(address)) {
+        None => Ok(()),
+        Some(address) => Err(ConfigError::new(format!(
+            "{address} is not of this machine, and there is no [tls]: everyone on the way could read and change what \
+             agents say. Make certificates with dictmesh mesh init --tls, or take it upon you with plain-text = true"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_what_nobody_else_can_reach() {
+        for address in ["127.0.0.1:1", "127.9.9.9:80", "[::1]:5", "localhost:7"] {
+            assert!(is_loopback(address), "{address}");
+        }
+        for address in [
+            "0.0.0.0:1",
+            "10.0.0.1:1",
+            "example.org:1",
+            "[::]:1",
+            "127.0.0.1",
+            ":1",
+        ] {
+            assert!(!is_loopback(address), "{address}");
+        }
+    }
+}

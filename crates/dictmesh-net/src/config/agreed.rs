@@ -1,0 +1,149 @@
+//! What all agents of a run have in common.
+
+use super::{ConfigError, Result};
+use dictmesh::inference::{Common, StrategySpec};
+use dictmesh::mesh::Stopping;
+use dictmesh::task::TaskSpec;
+use dictmesh::{Topology, Update, WeightRule, Weights};
+use serde::{Deserialize, Serialize};
+
+/// Settings that must be the same at all agents; the hand-shake compares them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Agreed {
+    /// M, the dimension of a sample.
+    pub rows: usize,
+    /// Samples per update.
+    pub batch: usize,
+    /// Samples of a block, the paper's s, for the update that counts them; left out, all are one block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<u64>,
+    /// The rule of the combination weights.
+    pub weights: WeightRule,
+    /// Whether all agree on the cost of every sample: the novelty score.
+    #[serde(default = "yes")]
+    pub score: bool,
+    /// Whether dual vectors travel in single precision: half the bytes, seven digits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub float32: bool,
+    /// What is being solved.
+    pub task: TaskSpec,
+    /// The inference strategy, with all its constants.
+    pub strategy: StrategySpec,
+    /// When the rounds of one batch end.
+    pub stopping: Stopping,
+    /// The dictionary update.
+    pub update: Update,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Agreed {
+    /// Whether an agent can run with these.
+    pub fn check(&self) -> Result<()> {
+        let library = |e: dictmesh::Error| ConfigError::new(e.to_string());
+        for (name, value) in [("rows", self.rows), ("batch", self.batch)] {
+            if value == 0 {
+                return Err(ConfigError::new(format!("{name} = 0: must be 1 or more")));
+            }
+        }
+        let task = self.task.build().map_err(library)?;
+        self.update.check(task.residual()).map_err(library)?;
+        self.strategy
+            .check(task.residual(), true)
+            .map_err(library)?;
+        // Constants must be there: an agent cannot compute them from what it knows.
+        self.strategy.build().map(drop).map_err(|e| {
+            ConfigError::new(format!(
+                "strategy: {e}; dictmesh mesh init fills the constants in for a whole mesh"
+            ))
+        })?;
+        match self.stopping {
+            Stopping { rounds: 0, .. } => {
+                Err(ConfigError::new("stopping: rounds = 0: must be 1 or more"))
+            }
+            Stopping {
+                tolerance: Some(t), ..
+            } if !(t > 0.0 && t.is_finite()) => Err(ConfigError::new(format!(
+                "stopping: tolerance = {t}: must be above 0"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same with the strategy's constants filled in for this graph and these numbers of atoms. Nobody's atoms
+    /// are looked at.
+    pub fn resolved(mut self, topology: &Topology, atoms: &[usize]) -> dictmesh::Result<Self> {
+        let task = self.task.build()?;
+        let weights = Weights::new(topology, &self.weights)?;
+        let n = topology.agents();
+        let locals = || (0..n).map(|k| task.local(k));
+        let delta =
+            |d: f64, k: &dictmesh::task::LocalTask| d.min(k.regularizer().strong_convexity());
+        let common = Common {
+            agents: n,
+            rows: self.rows,
+            atoms: atoms.iter().sum(),
+            atoms_max: atoms.iter().copied().max().unwrap_or(0),
+            delta: locals().fold(f64::INFINITY, |d, k| delta(d, k)),
+            curvature: task.residual().conjugate_curvature(),
+            non_negative: locals().all(|k| k.set().is_non_negative()),
+            mean_degree: 2.0 * topology.edges().len() as f64 / n as f64,
+            weights_smallest: weights.mixing().smallest,
+            spectrum: topology.spectrum(),
+        };
+        self.strategy
+            .check(task.residual(), weights.is_symmetric())?;
+        self.strategy = self.strategy.resolve(&common)?;
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use dictmesh::{Mesh, Start};
+
+    pub fn agreed() -> Agreed {
+        Agreed {
+            rows: 12,
+            batch: 4,
+            block: None,
+            weights: WeightRule::Metropolis,
+            score: true,
+            float32: false,
+            task: TaskSpec::nmf(0.05, 0.1),
+            strategy: StrategySpec::default(),
+            stopping: Stopping::tolerance(1e-4),
+            update: Update::default(),
+        }
+    }
+
+    /// What the mesh in one process, which sees all atoms, takes.
+    #[test]
+    fn constants_are_those_of_the_mesh_for_every_strategy() {
+        let topology = Topology::grid(2, 3).unwrap();
+        let sizes = [2, 1, 3, 0, 2, 1];
+        for name in StrategySpec::NAMES {
+            for task in [TaskSpec::nmf(0.05, 0.1), TaskSpec::sparse_svd(0.1, 0.2)] {
+                let plain = Agreed {
+                    strategy: StrategySpec::from_name(name).unwrap(),
+                    task: task.clone(),
+                    ..agreed()
+                };
+                assert!(plain.check().is_err(), "{name} has no constants yet");
+                let ours = plain.clone().resolved(&topology, &sizes).unwrap();
+                ours.check().unwrap();
+                let mesh = Mesh::builder(task.build().unwrap(), topology.clone())
+                    .build(12, &sizes, Start::Random)
+                    .unwrap();
+                assert_eq!(
+                    ours.strategy,
+                    plain.strategy.resolve(&mesh.common()).unwrap()
+                );
+            }
+        }
+    }
+}

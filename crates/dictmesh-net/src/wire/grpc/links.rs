@@ -1,0 +1,197 @@
+//! The links there are now, one at most for each neighbour, and what comes in by them.
+
+use super::hello::{shown, Terms};
+use super::message::{Hello, Kind, Message, MessageCodec};
+use super::{Neighbour, Tls, Traffic};
+use crate::WireEvent;
+use bytes::Bytes;
+use dictmesh::agent::AgentId;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
+use tonic::Streaming;
+
+/// Events of one neighbour that the agent has not taken yet. When there are so many, the stream is not read, and
+/// HTTP/2's flow control holds the sender.
+const UNREAD: usize = 4;
+/// Messages to one neighbour that are not on the way yet; more are dropped.
+pub const UNSENT: usize = 4;
+
+/// An event, and the permit that the next one of this neighbour may be waiting for.
+pub type Queued = (WireEvent, OwnedSemaphorePermit);
+
+/// What all tasks of a wire share.
+#[derive(Debug)]
+pub struct Shared {
+    pub terms: Terms,
+    pub codec: MessageCodec,
+    pub tls: Option<Tls>,
+    pub edges: Vec<Edge>,
+    pub events: mpsc::UnboundedSender<Queued>,
+    /// How many links are being carried.
+    pub carried: AtomicUsize,
+}
+
+/// An edge of the graph at this agent.
+#[derive(Debug)]
+pub struct Edge {
+    pub neighbour: Neighbour,
+    pub traffic: Arc<Traffic>,
+    unread: Arc<Semaphore>,
+    link: Mutex<Link>,
+}
+
+#[derive(Debug, Default)]
+struct Link {
+    /// Counts the links this edge has had.
+    generation: u64,
+    out: Option<mpsc::Sender<Message>>,
+    /// Dropped when a newer link takes over.
+    _current: Option<oneshot::Sender<()>>,
+}
+
+impl Edge {
+    pub fn new(neighbour: Neighbour) -> Self {
+        Edge {
+            neighbour,
+            traffic: Arc::default(),
+            unread: Arc::new(Semaphore::new(UNREAD)),
+            link: Mutex::default(),
+        }
+    }
+
+    fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Takes bytes on the way, or drops them.
+    pub fn send(&self, bytes: Bytes) {
+        let length = bytes.len() as u64;
+        if let Some(out) = &self.link().out {
+            if out.try_send(Message::frame(bytes)).is_ok() {
+                self.traffic.sent.fetch_add(length, Ordering::Relaxed);
+            } else {
+                self.traffic.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Ends the link after what was sent is on the way; nothing is waited for any more.
+    pub fn finish(&self) {
+        self.link().out = None;
+        self.unread.close();
+    }
+}
+
+impl Shared {
+    /// The edge to this neighbour.
+    pub fn edge(&self, neighbour: AgentId) -> Option<&Edge> {
+        (self.edges.iter()).find(|edge| edge.neighbour.id == neighbour)
+    }
+
+    /// Tells the agent, when it has taken enough of what came before. `false` if there is no agent any more.
+    async fn tell(&self, edge: &Edge, event: WireEvent) -> bool {
+        let Ok(permit) = Arc::clone(&edge.unread).acquire_owned().await else {
+            return false;
+        };
+        self.events.send((event, permit)).is_ok()
+    }
+
+    /// Carries a link from the end of its hand-shake to its own end: `out` is its way out, `incoming` what the
+    /// neighbour says after its hello. Returns why it ended.
+    pub async fn carry(
+        &self,
+        edge: &Edge,
+        hello: &Hello,
+        out: mpsc::Sender<Message>,
+        incoming: &mut Streaming<Message>,
+    ) -> String {
+        let neighbour = edge.neighbour.id;
+        let (current, displaced) = oneshot::channel();
+        let generation = {
+            let mut link = edge.link();
+            *link = Link {
+                generation: link.generation + 1,
+                out: Some(out),
+                _current: Some(current),
+            };
+            link.generation
+        };
+        self.carried.fetch_add(1, Ordering::Relaxed);
+        edge.traffic.links.fetch_add(1, Ordering::Relaxed);
+        let up = WireEvent::Up {
+            neighbour,
+            incarnation: hello.incarnation,
+            epoch: hello.epoch,
+        };
+        let reason = match self.tell(edge, up).await {
+            true => self.receive(edge, incoming, displaced).await,
+            false => let_go(incoming).await,
+        };
+        let is_last = {
+            let mut link = edge.link();
+            let is_last = link.generation == generation;
+            if is_last {
+                link.out = None;
+            }
+            is_last
+        };
+        if is_last {
+            let reason = reason.clone();
+            self.tell(edge, WireEvent::Down { neighbour, reason }).await;
+        }
+        self.carried.fetch_sub(1, Ordering::Relaxed);
+        reason
+    }
+
+    async fn receive(
+        &self,
+        edge: &Edge,
+        incoming: &mut Streaming<Message>,
+        mut displaced: oneshot::Receiver<()>,
+    ) -> String {
+        let neighbour = edge.neighbour.id;
+        loop {
+            let message = tokio::select! {
+                biased;
+                _ = &mut displaced => return "a newer link took over".into(),
+                message = incoming.message() => message,
+            };
+            let bytes = match message {
+                Err(status) => return words(&status),
+                Ok(None) => return "it ended the stream".into(),
+                Ok(Some(message)) => match message.kind {
+                    Some(Kind::Frame(bytes)) => bytes,
+                    Some(Kind::Refusal(why)) => return format!("it refused: {}", shown(&why)),
+                    _ => return format!("it sent {} where frames belong", message.name()),
+                },
+            };
+            let length = bytes.len() as u64;
+            edge.traffic.received.fetch_add(length, Ordering::Relaxed);
+            if !self.tell(edge, WireEvent::Frame { neighbour, bytes }).await {
+                return let_go(incoming).await;
+            }
+        }
+    }
+}
+
+/// This agent ends: what still comes in is not for it, but the other side must get what is under way to it before
+/// the stream is cut.
+async fn let_go(incoming: &mut Streaming<Message>) -> String {
+    while let Ok(Some(_)) = incoming.message().await {}
+    "this agent ends".into()
+}
+
+/// A gRPC status as a reason for a log, with what lies behind it.
+pub fn words(status: &tonic::Status) -> String {
+    let mut said = shown(status.message());
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !said.contains(&more) {
+            said = format!("{said}: {more}");
+        }
+        source = error.source();
+    }
+    said
+}

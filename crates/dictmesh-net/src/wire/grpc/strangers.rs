@@ -1,0 +1,154 @@
+//! Limits for those who are not known yet, and the log of those who were refused.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Connections without a hand-shake at the same time.
+#[derive(Debug)]
+pub struct Waiting {
+    /// In all, and from one address: one host that floods must not keep the neighbours at other hosts out.
+    most: usize,
+    most_of_one: usize,
+    count: Mutex<HashMap<IpAddr, usize>>,
+}
+
+/// One of the connections that may wait; dropped, it makes room.
+#[derive(Debug)]
+pub struct Slot {
+    waiting: Arc<Waiting>,
+    address: IpAddr,
+}
+
+impl Waiting {
+    /// So many that all neighbours of an agent can come at once from one host, and again before the first
+    /// attempt has timed out.
+    pub fn new(neighbours: usize) -> Self {
+        Waiting {
+            most: 128 + 2 * neighbours,
+            most_of_one: 16 + 2 * neighbours,
+            count: Mutex::default(),
+        }
+    }
+
+    fn count(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.count.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Room for one more, or why there is none.
+    pub fn enter(self: &Arc<Self>, address: IpAddr) -> Result<Slot, String> {
+        let mut count = self.count();
+        let all: usize = count.values().sum();
+        let of_one = count.entry(address).or_default();
+        if *of_one >= self.most_of_one {
+            return Err(format!(
+                "{of_one} connections of this address wait for a hand-shake already"
+            ));
+        }
+        if all >= self.most {
+            if *of_one == 0 {
+                count.remove(&address);
+            }
+            return Err(format!("{all} connections wait for a hand-shake already"));
+        }
+        *of_one += 1;
+        Ok(Slot {
+            waiting: Arc::clone(self),
+            address,
+        })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut count = self.waiting.count();
+        if let Some(left) = count.get_mut(&self.address) {
+            *left -= 1;
+            if *left == 0 {
+                count.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// Lines about refusals in one second at most: a flood must not fill the disk.
+const MOST_LINES: usize = 20;
+
+/// Says in the log who was refused and why.
+#[derive(Debug, Default)]
+pub struct Refusals(Mutex<Option<Second>>);
+
+#[derive(Debug)]
+struct Second {
+    began: Instant,
+    lines: usize,
+    more: u64,
+}
+
+impl Refusals {
+    pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
+        let (lines, more) = self.count();
+        if more > 0 {
+            tracing::warn!(count = more, "refused more connections than are shown");
+        }
+        if lines > MOST_LINES {
+            return;
+        }
+        match certificate {
+            Some(names) => tracing::warn!(%peer, certificate = %names, "refused: {why}"),
+            None => tracing::warn!(%peer, "refused: {why}"),
+        }
+    }
+
+    /// The number of this line in its second, and how many were left out in the one before.
+    fn count(&self) -> (usize, u64) {
+        let mut second = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let now = Instant::now();
+        match &mut *second {
+            Some(now) if now.began.elapsed() < Duration::from_secs(1) => {
+                now.lines += 1;
+                now.more += u64::from(now.lines > MOST_LINES);
+                (now.lines, 0)
+            }
+            before => {
+                let more = before.as_ref().map_or(0, |before| before.more);
+                *before = Some(Second {
+                    began: now,
+                    lines: 1,
+                    more: 0,
+                });
+                (1, more)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_host_cannot_take_all_places_and_leaving_makes_room() {
+        let waiting = Arc::new(Waiting::new(2));
+        let address = |n: u8| IpAddr::from([127, 0, 0, n]);
+        let mut slots = Vec::new();
+        for _ in 0..waiting.most_of_one {
+            slots.push(waiting.enter(address(9)).unwrap());
+        }
+        assert!(waiting
+            .enter(address(9))
+            .unwrap_err()
+            .contains("this address"));
+        let other = waiting.enter(address(2)).unwrap();
+        slots.pop();
+        slots.push(waiting.enter(address(9)).unwrap());
+        drop((slots, other));
+        assert!(waiting.count().is_empty());
+        // From very many hosts: a limit too, and no memory of those refused.
+        let far = |n: usize| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);
+        let slots: Vec<_> = (0..1000).map(|n| waiting.enter(far(n))).collect();
+        assert_eq!(slots.iter().flatten().count(), waiting.most);
+        assert_eq!(waiting.count().len(), waiting.most);
+    }
+}

@@ -1,0 +1,169 @@
+//! Links between neighbours.
+
+use crate::common::*;
+use bytes::Bytes;
+use dictmesh_net::grpc::GrpcWire;
+use dictmesh_net::Wire;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+#[test]
+fn neighbours_talk_in_plain_text_and_under_tls() {
+    for office in [None, Some(Office::new())] {
+        let (mut zero, mut one, _) = pair(2, office.as_ref());
+        talk(&mut zero, &mut one);
+        let (id, traffic) = zero.traffic().remove(0);
+        assert_eq!(id, 1);
+        let bytes = 3 * LARGEST as u64;
+        assert_eq!(traffic.sent.load(Ordering::Relaxed), bytes);
+        assert_eq!(traffic.received.load(Ordering::Relaxed), bytes);
+        assert_eq!(traffic.links.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[test]
+fn what_was_sent_arrives_although_the_sender_ends() {
+    let (mut zero, mut one, _) = pair(3, None);
+    zero.send(1, Bytes::from(vec![1; LARGEST]));
+    one.send(0, Bytes::from(vec![2; LARGEST]));
+    drop(one);
+    assert_eq!(frame(&mut zero, 1)[0], 2);
+    down(&mut zero, 1);
+}
+
+#[test]
+fn a_neighbour_that_starts_again_is_met_again_with_its_new_incarnation_and_epoch() {
+    let (mut zero, one, address) = pair(4, None);
+    drop(one);
+    down(&mut zero, 1);
+    let nowhere = "127.0.0.1:1".to_string();
+    let mut again = settings(1, &address.to_string(), &[(0, nowhere)]);
+    again.incarnation = 77;
+    again.epoch = 5;
+    zero.newest_epoch(9);
+    let mut one = GrpcWire::start(again).unwrap();
+    assert_eq!(up(&mut zero, 1), (77, 5));
+    assert_eq!(up(&mut one, 0), (1000, 9));
+    talk(&mut zero, &mut one);
+    assert_eq!(zero.traffic()[0].1.links.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_second_link_of_the_same_neighbour_takes_over() {
+    let (zero, mut one, address) = pair(5, None);
+    // The same agent once more, as after a cut that only one side has seen.
+    let mut settings = settings(0, "127.0.0.1:0", &[(1, address.to_string())]);
+    settings.incarnation = 5;
+    let mut newer = GrpcWire::start(settings).unwrap();
+    drop(zero);
+    while up(&mut one, 0).0 != 5 {}
+    up(&mut newer, 1);
+    talk(&mut newer, &mut one);
+}
+
+/// A cut of the cable: both ends stay, the bytes between them do not. A relay stands for the cable.
+#[test]
+fn a_cut_link_heals() {
+    let (_, one, address) = pair(6, None);
+    let (mut one, relay) = (one, TcpListener::bind("127.0.0.1:0").unwrap());
+    let through = relay.local_addr().unwrap().to_string();
+    let (cut, cutter) = std::sync::mpsc::channel::<TcpStream>();
+    std::thread::spawn(move || {
+        for near in relay.incoming().flatten() {
+            let far = TcpStream::connect(address).unwrap();
+            cut.send(near.try_clone().unwrap()).unwrap();
+            cut.send(far.try_clone().unwrap()).unwrap();
+            let (mut a, mut b) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut a, &mut b));
+            let (mut a, mut b) = (far, near);
+            std::thread::spawn(move || std::io::copy(&mut a, &mut b));
+        }
+    });
+    let mut zero = GrpcWire::start(settings(0, "127.0.0.1:0", &[(1, through)])).unwrap();
+    for _ in 0..3 {
+        up(&mut zero, 1);
+        up(&mut one, 0);
+        talk(&mut zero, &mut one);
+        for _ in 0..2 {
+            let end = cutter.recv_timeout(PATIENCE).unwrap();
+            let _ = end.shutdown(std::net::Shutdown::Both);
+        }
+        down(&mut zero, 1);
+    }
+}
+
+#[test]
+fn a_neighbour_that_does_not_listen_costs_no_memory_and_nobody_else_waits() {
+    let (mut zero, mut one, _) = pair(7, None);
+    let before = resident();
+    // 2 GB, of which nobody takes anything.
+    for _ in 0..20_000 {
+        zero.send(1, Bytes::from(vec![3; LARGEST]));
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 50 << 20, "{grown} bytes");
+    let dropped = zero.traffic()[0].1.dropped.load(Ordering::Relaxed);
+    assert!(dropped > 19_000, "{dropped}");
+    // It wakes up, and all is well.
+    assert_eq!(frame(&mut one, 0).len(), LARGEST);
+    while one
+        .next(Instant::now() + Duration::from_millis(300))
+        .is_some()
+    {}
+    talk(&mut zero, &mut one);
+}
+
+/// What differs is said by both sides, in the same words.
+#[test]
+fn a_mismatch_is_named_on_both_sides() {
+    let (_zero, _one, address) = pair(8, None);
+    let mut other = settings(2, "127.0.0.1:0", &[(3, address.to_string())]);
+    other.agreed[0].1 = "32".into();
+    // Agent 2 is expected by agent 1, but would not dial it; so a mesh of its own.
+    let nowhere = "127.0.0.1:1".to_string();
+    let dialled = settings(3, "127.0.8.3:0", &[(2, nowhere)]);
+    let three = GrpcWire::start(dialled).unwrap();
+    other.neighbours[0].address = three.address().unwrap().to_string();
+    let _two = GrpcWire::start(other).unwrap();
+    let words = "batch is 16 at agent 3 and 32 at agent 2";
+    logged(&["refused", words]);
+    logged(&["no link", "neighbour=3", words]);
+}
+
+#[test]
+fn a_wire_says_nothing_until_its_time_is_over() {
+    let (mut zero, _one, _) = pair(9, None);
+    let until = Instant::now() + Duration::from_millis(50);
+    assert_eq!(zero.next(until), None);
+    assert!(Instant::now() >= until);
+    assert_eq!(zero.next(Instant::now()), None);
+}
+
+/// Whoever is alone, or dials everyone, can be dialled by nobody.
+#[test]
+fn nothing_is_listened_to_without_need() {
+    let alone = GrpcWire::start(settings(0, "127.0.0.1:0", &[])).unwrap();
+    assert_eq!(alone.address(), None);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    let needs = settings(1, &at, &[(0, "127.0.0.1:1".into())]);
+    let said = GrpcWire::start(needs).unwrap_err().to_string();
+    assert!(said.contains("cannot listen at 127.0.0.1"), "{said}");
+}
+
+/// Bytes of memory this process has.
+pub fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kb = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<usize>().ok());
+    kb.unwrap_or(0) << 10
+}
+
+/// For the stranger tests: what a peer gets to hear until it is cut off.
+pub fn hear(socket: &mut (impl Read + Write)) -> Vec<u8> {
+    let mut heard = Vec::new();
+    let _ = socket.read_to_end(&mut heard);
+    heard
+}
