@@ -55,7 +55,9 @@ fn mpirun(dir: &Path, ranks: usize, args: &[&str]) -> Command {
     command
         .args(["--oversubscribe", "-np", &ranks.to_string()])
         .arg(env!("CARGO_BIN_EXE_dictmesh"))
-        .args(["learn", "x.csv", "-o", "model", "--over", "mpi", "--header", "no"])
+        .args([
+            "learn", "x.csv", "-o", "model", "--over", "mpi", "--header", "no",
+        ])
         .args(args)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
@@ -128,7 +130,13 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
         return;
     }
     let x = samples(60);
-    let strategies = ["diffusion", "consensus", "jacobi-admm", "exact-diffusion", "relaxed-admm"];
+    let strategies = [
+        "diffusion",
+        "consensus",
+        "jacobi-admm",
+        "exact-diffusion",
+        "relaxed-admm",
+    ];
     for (i, strategy) in strategies.into_iter().enumerate() {
         // A complete graph of two is bipartite, which jacobi-admm does not take.
         for ranks in [1, 2, 5] {
@@ -137,7 +145,17 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
             let graph = ["complete", "ring", "path"][(i + ranks) % 3];
             let graph = if ranks < 3 { "path" } else { graph };
             let args = [
-                "--atoms", "7", "--batch", "8", "--rounds", "15", "--quiet", "--topology", graph, "--strategy", strategy,
+                "--atoms",
+                "7",
+                "--batch",
+                "8",
+                "--rounds",
+                "15",
+                "--quiet",
+                "--topology",
+                graph,
+                "--strategy",
+                strategy,
             ];
             let out = ended(mpirun(dir.path(), ranks, &args).spawn().unwrap());
             let what = format!("{strategy}, {ranks} ranks, {graph}: {}", said(&out));
@@ -174,7 +192,19 @@ fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().canonicalize().unwrap();
     write(&place, &x);
-    let flags = ["--atoms", "6", "--batch", "1", "--rounds", "60", "--topology", "ring", "--passes", "2", "--quiet"];
+    let flags = [
+        "--atoms",
+        "6",
+        "--batch",
+        "1",
+        "--rounds",
+        "60",
+        "--topology",
+        "ring",
+        "--passes",
+        "2",
+        "--quiet",
+    ];
     let child = mpirun(&place, 3, &flags).spawn().unwrap();
     // Until every rank has a checkpoint with samples in it.
     let kept = |k: usize| {
@@ -196,9 +226,17 @@ fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
     assert!(!place.join("model.0").exists(), "nothing half learned");
 
     // Other choices are another run.
-    let other = [&flags[..], &["--gamma", "0.2", "--resume", "model.checkpoint"]].concat();
+    let other = [
+        &flags[..],
+        &["--gamma", "0.2", "--resume", "model.checkpoint"],
+    ]
+    .concat();
     let out = ended(mpirun(&place, 3, &other).spawn().unwrap());
-    assert!(!out.status.success() && said(&out).contains("run"), "{}", said(&out));
+    assert!(
+        !out.status.success() && said(&out).contains("run"),
+        "{}",
+        said(&out)
+    );
 
     let again = [&flags[..], &["--resume", "model.checkpoint"]].concat();
     let out = ended(mpirun(&place, 3, &again).spawn().unwrap());
@@ -228,8 +266,15 @@ fn what_ranks_cannot_do_is_said_by_one_of_them() {
     ] {
         let out = ended(mpirun(dir.path(), 3, args).spawn().unwrap());
         let words = said(&out);
-        assert!(!out.status.success() && words.contains(word), "{args:?}: {words}");
-        assert_eq!(words.matches("dictmesh: rank").count(), 1, "{args:?}: {words}");
+        assert!(
+            !out.status.success() && words.contains(word),
+            "{args:?}: {words}"
+        );
+        assert_eq!(
+            words.matches("dictmesh: rank").count(),
+            1,
+            "{args:?}: {words}"
+        );
         assert!(!dir.path().join("model.0").exists(), "{args:?}");
     }
 }

@@ -97,9 +97,7 @@ impl Exchange for Mpi {
         write(own, &mut self.sent);
         // In an agreement everybody has something else to tell; in all other rounds frames are alike.
         let done = match own.tag.phase {
-            Phase::Agreement => {
-                (self.graph).gather_lengths(self.sent.len(), &mut self.lengths)
-            }
+            Phase::Agreement => (self.graph).gather_lengths(self.sent.len(), &mut self.lengths),
             _ => {
                 let length = i32::try_from(self.sent.len());
                 self.lengths.fill(length.unwrap_or(i32::MAX));
@@ -159,7 +157,10 @@ fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
     }
     let scalars = first[HEAD - 2] as usize;
     if scalars > rest.len() || rest.len() - scalars != first[HEAD - 1] as usize {
-        return Err(format!("its frame has {} numbers behind its head", rest.len()));
+        return Err(format!(
+            "its frame has {} numbers behind its head",
+            rest.len()
+        ));
     }
     let (scalars, dual) = rest.split_at(scalars);
     if let Some(bad) = rest.iter().find(|v| !v.is_finite()) {

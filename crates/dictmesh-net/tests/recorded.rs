@@ -59,7 +59,15 @@ fn record(plan: &Plan) -> Vec<Vec<Vec<u8>>> {
         let (atoms, source) = (mesh.block(k).atoms().clone(), plan.source(k));
         let thread = std::thread::spawn(move || {
             let (observer, control) = (Box::new(|_: &_| {}), Control::default());
-            let agent = Agent::new(settings, Box::new(rounds), atoms, source, None, observer, control);
+            let agent = Agent::new(
+                settings,
+                Box::new(rounds),
+                atoms,
+                source,
+                None,
+                observer,
+                control,
+            );
             agent.unwrap().run().unwrap()
         });
         threads.push((thread, sent));
@@ -69,7 +77,10 @@ fn record(plan: &Plan) -> Vec<Vec<Vec<u8>>> {
         .into_iter()
         .map(|(thread, sent)| {
             while !thread.is_finished() {
-                assert!(Instant::now() < until, "the agents do not come to their end");
+                assert!(
+                    Instant::now() < until,
+                    "the agents do not come to their end"
+                );
                 std::thread::sleep(Duration::from_millis(1));
             }
             thread.join().unwrap();
@@ -92,11 +103,16 @@ fn read(bytes: &[u8]) -> Read {
     let four = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let numbers = |from: usize, count: usize| -> Vec<f64> {
         let part = bytes[from..from + 8 * count].chunks_exact(8);
-        part.map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect()
+        part.map(|b| f64::from_le_bytes(b.try_into().unwrap()))
+            .collect()
     };
     assert_eq!((&bytes[..5], &bytes[6..8]), (&b"dmf1\0"[..], &[0, 0][..]));
     let (scalars, dual) = (four(32) as usize, four(36) as usize);
-    assert_eq!(bytes.len(), 40 + 8 * (scalars + dual), "every byte has its place");
+    assert_eq!(
+        bytes.len(),
+        40 + 8 * (scalars + dual),
+        "every byte has its place"
+    );
     Read {
         phase: bytes[5],
         sample: u64::from_le_bytes(bytes[16..24].try_into().unwrap()),
@@ -122,8 +138,17 @@ fn in_one_process(plan: &Plan, rounds: u32) -> (Rounds0, BTreeSet<u64>) {
         }
         let codes = run.codes();
         for k in 0..mesh.agents() {
-            let numbers = mesh.block(k).atoms().as_slice().iter().chain(codes[k].as_slice());
-            private.extend(numbers.filter(|v| v.abs() > 1e-9).map(|v| v.abs().to_bits()));
+            let numbers = mesh
+                .block(k)
+                .atoms()
+                .as_slice()
+                .iter()
+                .chain(codes[k].as_slice());
+            private.extend(
+                numbers
+                    .filter(|v| v.abs() > 1e-9)
+                    .map(|v| v.abs().to_bits()),
+            );
         }
         mesh.learn(&x, |_| Continue(())).unwrap();
     }
@@ -146,15 +171,25 @@ fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
                 let frame = read(bytes);
                 let (scalars, numbers) = (frame.scalars.len(), frame.dual.len());
                 match frame.phase {
-                    0 => assert!(scalars % 10 == 1 && numbers == 0, "who is there: 10 numbers each"),
+                    0 => assert!(
+                        scalars % 10 == 1 && numbers == 0,
+                        "who is there: 10 numbers each"
+                    ),
                     1 => assert!(scalars == 6 && numbers == 0, "how many samples"),
                     2 => {
                         assert_eq!(scalars, 2, "residual and trouble");
                         let known = &duals[&(frame.sample, frame.round, k)];
-                        assert_eq!(frame.dual, known.as_slice(), "{strategy}: psi or nu, and nothing else");
+                        assert_eq!(
+                            frame.dual,
+                            known.as_slice(),
+                            "{strategy}: psi or nu, and nothing else"
+                        );
                         seen += 1;
                     }
-                    3 => assert!(scalars <= 2 + 4 && numbers == 0, "flags and the cost of each sample"),
+                    3 => assert!(
+                        scalars <= 2 + 4 && numbers == 0,
+                        "flags and the cost of each sample"
+                    ),
                     4 => assert!(scalars == 0 && numbers == 0, "the end"),
                     phase => panic!("phase {phase}"),
                 }
@@ -162,7 +197,10 @@ fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
                 for at in 0..bytes.len().saturating_sub(7) {
                     let bits = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
                     let bits = f64::from_bits(bits).abs().to_bits();
-                    assert!(!private.contains(&bits), "{strategy}: agent {k} sent a private number at {at}");
+                    assert!(
+                        !private.contains(&bits),
+                        "{strategy}: agent {k} sent a private number at {at}"
+                    );
                 }
             }
         }

@@ -107,7 +107,11 @@ fn settings(wire: &Wire, limits: &Limits) -> Result<Settings> {
     let tls = match (wire.engine, &wire.certificates) {
         (Kind::GrpcTls, Some(place)) => {
             let file = |end: &str| place.join(format!("{}.{end}", wire.own));
-            Some(Tls::load(&place.join("ca.pem"), &file("pem"), &file("key"))?)
+            Some(Tls::load(
+                &place.join("ca.pem"),
+                &file("pem"),
+                &file("key"),
+            )?)
         }
         (Kind::GrpcTls, None) => anyhow::bail!("--engine grpc-tls needs --certificates"),
         _ => None,
@@ -139,7 +143,9 @@ fn name(id: usize) -> String {
 pub fn write_certificates(directory: &Path, agents: usize) -> Result<()> {
     let authority = Authority::new("bench").context("an authority")?;
     let file = |name: &str| directory.join(name);
-    authority.credentials().write(&file("ca.pem"), &file("ca.key"))?;
+    authority
+        .credentials()
+        .write(&file("ca.pem"), &file("ca.key"))?;
     for id in 0..agents {
         let issued = authority.issue(&name(id))?;
         issued.write(&file(&format!("{id}.pem")), &file(&format!("{id}.key")))?;

@@ -76,10 +76,17 @@ impl Raw {
                 done &= *out + *into == 0;
             }
             if done {
-                ensure!(self.inbox.iter().all(|got| got[bytes - 1] == self.payload[bytes - 1]));
+                ensure!(self
+                    .inbox
+                    .iter()
+                    .all(|got| got[bytes - 1] == self.payload[bytes - 1]));
                 return Ok(());
             }
-            let waiting = self.sockets.iter().zip(&left).filter(|(_, left)| left.0 + left.1 > 0);
+            let waiting = self
+                .sockets
+                .iter()
+                .zip(&left)
+                .filter(|(_, left)| left.0 + left.1 > 0);
             let mut polled: Vec<PollFd<'_>> = waiting
                 .map(|(socket, (out, into))| {
                     let mut flags = PollFlags::empty();

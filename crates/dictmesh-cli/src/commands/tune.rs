@@ -14,10 +14,10 @@ use crate::options::names::{self, OneOf};
 use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
+pub use choice::learn;
 use choice::Choice;
 use curve::Curves;
 use dictmesh::Start;
-pub use choice::learn;
 pub use page::figure;
 use serde_json::json;
 use std::path::PathBuf;
@@ -193,7 +193,13 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         Some(opened) => divide(&args.data, &opened.feed(1), seed)?,
         None => {
             let quiet = args.speech.quiet;
-            fresh(&args.data, &args.making, &args.data_args, quiet, &mut options)?
+            fresh(
+                &args.data,
+                &args.making,
+                &args.data_args,
+                quiet,
+                &mut options,
+            )?
         }
     };
 

@@ -33,7 +33,9 @@ impl Library {
             ));
         }
         // SAFETY: both handles are MPI's own constants.
-        let code = unsafe { ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_WORLD, ffi::RSMPI_ERRORS_RETURN) };
+        let code = unsafe {
+            ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_WORLD, ffi::RSMPI_ERRORS_RETURN)
+        };
         check(code, "choosing how errors are told")?;
         Ok(Library { universe })
     }

@@ -110,7 +110,9 @@ pub fn audit(mesh: &Mesh, x: &Samples, strategy: &StrategySpec, rounds: usize) -
 
 /// The |cosine| that a random direction among `rows` has with an atom, on average.
 pub fn chance(rows: usize) -> f64 {
-    (2.0 / (std::f64::consts::PI * rows.max(1) as f64)).sqrt().min(1.0)
+    (2.0 / (std::f64::consts::PI * rows.max(1) as f64))
+        .sqrt()
+        .min(1.0)
 }
 
 impl Audit {
@@ -150,7 +152,11 @@ fn check(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<()> {
         ));
     }
     if rounds < 4 {
-        return Err(Error::parameter("rounds", rounds, "an audit needs 4 or more"));
+        return Err(Error::parameter(
+            "rounds",
+            rounds,
+            "an audit needs 4 or more",
+        ));
     }
     let numbers = [mesh.rows(), x.len(), mesh.agents(), 8]
         .iter()

@@ -15,7 +15,9 @@ fn planted(topology: Topology, each: usize, informed: &[usize], task: Task) -> (
     let mut w = gaussian(ROWS, n * each, &mut stream(3, 1));
     for q in 0..w.cols() {
         if task.common().set().is_non_negative() {
-            w.column_mut(q).iter_mut().for_each(|v| *v = (*v - 0.5).max(0.0));
+            w.column_mut(q)
+                .iter_mut()
+                .for_each(|v| *v = (*v - 0.5).max(0.0));
         }
         AtomSet::UnitBall.normalise(w.column_mut(q));
     }
@@ -102,7 +104,10 @@ fn on_a_ring_the_first_message_gives_the_atom_away_and_a_random_start_hides_it()
     assert!(hidden.cosines(true).len() == 9 && hidden.knowing[0].unseen == 1);
     let first = audit(&mesh, &x, &diffusion(), 300).unwrap();
     told("ring diffusion", &first);
-    assert!(first.x().unwrap() > 0.99999, "diffusion's first message is x itself");
+    assert!(
+        first.x().unwrap() > 0.99999,
+        "diffusion's first message is x itself"
+    );
     // So that not knowing it is no hindrance.
     assert_eq!(first.cosines(true).len(), first.cosines(false).len());
     assert!((median(first.cosines(true)) - median(first.cosines(false))).abs() < 1e-6);
@@ -156,7 +161,11 @@ fn refusals_say_what_to_do() {
         let error = audit(&mesh, &x, strategy, rounds).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
-    refused(&StrategySpec::Consensus { mu: None }, 50, "audit diffusion or relaxed-admm");
+    refused(
+        &StrategySpec::Consensus { mu: None },
+        50,
+        "audit diffusion or relaxed-admm",
+    );
     refused(&diffusion(), 2, "4 or more");
     refused(&diffusion(), usize::MAX / 2, "fewer rounds or samples");
     let (alone, x) = planted(Topology::complete(1).unwrap(), 1, &[], svd());

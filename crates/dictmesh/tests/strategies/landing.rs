@@ -43,7 +43,11 @@ fn a_random_start_changes_the_way_and_not_the_end() {
         let found = mesh.infer(&x).unwrap();
         let (nu, y, _) = errors(&mesh, &x, &found);
         assert!(nu <= 1e-8 && y <= 1e-8, "{residual:?}: {nu:e} {y:e}");
-        assert_eq!(found.duals, mesh.infer(&x).unwrap().duals, "one seed, one run");
+        assert_eq!(
+            found.duals,
+            mesh.infer(&x).unwrap().duals,
+            "one seed, one run"
+        );
 
         // After one round it is far from the plain run, and agents are far from each other.
         let first = |size| {
@@ -56,11 +60,20 @@ fn a_random_start_changes_the_way_and_not_the_end() {
         let (plain, hidden) = (first(None), first(Some(1.0)));
         for k in 0..6 {
             let apart = distance(plain[k].as_slice(), hidden[k].as_slice());
-            assert!(apart > 0.5 * norm(plain[k].as_slice()).max(0.1), "agent {k}: {apart}");
+            assert!(
+                apart > 0.5 * norm(plain[k].as_slice()).max(0.1),
+                "agent {k}: {apart}"
+            );
             for j in 1..3 {
                 let own = |k: usize, j: usize| hidden[k].column(j);
-                assert!(distance(own(k, 0), own(k, j)) > 0.01, "each sample its own start");
-                assert!(distance(own(k, j), own((k + 1) % 6, j)) > 0.01, "each agent its own");
+                assert!(
+                    distance(own(k, 0), own(k, j)) > 0.01,
+                    "each sample its own start"
+                );
+                assert!(
+                    distance(own(k, j), own((k + 1) % 6, j)) > 0.01,
+                    "each agent its own"
+                );
             }
         }
     }

@@ -71,7 +71,10 @@ fn panel(found: &Found, knows_x: bool) -> crate::canvas::Canvas {
         x: AxisSpec::linear(&format!("atoms (the neighbour {who})")),
         y: AxisSpec::linear("cosine with the atom"),
         series: series.collect(),
-        levels: vec![(1.0, "found".into()), (chance(found.rows), "a guess".into())],
+        levels: vec![
+            (1.0, "found".into()),
+            (chance(found.rows), "a guess".into()),
+        ],
     }
     .draw()
 }

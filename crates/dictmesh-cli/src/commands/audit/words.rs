@@ -64,7 +64,11 @@ pub fn rows(found: &Found) -> Vec<Vec<String>> {
     }
     if let Some(last) = found.audits.last() {
         let nu = format!("{:.4}", last.audit.nu_and_x);
-        rows.push(["nu, which every agent gets anyway", "", "", &nu, ""].map(String::from).to_vec());
+        rows.push(
+            ["nu, which every agent gets anyway", "", "", &nu, ""]
+                .map(String::from)
+                .to_vec(),
+        );
     }
     rows
 }
@@ -77,7 +81,10 @@ pub fn verdicts(found: &Found) -> Vec<String> {
     let Some(plain) = plain else {
         return Vec::new();
     };
-    let hidden = found.audits.iter().filter(|a| a.audit.strategy.random_start().is_some());
+    let hidden = found
+        .audits
+        .iter()
+        .filter(|a| a.audit.strategy.random_start().is_some());
     hidden.map(|hidden| verdict(plain, hidden)).collect()
 }
 
@@ -100,7 +107,8 @@ fn verdict(plain: &Audit, hidden: &Audited) -> String {
              still show {found} of {of} atoms"
         ));
     }
-    let ((before, _, was), (after, of, is)) = (counted(plain, false), counted(&hidden.audit, false));
+    let ((before, _, was), (after, of, is)) =
+        (counted(plain, false), counted(&hidden.audit, false));
     if let (Some(was), Some(is)) = (was, is) {
         sentences.push(format!(
             "where some of that is out of sight, it hides the first message: {after} of {of} atoms are found\n  to \
@@ -109,7 +117,10 @@ fn verdict(plain: &Audit, hidden: &Audited) -> String {
     }
     sentences.push("nu is the same, so that x shows through as before".into());
     let all = sentences.join(";\n  ");
-    format!("The {}:\n  {all}.", hidden.name.trim_start_matches("relaxed-admm, "))
+    format!(
+        "The {}:\n  {all}.",
+        hidden.name.trim_start_matches("relaxed-admm, ")
+    )
 }
 
 fn recovered(cosines: &[f64]) -> usize {

@@ -11,7 +11,9 @@ use crate::picture::{counted, thousands};
 use crate::terminal::Bar;
 use dictmesh::model::BlockData;
 use dictmesh::{Update, WeightRule};
-use dictmesh_net::agent::{Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome, Weighting};
+use dictmesh_net::agent::{
+    Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome, Weighting,
+};
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
 use serde_json::json;
@@ -55,10 +57,14 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
         note(begun.data.raw.note(), args.speech.quiet);
     }
     places.prepare(resume.is_some(), rank)?;
-    let exchange = job.exchange(mesh.topology().neighbours(rank)).map_err(say)?;
+    let exchange = job
+        .exchange(mesh.topology().neighbours(rank))
+        .map_err(say)?;
     let settings = settings(&args, begun, rank)?;
     let source = FileSource::of(begun.data.feed(mesh), &args.data, begun.passes as u64)?;
-    let source = mesh.is_informed(rank).then(|| Box::new(source) as Box<dyn Source>);
+    let source = mesh
+        .is_informed(rank)
+        .then(|| Box::new(source) as Box<dyn Source>);
     let batches = Arc::new(Mutex::new(Vec::new()));
     let state = (args.checkpoint_every > 0.0).then_some(&*places.state);
     let words = places.last_words(job.size(), state.is_some());
@@ -97,11 +103,15 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
 /// What does not go together with ranks.
 fn refuse(args: &Args) -> Result<()> {
     if args.data == Path::new("-") {
-        return Err("-: mpirun gives standard input to one rank only; name a file that all ranks can read".into());
+        return Err(
+            "-: mpirun gives standard input to one rank only; name a file that all ranks can read"
+                .into(),
+        );
     }
     if args.report.is_some() {
         return Err(
-            "--report with --over mpi: a page shows all atoms, and no rank has them; leave it out".into(),
+            "--report with --over mpi: a page shows all atoms, and no rank has them; leave it out"
+                .into(),
         );
     }
     if args.dry_run {
@@ -127,7 +137,10 @@ fn agents(args: &Args, size: usize) -> Result<Options> {
     match said.agents {
         Some(agents) if agents != size => return Err(ranks(agents, size)),
         Some(_) => {}
-        None if said.topology.as_deref().is_some_and(|t| t.starts_with("grid")) => {}
+        None if said
+            .topology
+            .as_deref()
+            .is_some_and(|t| t.starts_with("grid")) => {}
         None => options.agents = Some(size),
     }
     Ok(options)
@@ -150,7 +163,10 @@ impl Places {
         let block = PathBuf::from(block);
         check_place(&block)?;
         let checkpoint = resume.map_or_else(|| checkpoint(&args.output), Path::to_path_buf);
-        check_apart([&block, &checkpoint], std::iter::once(&args.data).chain(&args.config))?;
+        check_apart(
+            [&block, &checkpoint],
+            std::iter::once(&args.data).chain(&args.config),
+        )?;
         let state = checkpoint.join(format!("agent-{rank}"));
         if checkpoint.exists() && !checkpoint.is_dir() {
             return Err(format!(
@@ -195,7 +211,10 @@ impl Places {
         let again = command_line_with(&[("--resume", true)], &["--resume", &resume]);
         let told = self.told();
         move || {
-            let first = fs::OpenOptions::new().write(true).create_new(true).open(&told);
+            let first = fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&told);
             match (first.is_ok(), kept) {
                 (false, _) => {}
                 (true, true) => eprintln!(
@@ -221,7 +240,11 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
     let strategy = mesh.strategy().resolve(&mesh.common()).map_err(say)?;
     let (part, total) = (begun.data.feed(mesh).part(), begun.data.total);
     let block = part.min(total) as u64;
-    if matches!(mesh.update_rule(), Update::Schedule { .. }) && total > part && total % part > 0 && begun.passes > 1 {
+    if matches!(mesh.update_rule(), Update::Schedule { .. })
+        && total > part
+        && total % part > 0
+        && begun.passes > 1
+    {
         return Err(
             "--update schedule with several passes over so many samples: ranks count its steps otherwise than one \
              process; take --update adaptive, or one pass"
@@ -230,7 +253,12 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
     }
     let neighbours = mesh.topology().neighbours(rank).iter();
     let mut settings = AgentSettings {
-        neighbours: neighbours.map(|id| Neighbour { id: *id, joins: false }).collect(),
+        neighbours: neighbours
+            .map(|id| Neighbour {
+                id: *id,
+                joins: false,
+            })
+            .collect(),
         stopping: mesh.stopping(),
         update: Some(mesh.update_rule()),
         batch: mesh.batch(),
@@ -245,7 +273,12 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
         ..AgentSettings::new(rank, mesh.task().spec(), strategy, mesh.rows())
     };
     // A checkpoint of other data or other choices must not be gone on with.
-    let graph = format!("{:?} {} {}", mesh.topology().edges(), mesh.seed(), mesh.atoms());
+    let graph = format!(
+        "{:?} {} {}",
+        mesh.topology().edges(),
+        mesh.seed(),
+        mesh.atoms()
+    );
     let run = format!(
         "{:?} {graph} {} {}",
         settings.agreed(),
@@ -302,14 +335,18 @@ fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()
     let (first, last) = (costs.first().copied(), costs.last().copied());
     let rounds: usize = batches.iter().map(|b| b.rounds).sum();
     let samples = begun.passes * begun.data.total;
-    let blocks: Vec<String> = (0..size).map(|k| format!("{}.{k}", args.output.display())).collect();
+    let blocks: Vec<String> = (0..size)
+        .map(|k| format!("{}.{k}", args.output.display()))
+        .collect();
     let json = json!({
         "samples": samples, "batches": batches.len(), "rounds": rounds, "agents": size,
         "atoms": begun.state.mesh.atoms(), "first_cost": first, "last_cost": last, "blocks": blocks,
     });
     args.speech.tell(json, || {
         let cost = match (first, last) {
-            (Some(first), Some(last)) => format!("mean cost {first:.4} in the first batch, {last:.4} in the last\n"),
+            (Some(first), Some(last)) => {
+                format!("mean cost {first:.4} in the first batch, {last:.4} in the last\n")
+            }
             _ => String::new(),
         };
         format!(

@@ -91,10 +91,16 @@ fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
     let informed = (0..mesh.agents()).filter(|k| mesh.is_informed(*k)).count();
     let mut share = Matrix::zeros(nu.rows(), nu.cols());
     for j in 0..nu.cols() {
-        mesh.task().residual().recover(nu.column(j), share.column_mut(j));
+        mesh.task()
+            .residual()
+            .recover(nu.column(j), share.column_mut(j));
     }
     for b in share.as_mut_slice() {
-        *b = if b.is_nan() { 0.0 } else { *b / informed as f64 };
+        *b = if b.is_nan() {
+            0.0
+        } else {
+            *b / informed as f64
+        };
     }
     Some(share)
 }
