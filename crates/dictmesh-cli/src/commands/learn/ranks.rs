@@ -272,19 +272,10 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
         checkpoint_every: KEEP_EVERY,
         ..AgentSettings::new(rank, mesh.task().spec(), strategy, mesh.rows())
     };
-    // A checkpoint of other data or other choices must not be gone on with.
-    let graph = format!(
-        "{:?} {} {}",
-        mesh.topology().edges(),
-        mesh.seed(),
-        mesh.atoms()
-    );
-    let run = format!(
-        "{:?} {graph} {} {}",
-        settings.agreed(),
-        begun.data.raw.fingerprint()?,
-        begun.passes
-    );
+    // A checkpoint of other data or other choices must not be gone on with. The description of the mesh has them all.
+    let described = begun.data.model(&begun.state)?.description;
+    let described = serde_json::to_string(&described).map_err(say)?;
+    let run = format!("{described} {}", begun.passes);
     settings.run = format!("learn {:08x}", crc32fast::hash(run.as_bytes()));
     Ok(settings)
 }
