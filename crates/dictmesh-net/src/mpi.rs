@@ -201,7 +201,9 @@ mod tests {
         }
         let mut wrong = numbers.clone();
         wrong[8] = f64::NAN;
-        assert!(read(&own, &wrong, &mut back).unwrap_err().contains("finite"));
+        assert!(read(&own, &wrong, &mut back)
+            .unwrap_err()
+            .contains("finite"));
         own.tag.round = 18;
         let why = read(&own, &numbers, &mut back).unwrap_err();
         assert!(why.contains("round 17"), "{why}");

@@ -130,7 +130,8 @@ impl<'m> Run<'m> {
         Ok(state)
     }
 
-    /// What every agent sent to its neighbours in the last round, M x B; after at least one round.
+    /// What every agent sent to its neighbours in the last round, M x B, after at least one. (But for consensus, which
+    /// sends nu itself: there it is what the next round will send.)
     pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
         (self.parts.iter()).flat_map(|part| part.strategies.iter().map(|s| s.outgoing()))
     }
