@@ -98,6 +98,7 @@ impl Documents {
             None => StrategySpec::RelaxedAdmm {
                 rho: self.rho,
                 alpha: None,
+                random_start: None,
             },
         };
         Ok(

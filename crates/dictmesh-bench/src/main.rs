@@ -8,6 +8,7 @@ mod experiment;
 mod learning;
 mod mesh;
 mod scale;
+mod wire;
 
 use clap::{Parser, Subcommand};
 
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Part {
+    /// Certificates for `wire`.
+    Certificates(wire::Certificates),
     /// Codes of all samples by `Mesh::exact`.
     Coding(coding::Coding),
     /// The time of one round for given samples, atoms and a graph.
@@ -34,18 +37,22 @@ enum Part {
     Rounds(mesh::Rounds),
     /// Work, memory and time of a job of given sizes.
     Scale(scale::Scale),
+    /// The time of one round between processes, of which this is one.
+    Wire(wire::Wire),
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(arguments.threads);
     let measured = pool.build()?.install(|| match &arguments.part {
+        Part::Certificates(part) => part.measure(),
         Part::Coding(part) => part.measure(arguments.threads),
         Part::Documents(part) => part.measure(arguments.threads),
         Part::Experiment(part) => part.measure(),
         Part::Learning(part) => part.measure(arguments.threads),
         Part::Rounds(part) => part.measure(arguments.threads),
         Part::Scale(part) => part.measure(),
+        Part::Wire(part) => part.measure(),
     })?;
     println!("{measured}");
     Ok(())

@@ -1,8 +1,10 @@
 //! The commands, one file each, and what they share.
 
 pub mod agent;
+pub mod audit;
 pub mod bicluster;
 pub mod denoise;
+mod divided;
 pub mod examples;
 pub mod infer;
 pub mod inspect;

@@ -17,6 +17,8 @@ static GENTLE: AtomicBool = AtomicBool::new(false);
 static FIRST: OnceLock<Instant> = OnceLock::new();
 /// What comes so soon after the first is the same Ctrl-C: `timeout` signals its child and then the whole group.
 const ECHO: Duration = Duration::from_secs(1);
+/// What is said when a signal ends the program.
+static LAST_WORDS: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Default::default);
 
 /// From now on Ctrl-C ends the program at once, without the files in the making. Without a handler, it just
@@ -47,6 +49,12 @@ pub fn gently() -> Arc<AtomicBool> {
     Arc::clone(&ASKED)
 }
 
+/// From now on this is done before a signal ends the program.
+#[cfg(feature = "mpi")]
+pub fn last_words(words: impl Fn() + Send + Sync + 'static) {
+    let _ = LAST_WORDS.set(Box::new(words));
+}
+
 /// From now on Ctrl-C ends the program at once again. Whether it was pressed before.
 pub fn at_once() -> bool {
     GENTLE.store(false, Ordering::SeqCst);
@@ -71,6 +79,9 @@ fn pressed() {
     let parts = parts();
     for part in parts.iter() {
         let _ = fs::remove_file(part);
+    }
+    if let Some(words) = LAST_WORDS.get() {
+        words();
     }
     std::process::exit(INTERRUPTED.into());
 }

@@ -98,6 +98,13 @@ enum Command {
     /// in dB. --rounds is the most that a strategy gets, 2000 if not said.
     #[command(verbatim_doc_comment)]
     Tune(Box<commands::tune::Args>),
+    /// See what a curious neighbour could find out: private atoms and samples, from the messages it gets
+    ///
+    /// A run of each strategy is recorded, and one neighbour of each agent, which takes part as it should but keeps
+    /// all it is sent, works out W_k y_k from it, and from that the directions of the agent's atoms w_q, and x. You
+    /// get the cosines of what it found with what is there (1 is found, 0 is nothing), knowing x or not, and what the
+    /// strategy costs in rounds.
+    Audit(Box<commands::audit::Args>),
     /// Run an experiment of the paper on its data: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
     /// Run one agent of a mesh whose others are elsewhere
@@ -207,6 +214,7 @@ fn perform(command: Command) -> Result<Ended, String> {
         Command::Denoise(args) => commands::denoise::run(args),
         Command::Novelty(args) => commands::novelty::run(*args),
         Command::Tune(args) => commands::tune::run(*args),
+        Command::Audit(args) => commands::audit::run(*args),
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Completions(args) => completions(args.shell),

@@ -89,7 +89,7 @@ impl Agent {
         };
         Ok(Agent {
             talk: Talk::new(exchange, settings.policy),
-            strategy: settings.strategy.build()?,
+            strategy: settings.strategy.build_private(own_numbers()?)?,
             task,
             settings,
             source,
@@ -164,6 +164,15 @@ impl Agent {
         self.around.active.sort_unstable();
         self.around.active.dedup();
     }
+}
+
+/// Numbers that nobody else can know, for a strategy that starts at random.
+fn own_numbers() -> Result<dictmesh::random::Rng, Error> {
+    use rand::{rngs::SysRng, SeedableRng, TryRng};
+    let mut seed = [0; 32];
+    let none = |e| Error::Engine(format!("the system gives no random numbers: {e}"));
+    SysRng.try_fill_bytes(&mut seed).map_err(none)?;
+    Ok(dictmesh::random::Rng::from_seed(seed))
 }
 
 fn fresh(settings: &AgentSettings, atoms: Matrix) -> Result<State, Error> {

@@ -18,6 +18,8 @@ mod error;
 mod exchange;
 pub mod memory;
 pub mod metrics;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 mod rounds;
 mod source;
 mod wire;

@@ -1,5 +1,6 @@
 //! What the dictionary is for: the paper's applications, and the methods they are compared with.
 
+pub mod audit;
 pub mod biclustering;
 pub mod clustering;
 pub mod denoising;

@@ -136,6 +136,10 @@ pub enum StrategySpec {
         /// The relaxation alpha, between 0 and 1.
         #[serde(default)]
         alpha: Option<f64>,
+        /// The size |r_k| of a random start of its memory, in place of 0: hides the first messages. None by
+        /// default; what it protects from is measured by [`apps::audit`](crate::apps::audit).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        random_start: Option<f64>,
     },
 }
 
@@ -144,6 +148,7 @@ impl Default for StrategySpec {
         StrategySpec::RelaxedAdmm {
             rho: None,
             alpha: None,
+            random_start: None,
         }
     }
 }
@@ -222,9 +227,14 @@ impl StrategySpec {
             StrategySpec::ExactDiffusion { mu } => StrategySpec::ExactDiffusion {
                 mu: Some(mu.unwrap_or_else(|| exact_diffusion::default_step(common))),
             },
-            StrategySpec::RelaxedAdmm { rho, alpha } => StrategySpec::RelaxedAdmm {
+            StrategySpec::RelaxedAdmm {
+                rho,
+                alpha,
+                random_start,
+            } => StrategySpec::RelaxedAdmm {
                 rho: Some(rho.unwrap_or_else(|| relaxed_admm::default_rho(common))),
                 alpha: Some(alpha.unwrap_or(relaxed_admm::DEFAULT_ALPHA)),
+                random_start,
             },
         };
         filled.check_constants()?;
@@ -250,8 +260,13 @@ impl StrategySpec {
                 positive("mu", mu)?;
                 positive("penalty", penalty)
             }
-            StrategySpec::RelaxedAdmm { rho, alpha } => {
+            StrategySpec::RelaxedAdmm {
+                rho,
+                alpha,
+                random_start,
+            } => {
                 positive("rho", rho)?;
+                positive("random-start", random_start)?;
                 match alpha {
                     Some(alpha) if !(alpha > 0.0 && alpha < 1.0) => Err(Error::parameter(
                         "alpha",
@@ -292,8 +307,30 @@ impl StrategySpec {
         Ok(())
     }
 
-    /// One agent's strategy object. Constants must be [`resolve`](StrategySpec::resolve)d first.
+    /// The size of the random start, where there is one.
+    pub fn random_start(&self) -> Option<f64> {
+        match self {
+            StrategySpec::RelaxedAdmm { random_start, .. } => *random_start,
+            _ => None,
+        }
+    }
+
+    /// One agent's strategy object. Constants must be [`resolve`](StrategySpec::resolve)d first. Refuses a random
+    /// start, whose numbers must be the agent's own secret: see [`build_private`](StrategySpec::build_private).
     pub fn build(&self) -> Result<Box<dyn Strategy>> {
+        match self.random_start() {
+            None => self.build_private(crate::random::stream(0, 0)),
+            Some(size) => Err(Error::parameter(
+                "random-start",
+                size,
+                "needs numbers that only the agent knows: build the strategy with a generator of its own",
+            )),
+        }
+    }
+
+    /// The same for any strategy. `own` makes the numbers of a random start, and nobody else may know what it will
+    /// give: whoever can draw the same numbers sees through the start at once.
+    pub fn build_private(&self, own: crate::random::Rng) -> Result<Box<dyn Strategy>> {
         let need = |name: &'static str, value: Option<f64>| {
             value.ok_or_else(|| Error::parameter(name, "none", "resolve the strategy first"))
         };
@@ -308,10 +345,18 @@ impl StrategySpec {
             StrategySpec::ExactDiffusion { mu } => {
                 Box::new(exact_diffusion::ExactDiffusion::new(need("mu", mu)?))
             }
-            StrategySpec::RelaxedAdmm { rho, alpha } => Box::new(relaxed_admm::RelaxedAdmm::new(
-                need("rho", rho)?,
-                need("alpha", alpha)?,
-            )),
+            StrategySpec::RelaxedAdmm {
+                rho,
+                alpha,
+                random_start,
+            } => {
+                let plain =
+                    relaxed_admm::RelaxedAdmm::new(need("rho", rho)?, need("alpha", alpha)?);
+                Box::new(match random_start {
+                    Some(size) => plain.with_random_start(size, own),
+                    None => plain,
+                })
+            }
         })
     }
 }

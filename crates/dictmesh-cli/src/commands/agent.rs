@@ -3,7 +3,7 @@
 mod logs;
 mod parent;
 mod parts;
-mod source;
+pub(super) mod source;
 
 use super::{print, refusal, save_model, say, Ended, Result};
 use crate::interrupt;

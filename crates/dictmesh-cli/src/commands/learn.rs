@@ -4,6 +4,8 @@ mod begin;
 pub mod over;
 mod passes;
 mod processes;
+#[cfg(feature = "mpi")]
+mod ranks;
 mod show;
 
 use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
@@ -41,13 +43,9 @@ pub struct Args {
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
-    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9
-    #[arg(
-        long,
-        value_name = "WHAT",
-        conflicts_with = "resume",
-        help_heading = "The mesh"
-    )]
+    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9. (The ranks of
+    /// an MPI job keep and resume checkpoints, a directory MODEL.checkpoint; processes do not)
+    #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
     pub over: Option<Over>,
     /// Say what it would take, and stop
     #[arg(long)]
@@ -127,6 +125,12 @@ impl Data {
 }
 
 pub fn run(args: Args) -> Result<Ended> {
+    if args.over == Some(Over::Mpi) {
+        #[cfg(feature = "mpi")]
+        return ranks::run(args);
+        #[cfg(not(feature = "mpi"))]
+        return Err(over::WITHOUT_MPI.into());
+    }
     check_places(&args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
         let given = exact(args.checkpoint_every);
@@ -150,7 +154,8 @@ pub fn run(args: Args) -> Result<Ended> {
     }
     let before = begun.state.mesh.progress().samples_learned;
     let learned = match args.over {
-        None => passes::learn(&mut begun, &args)?,
+        // Ranks have learned above.
+        None | Some(Over::Mpi) => passes::learn(&mut begun, &args)?,
         Some(Over::Processes) => {
             let learned = processes::learn(&mut begun, &args)?;
             if learned.ended == Ended::Interrupted {

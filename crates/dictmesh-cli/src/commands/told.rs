@@ -94,7 +94,7 @@ fn typed(name: &str, given: &str) -> Option<String> {
     Some(match name {
         "gamma" | "delta" | "beta" | "eta" | "mu" | "rho" | "tolerance" | "rounds" | "batch"
         | "threads" | "informed" | "agents" | "atoms" | "patch" | "stride" | "layers"
-        | "passes" | "restarts" => format!("--{name} {given}"),
+        | "passes" | "restarts" | "random-start" => format!("--{name} {given}"),
         // The radius of the ball; the noise of a picture is checked before it gets there.
         "sigma" => format!("--radius {given}"),
         "lambda" => format!("--gamma {given}"),

@@ -6,32 +6,27 @@ mod flags;
 mod page;
 mod words;
 
-use super::prepare::{DataArgs, Feed, Making, Opened};
-use super::{command_line_with, note, say, shell_word, Result, Speech};
+use super::divided::{divide, fresh, Divided};
+use super::prepare::{DataArgs, Making, Opened};
+use super::{command_line_with, shell_word, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{self, OneOf};
 use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
+pub use choice::learn;
 use choice::Choice;
 use curve::Curves;
-use dictmesh::random::stream;
-use dictmesh::{Samples, Start};
+use dictmesh::Start;
 pub use page::figure;
-use rand::seq::SliceRandom;
 use serde_json::json;
 use std::path::PathBuf;
 pub use words::{aligned, curve_json};
 
-/// Samples that a choice is tried on, at most, and that are kept back to judge it.
-const TRAINING: usize = 4_000;
-const HELD_OUT: usize = 500;
 /// Fewer samples than these cannot be divided.
 const LEAST: usize = 10;
-/// The stream of a seed that the samples are divided by ("tune" in ASCII).
-const TUNE_STREAM: u64 = 0x74_75_6e_65;
 /// Agents, where nothing is said about the mesh.
-const AGENTS: usize = 16;
+pub const AGENTS: usize = 16;
 
 /// What to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -195,8 +190,17 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         training,
         held_out,
     } = match &opened {
-        Some(opened) => divide(args, &opened.feed(1), seed)?,
-        None => fresh(args, &mut options, seed)?,
+        Some(opened) => divide(&args.data, &opened.feed(1), seed)?,
+        None => {
+            let quiet = args.speech.quiet;
+            fresh(
+                &args.data,
+                &args.making,
+                &args.data_args,
+                quiet,
+                &mut options,
+            )?
+        }
     };
 
     let mut choice = None;
@@ -234,65 +238,6 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         choice,
         curves,
         flags,
-    })
-}
-
-/// Samples to learn from, and samples kept back to judge by.
-struct Divided {
-    /// Samples there are in all.
-    total: usize,
-    training: Samples,
-    held_out: Samples,
-}
-
-/// Samples of data that no model has seen, with the task that suits them if none is named.
-fn fresh(args: &Args, options: &mut Options, seed: u64) -> Result<Divided> {
-    let (raw, how) = args.making.open(&args.data, &args.data_args)?;
-    note(raw.note(), args.speech.quiet);
-    options.task.get_or_insert(how.usual_task().into());
-    let feed = Feed {
-        raw: &raw,
-        how: &how,
-        rows: raw.rows(&how),
-        batch: 1,
-        shuffle: None,
-    };
-    divide(args, &feed, seed)
-}
-
-/// Prepared samples drawn by the seed; those that are not drawn do not stay in memory.
-fn divide(args: &Args, feed: &Feed<'_>, seed: u64) -> Result<Divided> {
-    let total = feed.samples()?;
-    if total < 2 {
-        return Err(format!(
-            "{}: {total} samples; at least 2 are needed",
-            args.data.display()
-        ));
-    }
-    let mut order: Vec<usize> = (0..total).collect();
-    order.shuffle(&mut stream(seed, TUNE_STREAM));
-    let (held_out, training) = order.split_at((total / 5).clamp(1, HELD_OUT));
-    let training = &training[..training.len().min(TRAINING)];
-    let mut drawn = [held_out, training].concat();
-    drawn.sort_unstable();
-    let (mut kept, mut from) = (Vec::new(), 0);
-    for part in feed.parts(0)? {
-        let part = part?;
-        let here = drawn
-            .iter()
-            .filter(|j| (from..from + part.len()).contains(j));
-        kept.push(part.select(&here.map(|j| j - from).collect::<Vec<_>>()));
-        from += part.len();
-    }
-    let kept = Samples::joined(&kept).map_err(say)?;
-    let of = |chosen: &[usize]| {
-        let places = chosen.iter().filter_map(|j| drawn.binary_search(j).ok());
-        kept.select(&places.collect::<Vec<_>>())
-    };
-    Ok(Divided {
-        total,
-        training: of(training),
-        held_out: of(held_out),
     })
 }
 

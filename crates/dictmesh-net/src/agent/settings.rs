@@ -131,7 +131,8 @@ impl AgentSettings {
         let task = self.task.build()?;
         let symmetric = !matches!(self.weighting, Weighting::Given(_));
         self.strategy.check(task.residual(), symmetric)?;
-        self.strategy.build()?;
+        self.strategy
+            .build_private(dictmesh::random::stream(0, 0))?;
         self.stopping.check()?;
         if let Some(update) = &self.update {
             update.check(task.residual())?;

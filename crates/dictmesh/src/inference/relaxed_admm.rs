@@ -11,10 +11,14 @@
 //! otherwise. Guarantee: every nu_k tends to nu for any rho > 0 and 0 < alpha < 1 (linearly where f*
 //! is strongly convex); y_k and the cost converge for all residuals. (Bastianello, Carli, Schenato,
 //! Todescato 2020.)
+//!
+//! With a random start, s_k = t_k = r_k in place of 0. The limit is the same, as it depends on the start through
+//! sum over k of (s_k - t_k) alone, which never changes. r_k fades as (1 - 2 alpha)^round.
 
 use super::{zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
+use crate::random::{gaussian, Rng};
 use crate::simd::{dispatch, Simd, WithSimd};
 use crate::Stop;
 
@@ -60,6 +64,8 @@ pub struct RelaxedAdmm {
     t: Matrix,
     workspace: Workspace,
     argmin_stop: Stop,
+    /// The size of the random start and where it is drawn from.
+    random_start: Option<(f64, Rng)>,
 }
 
 impl RelaxedAdmm {
@@ -74,7 +80,14 @@ impl RelaxedAdmm {
             t: empty,
             workspace: Workspace::default(),
             argmin_stop: Stop::Converged,
+            random_start: None,
         }
+    }
+
+    /// Starts from s_k = t_k = r_k, another one for each sample, with |r_k| about `size`.
+    pub fn with_random_start(mut self, size: f64, own: Rng) -> Self {
+        self.random_start = Some((size, own));
+        self
     }
 }
 
@@ -82,7 +95,12 @@ impl Strategy for RelaxedAdmm {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.s = zeros(local);
-        self.t = zeros(local);
+        if let Some((size, own)) = &mut self.random_start {
+            self.s = gaussian(local.rows(), local.samples, own);
+            let scale = *size / (local.rows() as f64).sqrt();
+            self.s.as_mut_slice().iter_mut().for_each(|r| *r *= scale);
+        }
+        self.t = self.s.clone();
         self.workspace = Workspace::new(local);
     }
 

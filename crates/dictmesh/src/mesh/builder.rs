@@ -222,7 +222,16 @@ fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
         .map_err(|e| refused(e.to_string()))
 }
 
+/// Keeps the agents' own numbers apart from all others of a seed ("own" in ASCII).
+const OWN: u64 = 0x6f_77_6e;
+
 impl Mesh {
+    /// Agent `k`'s own random numbers for the inference of the next batch.
+    pub(super) fn own(&self, k: AgentId) -> random::Rng {
+        let batch = self.samples_learned.wrapping_mul(MAX_AGENTS as u64);
+        random::stream(self.seed ^ OWN, batch.wrapping_add(k as u64))
+    }
+
     /// The stream for the next random draw.
     pub(super) fn next_draw(&mut self) -> u64 {
         self.draws += 1;

@@ -63,7 +63,7 @@ impl<'m> Part<'m> {
             Some(strategies) => strategies,
             None => {
                 let spec = mesh.strategy.resolve(&mesh.common())?;
-                let each = (0..mesh.agents.len()).map(|_| spec.build());
+                let each = (0..mesh.agents.len()).map(|k| spec.build_private(mesh.own(k)));
                 each.collect::<Result<_>>()?
             }
         };

@@ -34,7 +34,8 @@ impl<'m> Run<'m> {
     /// At nu = 0, in fewer rows where that gives the same.
     pub(super) fn start_reduced(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
         mesh.check_samples(x)?;
-        if !mesh.reduction {
+        // A random start does not lie in the span of atoms and samples.
+        if !mesh.reduction || mesh.strategy.random_start().is_some() {
             return Run::start(mesh, x);
         }
         let blocks = mesh.blocks();
@@ -127,6 +128,12 @@ impl<'m> Run<'m> {
         let strategies = self.parts.into_iter().flat_map(|part| part.strategies);
         state.strategies = strategies.collect();
         Ok(state)
+    }
+
+    /// What every agent sent to its neighbours in the last round, M x B, after at least one. (But for consensus, which
+    /// sends nu itself: there it is what the next round will send.)
+    pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
+        (self.parts.iter()).flat_map(|part| part.strategies.iter().map(|s| s.outgoing()))
     }
 
     /// Every agent's own nu_k, M x B.

@@ -136,6 +136,15 @@ fn constants_of_strategies() {
                 StrategySpec::RelaxedAdmm {
                     rho: Some(bad),
                     alpha,
+                    random_start: None,
+                },
+            ),
+            (
+                "random-start",
+                StrategySpec::RelaxedAdmm {
+                    rho,
+                    alpha,
+                    random_start: Some(bad),
                 },
             ),
             (
@@ -143,6 +152,7 @@ fn constants_of_strategies() {
                 StrategySpec::RelaxedAdmm {
                     rho,
                     alpha: Some(bad),
+                    random_start: None,
                 },
             ),
         ];
@@ -166,6 +176,7 @@ fn constants_of_strategies() {
     let one = StrategySpec::RelaxedAdmm {
         rho,
         alpha: Some(1.0),
+        random_start: None,
     };
     refused(
         builder().strategy(one).build(M, &[1; 3], Start::Random),

@@ -29,6 +29,63 @@ fn the_exact_strategies_reach_nu_where_the_conjugate_is_strongly_convex() {
     }
 }
 
+/// The limit does not depend on the start of the memory, as long as s_k = t_k; the way there does.
+#[test]
+fn a_random_start_changes_the_way_and_not_the_end() {
+    for residual in &residuals()[..2] {
+        let random = |size| StrategySpec::RelaxedAdmm {
+            rho: None,
+            alpha: None,
+            random_start: size,
+        };
+        let task = || task(residual, elastic_net());
+        let (mesh, x) = small(task(), random(Some(1.0)), 40_000);
+        let found = mesh.infer(&x).unwrap();
+        let (nu, y, _) = errors(&mesh, &x, &found);
+        assert!(nu <= 1e-8 && y <= 1e-8, "{residual:?}: {nu:e} {y:e}");
+        assert_eq!(
+            found.duals,
+            mesh.infer(&x).unwrap().duals,
+            "one seed, one run"
+        );
+
+        // After one round it is far from the plain run, and agents are far from each other.
+        let first = |size| {
+            let (mesh, x) = small(task(), random(size), 1);
+            let mut run = mesh.run(&x).unwrap();
+            run.round();
+            let sent: Vec<Matrix> = run.sent().cloned().collect();
+            sent
+        };
+        let (plain, hidden) = (first(None), first(Some(1.0)));
+        for k in 0..6 {
+            let apart = distance(plain[k].as_slice(), hidden[k].as_slice());
+            assert!(
+                apart > 0.5 * norm(plain[k].as_slice()).max(0.1),
+                "agent {k}: {apart}"
+            );
+            for j in 1..3 {
+                let own = |k: usize, j: usize| hidden[k].column(j);
+                assert!(
+                    distance(own(k, 0), own(k, j)) > 0.01,
+                    "each sample its own start"
+                );
+                assert!(
+                    distance(own(k, j), own((k + 1) % 6, j)) > 0.01,
+                    "each agent its own"
+                );
+            }
+        }
+    }
+    let shared = StrategySpec::RelaxedAdmm {
+        rho: Some(1.0),
+        alpha: Some(0.9),
+        random_start: Some(1.0),
+    };
+    let refused = shared.build().unwrap_err().to_string();
+    assert!(refused.contains("random-start = 1"), "{refused}");
+}
+
 #[test]
 fn and_y_and_the_cost_elsewhere() {
     for residual in &residuals()[2..] {

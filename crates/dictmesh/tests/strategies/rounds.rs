@@ -97,6 +97,7 @@ fn rho_of_theory(topology: &Topology) -> StrategySpec {
     StrategySpec::RelaxedAdmm {
         rho: Some(2.0 * (m * l / product).sqrt()),
         alpha: None,
+        random_start: None,
     }
 }
 

@@ -9,6 +9,8 @@ use super::super::Result;
 use dictmesh::Model;
 use dictmesh_net::config::{AgentConfig, SourceConfig};
 use dictmesh_net::Source;
+#[cfg(feature = "mpi")]
+pub use file::FileSource;
 
 /// A source, ready to be read.
 pub struct Opened {

@@ -7,4 +7,12 @@ use clap::ValueEnum;
 pub enum Over {
     /// Each in a process of its own on this machine, talking over gRPC
     Processes,
+    /// Each a rank of an MPI job: mpirun -np N dictmesh learn ... --over mpi
+    Mpi,
 }
+
+/// What `--over mpi` says without MPI.
+#[cfg(not(feature = "mpi"))]
+pub const WITHOUT_MPI: &str =
+    "--over mpi: this dictmesh was built without MPI. With an MPI library and libclang there (Debian: apt-get install \
+     libopenmpi-dev openmpi-bin libclang-dev), build it by cargo build --release -p dictmesh-cli --features mpi";

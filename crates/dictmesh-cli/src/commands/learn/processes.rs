@@ -21,6 +21,12 @@ pub fn place(output: &Path) -> PathBuf {
 
 /// Refuses what several processes cannot do.
 pub fn check(args: &Args) -> Result<()> {
+    if args.resume.is_some() {
+        return Err(
+            "--resume with --over processes: go on in one process, without --over; or over mpi"
+                .into(),
+        );
+    }
     if args.data == Path::new("-") {
         return Err(
             "-: several processes cannot share standard input; save it to a file first".into(),

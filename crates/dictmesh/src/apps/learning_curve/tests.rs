@@ -59,6 +59,7 @@ fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
     let bad = StrategySpec::RelaxedAdmm {
         rho: Some(8.0 * rho),
         alpha: None,
+        random_start: None,
     };
     let mended = tune(&target, &mesh, &bad, 1, 2000).unwrap();
     let rounds = |curve: &LearningCurve| curve.both()[1].unwrap();

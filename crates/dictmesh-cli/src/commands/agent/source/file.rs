@@ -49,6 +49,11 @@ impl FileSource {
             batch: config.agreed.batch,
             shuffle: Some(config.seed),
         };
+        FileSource::of(feed, path, passes)
+    }
+
+    /// The samples of a feed; `path` is what they are read from.
+    pub fn of(feed: Feed<'static>, path: &Path, passes: u64) -> Result<Self> {
         let total = feed.samples()? as u64;
         match total {
             0 => Err(format!("{}: there are no samples in it", path.display())),

@@ -1,0 +1,79 @@
+//! `dictmesh audit`, as a person runs it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use common::{json, ok, refused, samples};
+use std::fs;
+
+/// All neighbours see everything: all atoms are found, whatever the strategy, and the verdict on the random start says so.
+#[test]
+fn a_complete_graph_hides_nothing_and_the_table_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    fs::write(dir.join("x.csv"), samples(80, 3)).unwrap();
+    let line = "audit x.csv --header no --agents 4 --topology complete --gamma 0.02 --rounds 120 --samples 12";
+    let found = json(dir, &format!("{line} --json"));
+    let strategies = found["strategies"].as_array().unwrap();
+    let names: Vec<&str> = strategies
+        .iter()
+        .map(|s| s["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["diffusion", "relaxed-admm", "relaxed-admm, random start 1"]
+    );
+    for strategy in strategies {
+        for knows in ["x_known", "x_not_known"] {
+            let median = strategy[knows]["median"].as_f64().unwrap();
+            assert!(median > 0.9999, "{} {knows}: {median}", strategy["name"]);
+            assert_eq!(strategy[knows]["agents"].as_array().unwrap().len(), 4);
+        }
+    }
+    assert!(found["verdicts"][0].as_str().unwrap().contains("it falls"));
+    assert!(strategies[1]["rounds_to_1e-3"].is_u64());
+
+    let text = ok(dir, &format!("{line} --random-start 0.5,2 --report page"));
+    for word in [
+        "random start 0.5",
+        "random start 2",
+        "4 of them see all of it",
+        "4 of 4",
+        "it falls",
+    ] {
+        assert!(text.contains(word), "{word} is not in:\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 110),
+        "{text}"
+    );
+    let page = fs::read_to_string(dir.join("page/index.html")).unwrap();
+    assert!(page.contains("What a curious neighbour finds out"));
+    assert!(dir.join("page/atoms.png").exists());
+}
+
+#[test]
+fn what_cannot_be_audited_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    fs::write(dir.join("x.csv"), samples(40, 3)).unwrap();
+    let line = "audit x.csv --header no --gamma 0.02";
+    refused(
+        dir,
+        &format!("{line} --agents 4 --strategy consensus"),
+        &["diffusion or relaxed-admm"],
+    );
+    refused(dir, &format!("{line} --agents 1"), &["2 or more"]);
+    refused(
+        dir,
+        &format!("{line} --agents 4 --rounds 1"),
+        &["4 or more"],
+    );
+    refused(
+        dir,
+        &format!("{line} --agents 4 --random-start -1"),
+        &["--random-start"],
+    );
+    refused(dir, "audit nowhere.csv", &["nowhere.csv"]);
+}

@@ -1,0 +1,211 @@
+//! Agents as ranks of an MPI job: the round is a neighbourhood collective.
+//!
+//! Rank k is agent k. MPI loses nothing and nobody can come or go, so that an agreement is made once, and a rank
+//! that fails ends the job: it is started again, from the ranks' checkpoints.
+//!
+//! Guarantee: what arrives is handed on one by one, and summed in the order of the agents' numbers, so that the
+//! result is that of the mesh in one process to the last bit. Not guaranteed: that a deadline ends a round.
+
+mod calls;
+
+use crate::error::Error;
+use crate::exchange::{Exchange, Fault, Frame, Phase};
+use calls::{Graph, Library};
+use dictmesh::agent::AgentId;
+use std::time::Instant;
+
+/// Numbers in front of every frame: its tag, and how long its two parts are.
+const HEAD: usize = 6;
+
+/// This process as a rank of a job. Dropping it ends MPI for the process.
+pub struct Job {
+    library: Library,
+}
+
+impl Job {
+    /// Joins the job that `mpirun` started; without `mpirun`, a job of one rank.
+    pub fn begin() -> Result<Self, Error> {
+        let library = Library::begin().map_err(Error::Engine)?;
+        Ok(Job { library })
+    }
+
+    /// The agent that this rank is.
+    pub fn rank(&self) -> AgentId {
+        self.library.rank()
+    }
+
+    /// N, the number of ranks.
+    pub fn size(&self) -> usize {
+        self.library.size()
+    }
+
+    /// Rounds with these neighbours (rising). All ranks must call it, and name each other mutually.
+    pub fn exchange(&self, neighbours: &[AgentId]) -> Result<Mpi, Error> {
+        if let Some(stranger) = neighbours.iter().find(|l| **l >= self.size()) {
+            return Err(Error::Setting {
+                name: "neighbours",
+                given: stranger.to_string(),
+                allowed: format!("the job has the ranks 0 to {}", self.size() - 1),
+            });
+        }
+        Ok(Mpi {
+            graph: self.library.graph(neighbours).map_err(Error::Engine)?,
+            neighbours: neighbours.to_vec(),
+            sent: Vec::new(),
+            received: Vec::new(),
+            lengths: vec![0; neighbours.len()],
+        })
+    }
+
+    /// Waits until all ranks are here.
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.library.barrier().map_err(Error::Engine)
+    }
+
+    /// Ends all ranks at once, with this exit code.
+    pub fn abort(&self, code: u8) {
+        self.library.abort(code);
+    }
+}
+
+/// Rounds by neighbourhood collectives.
+pub struct Mpi {
+    graph: Graph,
+    neighbours: Vec<AgentId>,
+    /// The frame that goes out, as numbers.
+    sent: Vec<f64>,
+    /// Those that came in, one after the other.
+    received: Vec<f64>,
+    /// How long each of them is.
+    lengths: Vec<i32>,
+}
+
+impl Exchange for Mpi {
+    fn neighbours(&self) -> &[AgentId] {
+        &self.neighbours
+    }
+
+    fn round(
+        &mut self,
+        own: &Frame,
+        inbox: &mut [Frame],
+        _deadline: Option<Instant>,
+    ) -> Result<(), Fault> {
+        if self.neighbours.is_empty() {
+            return Ok(());
+        }
+        write(own, &mut self.sent);
+        // In an agreement everybody has something else to tell; in all other rounds frames are alike.
+        let done = match own.tag.phase {
+            Phase::Agreement => (self.graph).gather_lengths(self.sent.len(), &mut self.lengths),
+            _ => {
+                let length = i32::try_from(self.sent.len());
+                self.lengths.fill(length.unwrap_or(i32::MAX));
+                Ok(())
+            }
+        };
+        let done = done.and_then(|()| {
+            let all = self.lengths.iter().map(|length| *length as usize).sum();
+            self.received.resize(all, 0.0);
+            (self.graph).gather(&self.sent, &mut self.received, &self.lengths)
+        });
+        done.map_err(Fault::Engine)?;
+        let mut from = 0;
+        for (i, frame) in inbox.iter_mut().enumerate() {
+            let to = from + self.lengths[i] as usize;
+            read(own, &self.received[from..to], frame).map_err(|why| {
+                Fault::Engine(format!(
+                    "rank {} does not keep step: {why}; do all ranks run the same program with the same flags?",
+                    self.neighbours[i]
+                ))
+            })?;
+            from = to;
+        }
+        Ok(())
+    }
+}
+
+fn write(frame: &Frame, numbers: &mut Vec<f64>) {
+    numbers.clear();
+    numbers.extend(head(frame));
+    numbers.extend([frame.scalars.len() as f64, frame.dual.len() as f64]);
+    numbers.extend_from_slice(&frame.scalars);
+    numbers.extend_from_slice(&frame.dual);
+}
+
+/// The tag as numbers; all are whole and small enough to be exact.
+fn head(frame: &Frame) -> [f64; HEAD - 2] {
+    let tag = frame.tag;
+    [
+        f64::from(tag.epoch),
+        tag.sample as f64,
+        f64::from(tag.phase as u8),
+        f64::from(tag.round),
+    ]
+}
+
+/// A frame of the same round as `own`.
+fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
+    let Some((first, rest)) = numbers.split_at_checked(HEAD) else {
+        return Err(format!("its frame has {} numbers", numbers.len()));
+    };
+    if first[..HEAD - 2] != head(own) {
+        return Err(format!(
+            "its frame is of epoch {}, sample {}, phase {}, round {}, and ours of {:?}",
+            first[0], first[1], first[2], first[3], own.tag
+        ));
+    }
+    let scalars = first[HEAD - 2] as usize;
+    if scalars > rest.len() || rest.len() - scalars != first[HEAD - 1] as usize {
+        return Err(format!(
+            "its frame has {} numbers behind its head",
+            rest.len()
+        ));
+    }
+    let (scalars, dual) = rest.split_at(scalars);
+    // Without an early end, many numbers are looked at together.
+    if rest.iter().fold(false, |bad, v| bad | !v.is_finite()) {
+        return Err("its frame holds numbers that are not finite".into());
+    }
+    frame.tag = own.tag;
+    frame.scalars.clear();
+    frame.scalars.extend_from_slice(scalars);
+    frame.dual.clear();
+    frame.dual.extend_from_slice(dual);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Tag;
+
+    #[test]
+    fn frames_come_back_and_strange_ones_are_refused() {
+        let mut own = Frame {
+            tag: Tag {
+                epoch: 3,
+                sample: 1 << 40,
+                phase: Phase::Inference,
+                round: 17,
+            },
+            scalars: vec![1.0, -2.0],
+            dual: vec![0.5; 7],
+        };
+        let (mut numbers, mut back) = (Vec::new(), Frame::default());
+        write(&own, &mut numbers);
+        read(&own, &numbers, &mut back).unwrap();
+        assert_eq!(back, own);
+        for cut in 0..numbers.len() {
+            assert!(read(&own, &numbers[..cut], &mut back).is_err(), "{cut}");
+        }
+        let mut wrong = numbers.clone();
+        wrong[8] = f64::NAN;
+        assert!(read(&own, &wrong, &mut back)
+            .unwrap_err()
+            .contains("finite"));
+        own.tag.round = 18;
+        let why = read(&own, &numbers, &mut back).unwrap_err();
+        assert!(why.contains("round 17"), "{why}");
+    }
+}
