@@ -194,6 +194,10 @@ fn incarnation() -> u64 {
 fn lock(state: &Path) -> Result<File> {
     let failed = |e: &std::io::Error| format!("{}: {}", state.display(), refusal(e));
     fs::create_dir_all(state).map_err(|e| failed(&e))?;
+    // Its checkpoints hold its atoms, which are nobody else's business.
+    #[cfg(unix)]
+    fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .map_err(|e| failed(&e))?;
     let file = File::create(state.join("lock")).map_err(|e| failed(&e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

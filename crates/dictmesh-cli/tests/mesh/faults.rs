@@ -101,6 +101,14 @@ fn an_agent_that_is_told_to_end_finishes_its_batch_and_can_go_on() {
     run.start(3);
     let off = distance(&run.finish(), &expected);
     assert!(off <= SAME, "{off:e}");
+    // Its atoms are for nobody else to read.
+    let mode = std::fs::metadata(run.file(3, "state"))
+        .unwrap()
+        .permissions();
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777,
+        0o700
+    );
     // Its end is no news to it.
     run.start(3);
     assert_eq!(run.wait(3), Some(0));
