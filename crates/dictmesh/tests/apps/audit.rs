@@ -108,6 +108,7 @@ fn on_a_ring_the_first_message_gives_the_atom_away_and_a_random_start_hides_it()
         first.x().unwrap() > 0.99999,
         "diffusion's first message is x itself"
     );
+    assert!(median(first.cosines(true)) > 0.95);
     // So that not knowing it is no hindrance.
     assert_eq!(first.cosines(true).len(), first.cosines(false).len());
     assert!((median(first.cosines(true)) - median(first.cosines(false))).abs() < 1e-6);

@@ -1,6 +1,11 @@
 //! The applications on generated data whose answer is known.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 mod audit;
 mod biclustering;

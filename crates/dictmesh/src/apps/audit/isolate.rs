@@ -43,9 +43,14 @@ pub fn atoms(
         let sets = sets.iter().cloned();
         sets.filter_map(move |looks| Evidence::new(trace, looks, share, hidden))
     };
-    let mut evidence: Vec<Evidence> = read(share, hidden).collect();
-    if share.is_some() {
-        evidence.extend(read(None, true)); // in differences x is not needed
+    // In differences between rounds x is not needed; but what unseen neighbours add weighs more in them.
+    let differences = view.unseen.is_empty();
+    let mut evidence: Vec<Evidence> = Vec::new();
+    if !hidden {
+        evidence.extend(read(share, false));
+    }
+    if differences && (hidden || share.is_some()) {
+        evidence.extend(read(None, true));
     }
     let guess = match hidden {
         true => guessed_share(mesh, trace),
