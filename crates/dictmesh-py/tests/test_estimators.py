@@ -129,9 +129,10 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"informed": [3]}, "informed"),
         ({"max_iter": 0}, "max_iter == 0"),
         ({"dict_init": np.ones((2, 2))}, "Expected \\(3, 5\\)"),
-        ({"loss": "l1"}, "constant"),
+        ({"loss": "l1"}, "give dict_step"),
         ({"transform_method": "guess"}, "'exact', 'mesh'"),
         ({"n_jobs": 0}, "n_jobs == 0"),
+        ({"n_jobs": 10**6}, "n_jobs == 1000000, must be <= 1024"),
         ({"random_state": -1}, "random_state == -1"),
     ],
 )

@@ -285,6 +285,10 @@ class Learning(Coding):
         return atoms
 
     def _learn(self, X: Any, passes: int, tol: float) -> dict[str, Any]:
+        if self.loss not in ("squared", "huber") and self.dict_step is None:
+            raise ValueError(
+                f"loss == {self.loss!r} has no curvature to take a step from: give dict_step, a constant one, such as 0.01."
+            )
         try:
             with shown(self.verbose, "learning") as progress:
                 self._mesh.learn(X, passes, tol, threads(self.n_jobs), progress)

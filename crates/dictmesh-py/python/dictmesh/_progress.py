@@ -42,12 +42,18 @@ def shown(verbose: int | bool, what: str) -> Iterator[Progress | None]:
             bar.close()
 
 
+#: More threads than this are a slip.
+MOST_THREADS = 1024
+
+
 def threads(n_jobs: int | None) -> int:
     """How many threads: None is one, -1 all cores, -2 all but one. No result depends on it."""
     if n_jobs is None:
         return 1
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning: give a number of threads, or -1 for all cores.")
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs == {n_jobs}, must be <= {MOST_THREADS}; -1 is all cores.")
     if n_jobs > 0:
         return int(n_jobs)
     try:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,6 +116,7 @@ def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
     >>> dictmesh.plot_learning_curve(learned).get_xlabel()
     'updates of the atoms'
     """
+    check_is_fitted(estimator)
     costs = np.asarray(estimator.cost_history_)
     if not len(costs):
         raise ValueError("There is no history to plot: fit the estimator first (a model file does not keep it).")
