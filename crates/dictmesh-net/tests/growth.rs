@@ -22,6 +22,7 @@ fn plan(samples: usize) -> Plan {
     plan.strategy = StrategySpec::RelaxedAdmm {
         rho: Some(0.5),
         alpha: Some(0.9),
+        random_start: None,
     };
     plan.stopping = Stopping::rounds(8);
     plan.update = Update::Constant { mu_w: 0.05 };
