@@ -101,7 +101,10 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
             "{} learned {} in {} and {}; {} went over the links\n",
             counted(mesh.agents.len(), "agent"),
             counted(told.samples() as usize, "sample"),
-            counted(told.batches.len(), "batch").replace("batchs", "batches"),
+            match told.batches.len() {
+                1 => "1 batch".to_string(),
+                n => format!("{n} batches"),
+            },
             counted(told.rounds(), "round"),
             bytes(told.bytes()),
         );
