@@ -124,3 +124,58 @@ pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
     let [a, b, c, d] = sums;
     simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }
+
+/// Numbers that begin with a cache line: a vector register that lies across two takes two reads.
+#[derive(Default)]
+pub(crate) struct Lined<T> {
+    numbers: Vec<T>,
+    begin: usize,
+}
+
+impl<T: Copy> Lined<T> {
+    /// `n` times `value`.
+    pub fn new(n: usize, value: T) -> Self {
+        const LINE: usize = 64;
+        let room = LINE / size_of::<T>();
+        let mut numbers = vec![value; n + room];
+        let begin = numbers.as_ptr().align_offset(LINE).min(room);
+        numbers.truncate(begin + n);
+        Lined { numbers, begin }
+    }
+
+    /// All anew as n times `value`, unless there are n.
+    #[inline(always)]
+    pub fn fit(&mut self, n: usize, value: T) {
+        if self.len() != n {
+            *self = Lined::new(n, value);
+        }
+    }
+}
+
+impl<T> std::ops::Deref for Lined<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.begin..]
+    }
+}
+
+impl<T> std::ops::DerefMut for Lined<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.numbers[self.begin..]
+    }
+}
+
+/// The lanes in which `mask` holds, as bits.
+#[inline(always)]
+pub(crate) fn bits<S: Simd>(mask: S::m32s) -> u64 {
+    use pulp::bytemuck::{cast, cast_slice};
+    if const { size_of::<S::m32s>() == size_of::<u16>() } {
+        return cast::<_, u16>(mask).into();
+    }
+    let lanes: S::u32s = cast(mask);
+    (cast_slice::<_, u32>(&[lanes]).iter().enumerate())
+        .fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)
+}

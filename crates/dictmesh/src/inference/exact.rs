@@ -220,11 +220,11 @@ fn start_codes(problem: &Coding) -> Vec<f64> {
 /// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.
 fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
     let residual = problem.residual;
-    let mut u = x.to_vec();
-    match residual.envelope_bound(1.0, 0.0).filter(|a| *a > 0.0) {
-        Some(a) => remainder_within(problem, a, y, nu, &mut u),
-        None => problem.subtract_atoms(y, &mut u),
+    if residual.envelope_bound(1.0, 0.0).is_some_and(|a| a > 0.0) {
+        return (bounded_gap(problem, x, y, nu), 0.0);
     }
+    let mut u = x.to_vec();
+    problem.subtract_atoms(y, &mut u);
     let violation = residual.violation(&u);
     if violation > 0.0 {
         let keep = 1.0 - violation / norm(&u);
@@ -234,17 +234,18 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
     (gap, violation)
 }
 
-/// `u` = u - W y, where nu was made as (u - W y)/a within +-1: only where it is at the bound there is anything to do.
-fn remainder_within(problem: &Coding, a: f64, y: &[f64], nu: &[f64], u: &mut [f64]) {
-    let codes = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
-    let codes: Vec<(usize, f64)> = codes.map(|(q, y)| (q, *y)).collect();
-    for (m, (u, nu)) in u.iter_mut().zip(nu).enumerate() {
-        if nu.abs() < 1.0 {
-            *u = a * nu;
-        } else {
-            *u -= (codes.iter()).fold(0.0, |sum, (q, y)| sum + problem.atoms.get(m, *q) * y);
+/// The same where nu was made as u/a within +-1 of u = x - W y: row by row, and 0 where it is not at the bound.
+fn bounded_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64]) -> f64 {
+    let (mut gap, mut codes) = (0.0, Vec::new());
+    for m in (0..nu.len()).filter(|m| nu[*m].abs() >= 1.0) {
+        if codes.is_empty() {
+            codes.extend(y.iter().enumerate().filter(|(_, y)| **y != 0.0));
         }
+        let u = (codes.iter()).fold(x[m], |u, (q, y)| u - problem.atoms.get(m, *q) * **y);
+        let residual = problem.residual;
+        gap += residual.value(&[u]) + residual.conjugate(&nu[m..=m]) - u * nu[m];
     }
+    gap
 }
 
 /// `s` is W'nu, `lengths` are those of the atoms, h* and its recovery are 0 in the `zones`.

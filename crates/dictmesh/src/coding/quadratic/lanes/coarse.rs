@@ -2,7 +2,7 @@
 //! made. All is in units in which the largest |g| and the largest entry of H are 1.
 
 use crate::matrix::Matrix;
-use crate::simd::Simd;
+use crate::simd::{bits, Lined, Simd};
 use crate::work::count;
 
 /// Numbers of a cache line: columns begin with one.
@@ -16,28 +16,27 @@ const SHARE: f32 = 0.3;
 /// H, and memory for one look.
 #[derive(Default)]
 pub struct Coarse {
-    /// By columns of length `stride`, the first at `begin`.
-    hessian: Vec<f32>,
-    begin: usize,
+    /// By columns of length `stride`.
+    hessian: Lined<f32>,
     stride: usize,
     /// The largest entry of the Gram matrix; 0 if there is none to know.
     largest: f64,
     /// The members that are not 0: minus their code, and where their columns begin.
     terms: Vec<(f32, usize)>,
     /// How far r lies outside of the zone of each coordinate.
-    outside: Vec<f32>,
+    outside: Lined<f32>,
     /// Room for the places that are wrong, each in the lower half of a number whose upper half is how much: numbers
     /// are sorted faster than what they point to.
     wrong: Vec<u64>,
 }
 
 /// What a look needs to know of one g.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Sight {
-    g: Vec<f32>,
+    g: Lined<f32>,
     /// The zones; those of members are the line, so that they never look wrong.
-    lo: Vec<f32>,
-    hi: Vec<f32>,
+    lo: Lined<f32>,
+    hi: Lined<f32>,
     /// The unit of g.
     pub unit: f64,
 }
@@ -54,7 +53,7 @@ impl Sight {
             (&mut self.lo, lo, line.0),
             (&mut self.hi, hi, line.1),
         ] {
-            own.resize(coarse.stride, padding);
+            own.fit(coarse.stride, padding);
             for (own, v) in own.iter_mut().zip(all) {
                 *own = (v * inverse) as f32;
             }
@@ -83,10 +82,9 @@ impl Coarse {
             return false;
         }
         let stride = n.next_multiple_of(LINE);
-        self.hessian.resize(stride * n + LINE, 0.0);
-        self.begin = self.hessian.as_ptr().align_offset(64).min(LINE);
+        self.hessian.fit(stride * n, 0.0);
         let inverse = 1.0 / largest;
-        let columns = self.hessian[self.begin..].chunks_exact_mut(stride);
+        let columns = self.hessian.chunks_exact_mut(stride);
         for (out, column) in columns.zip(gram.columns()) {
             for (out, entry) in out.iter_mut().zip(column) {
                 *out = (entry * inverse) as f32;
@@ -94,7 +92,7 @@ impl Coarse {
             out[n..].fill(0.0);
         }
         (self.largest, self.stride) = (largest, stride);
-        self.outside.resize(stride, 0.0);
+        self.outside.fit(stride, 0.0);
         self.wrong.resize(stride, 0);
         true
     }
@@ -113,7 +111,7 @@ impl Coarse {
     /// Column q of H.
     #[inline(always)]
     pub fn column(&self, q: usize) -> &[f32] {
-        &self.hessian[self.begin + q * self.stride..self.begin + (q + 1) * self.stride]
+        &self.hessian[q * self.stride..(q + 1) * self.stride]
     }
 
     /// Where y, given by its members (q, y_q), leaves r = g - H y clearly outside of the zones: the worst
@@ -133,7 +131,7 @@ impl Coarse {
         self.terms.clear();
         for (q, y) in members.filter(|(_, y)| *y != 0.0) {
             size += y.abs();
-            self.terms.push((-y, self.begin + q * self.stride));
+            self.terms.push((-y, q * self.stride));
         }
         let mut worst = simd.splat_f32s(0.0);
         let mut from = 0;
@@ -150,25 +148,33 @@ impl Coarse {
             return;
         }
         let bound = f32::max(SHARE * worst, least);
-        let mut count = 0;
-        let vectors = S::as_simd_f32s(&self.outside).0.iter();
-        for (at, vector) in vectors.enumerate() {
-            if simd.reduce_max_f32s(*vector) >= bound {
-                let from = at * S::F32_LANES;
-                for q in from..from + S::F32_LANES {
-                    let outside = self.outside[q];
-                    // Overwritten unless it counts: no branch to guess wrong. The bits of positive numbers rise
-                    // with them.
-                    self.wrong[count] = u64::from(outside.to_bits()) << 32 | q as u64;
-                    count += usize::from(outside >= bound);
-                }
-            }
-        }
+        let count = self.note(simd, bound);
         let mut found = &mut self.wrong[..count];
         if count > room {
             found = found.select_nth_unstable(count - room - 1).2;
         }
         wrong.extend(found.iter().map(|one| (one & u64::from(u32::MAX)) as usize));
+    }
+
+    /// Notes in `wrong` which places are as much outside as this, and returns how many.
+    #[inline(always)]
+    fn note<S: Simd>(&mut self, simd: S, bound: f32) -> usize {
+        let (mut count, bound) = (0, simd.splat_f32s(bound));
+        let some = 64 / S::F32_LANES; // as many as the bits of a number can tell of
+        let vectors = S::as_simd_f32s(&self.outside).0;
+        for (from, vectors) in (0..).step_by(64).zip(vectors.chunks(some)) {
+            let is_outside = |v: &S::f32s| bits::<S>(simd.greater_than_or_equal_f32s(*v, bound));
+            let masks = (0..).step_by(S::F32_LANES).zip(vectors);
+            let mut left = masks.fold(0, |all, (at, vector)| all | is_outside(vector) << at);
+            while left != 0 {
+                let q = from + left.trailing_zeros() as usize;
+                // The bits of positive numbers rise with them.
+                self.wrong[count] = u64::from(self.outside[q].to_bits()) << 32 | q as u64;
+                count += 1;
+                left &= left - 1;
+            }
+        }
+        count
     }
 
     /// `outside` for V vectors of rows, which stay in registers while the columns pass by; returns the row

@@ -3,7 +3,7 @@
 
 use super::factor::Factor;
 use super::{Problem, LANES_F64};
-use crate::simd::Simd;
+use crate::simd::{Lined, Simd};
 use crate::work::count;
 
 /// The systems. In the vectors, what belongs to coordinate i of each lane lies side by side; what is beyond a
@@ -12,23 +12,23 @@ pub struct Exact {
     supports: Vec<Vec<usize>>,
     n: usize,
     /// The lower triangles, by rows of `stride` entries.
-    matrix: Vec<f64>,
+    matrix: Lined<f64>,
     stride: usize,
-    right: Vec<f64>,
-    y: Vec<f64>,
+    right: Lined<f64>,
+    y: Lined<f64>,
     factor: Factor,
 }
 
 impl Exact {
     pub fn new(capacity: usize) -> Self {
         let stride = capacity | 1; // an even one would map too many rows to the same places in the cache
-        let zeros = || vec![0.0; capacity * LANES_F64];
+        let zeros = || Lined::new(capacity * LANES_F64, 0.0);
         Exact {
             supports: (0..LANES_F64)
                 .map(|_| Vec::with_capacity(capacity))
                 .collect(),
             n: 0,
-            matrix: vec![0.0; capacity * stride * LANES_F64],
+            matrix: Lined::new(capacity * stride * LANES_F64, 0.0),
             stride,
             right: zeros(),
             y: zeros(),

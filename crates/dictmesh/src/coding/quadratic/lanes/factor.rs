@@ -1,7 +1,7 @@
 //! As many small positive definite systems at once as a vector register has lanes.
 
 use super::LANES_F64;
-use crate::simd::Simd;
+use crate::simd::{Lined, Simd};
 use crate::work::count;
 
 /// Rows that are worked on at a time: each is a chain of sums in which every step waits for the last.
@@ -9,20 +9,20 @@ const ROWS: usize = 4;
 
 /// The Cholesky factors, by rows; an entry of each lane side by side.
 pub struct Factor {
-    rows: Vec<f64>,
+    rows: Lined<f64>,
     stride: usize,
     /// 1 over the diagonal.
-    inverse: Vec<f64>,
-    x: Vec<f64>,
+    inverse: Lined<f64>,
+    x: Lined<f64>,
 }
 
 impl Factor {
     pub fn new(capacity: usize, stride: usize) -> Self {
         Factor {
-            rows: vec![0.0; capacity * stride * LANES_F64],
+            rows: Lined::new(capacity * stride * LANES_F64, 0.0),
             stride,
-            inverse: vec![0.0; capacity * LANES_F64],
-            x: vec![0.0; capacity * LANES_F64],
+            inverse: Lined::new(capacity * LANES_F64, 0.0),
+            x: Lined::new(capacity * LANES_F64, 0.0),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::coarse::{Coarse, Sight};
 use super::{Problem, LANES_F32};
-use crate::simd::Simd;
+use crate::simd::{Lined, Simd};
 use crate::work::count;
 
 /// Sweeps after each growth of the active sets.
@@ -12,10 +12,19 @@ const LOOKS: usize = 24;
 /// Coordinates that may join at once, if there are less than twice as many.
 const JOIN: usize = 8;
 
-/// Where row i of a triangle begins that is stored row by row.
+/// Coordinates of a tile. They are minimised one after the other; between tiles changes are added up several at a time.
+const TILE: usize = 4;
+
+/// Where row b of tiles begins.
+#[inline(always)]
+fn tiles(b: usize) -> usize {
+    TILE * TILE * (b * (b + 1) / 2)
+}
+
+/// Where H_i0 is; H_ij is j * TILE behind it.
 #[inline(always)]
 fn row(i: usize) -> usize {
-    i * i.saturating_sub(1) / 2
+    tiles(i / TILE) + i % TILE
 }
 
 #[derive(Default)]
@@ -34,33 +43,38 @@ pub struct Growth {
     /// The most members that a lane has.
     n: usize,
     capacity: usize,
-    /// H below its diagonal, row by row without gaps: in the nearest cache.
-    hessian: Vec<f32>,
+    /// H below its diagonal, by rows of tiles without gaps, a tile by its columns.
+    hessian: Lined<f32>,
     /// 1 over the diagonal of H with the curvature of h.
-    inverse: Vec<f32>,
-    lo: Vec<f32>,
-    hi: Vec<f32>,
+    inverse: Lined<f32>,
+    lo: Lined<f32>,
+    hi: Lined<f32>,
     /// g - H y without each coordinate's own part: what its minimiser depends on.
-    s: Vec<f32>,
-    y: Vec<f32>,
+    s: Lined<f32>,
+    y: Lined<f32>,
+    /// What y lost in this sweep.
+    changes: Lined<f32>,
     wrong: Vec<usize>,
     /// What the codes are in units of.
     units: Vec<f64>,
 }
 
 impl Growth {
+    /// For at most `capacity` members a lane, which must be whole tiles.
     pub fn new(capacity: usize) -> Self {
-        let zeros = || vec![0.0; capacity * LANES_F32];
+        let zeros = || Lined::new(capacity * LANES_F32, 0.0);
+        let room = tiles(capacity / TILE) * LANES_F32;
         Growth {
             lanes: (0..LANES_F32).map(|_| Lane::default()).collect(),
             n: capacity,
             capacity,
-            hessian: vec![0.0; row(capacity) * LANES_F32],
+            hessian: Lined::new(room, 0.0),
             inverse: zeros(),
             lo: zeros(),
             hi: zeros(),
             s: zeros(),
             y: zeros(),
+            changes: zeros(),
             wrong: Vec::new(),
             units: vec![0.0; LANES_F32],
         }
@@ -96,7 +110,7 @@ impl Growth {
         problem: Problem,
         g: impl Iterator<Item = &'g [f64]>,
     ) {
-        let used = ..self.n * S::F32_LANES;
+        let used = ..self.n.next_multiple_of(TILE) * S::F32_LANES;
         for (v, nothing) in [
             (&mut self.s, 0.0),
             (&mut self.y, 0.0),
@@ -141,8 +155,11 @@ impl Growth {
             let (mut s, lo, hi) = lane.sight.join(q);
             let entries = self.hessian[row(i) * lanes..].iter_mut();
             let codes = self.y.iter().skip(at).step_by(lanes);
-            for ((p, out), y) in
-                (lane.members.iter().zip(entries.skip(at).step_by(lanes))).zip(codes)
+            for ((p, out), y) in (lane
+                .members
+                .iter()
+                .zip(entries.skip(at).step_by(TILE * lanes)))
+            .zip(codes)
             {
                 *out = column[*p];
                 s -= *out * y;
@@ -157,10 +174,13 @@ impl Growth {
     }
 
     /// One exact minimisation over each of the coordinates in turn, in the lanes that grow.
+    ///
+    /// A row of tiles is read while it is wanted, and only then: first for what the coordinates before it changed in its
+    /// own, then for what these change in those.
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) {
-        let n = self.n;
-        count(n * n * S::F32_LANES);
+        count(self.n * self.n * S::F32_LANES);
+        let n = self.n.next_multiple_of(TILE);
         let zero = simd.splat_f32s(0.0);
         let mut live = [0.0; LANES_F32];
         for (live, lane) in live.iter_mut().zip(&self.lanes) {
@@ -169,22 +189,38 @@ impl Growth {
         let live = simd.greater_than_f32s(S::as_simd_f32s(&live).0[0], zero);
         let [lo, hi, inverse, hessian] =
             [&self.lo, &self.hi, &self.inverse, &self.hessian].map(|v| S::as_simd_f32s(v).0);
-        let [s, y] = [&mut self.s, &mut self.y].map(|v| &mut S::as_mut_simd_f32s(v).0[..n]);
-        for i in 0..n {
-            let above = simd.max_f32s(simd.sub_f32s(s[i], hi[i]), zero);
-            let below = simd.min_f32s(simd.sub_f32s(s[i], lo[i]), zero);
-            let new = simd.mul_f32s(simd.add_f32s(above, below), inverse[i]);
-            let new = simd.select_f32s(live, new, y[i]);
-            let change = simd.sub_f32s(y[i], new);
-            y[i] = new;
-            let (before, after) = s.split_at_mut(i);
-            for (s, entry) in before.iter_mut().zip(&hessian[row(i)..]) {
-                *s = simd.mul_add_e_f32s(change, *entry, *s);
+        let [s, y, changes] = [&mut self.s, &mut self.y, &mut self.changes]
+            .map(|v| &mut S::as_mut_simd_f32s(v).0[..n]);
+        for b in 0..n / TILE {
+            let from = b * TILE;
+            let (before, own) = hessian[tiles(b)..tiles(b + 1)].split_at(from * TILE);
+            let mut sums = [zero; TILE];
+            sums.copy_from_slice(&s[from..from + TILE]);
+            for (change, column) in changes.iter().zip(before.chunks_exact(TILE)) {
+                for k in 0..TILE {
+                    sums[k] = simd.mul_add_e_f32s(*change, column[k], sums[k]);
+                }
             }
-            let mut at = row(i + 1) + i; // H_ji for j = i + 1
-            for (j, s) in (i + 1..).zip(&mut after[1..]) {
-                *s = simd.mul_add_e_f32s(change, hessian[at], *s);
-                at += j;
+            let mut change = [zero; TILE];
+            for k in 0..TILE {
+                let i = from + k;
+                let above = simd.max_f32s(simd.sub_f32s(sums[k], hi[i]), zero);
+                let below = simd.min_f32s(simd.sub_f32s(sums[k], lo[i]), zero);
+                let new = simd.mul_f32s(simd.add_f32s(above, below), inverse[i]);
+                let new = simd.select_f32s(live, new, y[i]);
+                change[k] = simd.sub_f32s(y[i], new);
+                y[i] = new;
+                for j in (0..TILE).filter(|j| *j != k) {
+                    let entry = own[k.min(j) * TILE + k.max(j)];
+                    sums[j] = simd.mul_add_e_f32s(change[k], entry, sums[j]);
+                }
+            }
+            s[from..from + TILE].copy_from_slice(&sums);
+            changes[from..from + TILE].copy_from_slice(&change);
+            for (s, column) in s.iter_mut().zip(before.chunks_exact(TILE)) {
+                for k in 0..TILE {
+                    *s = simd.mul_add_e_f32s(change[k], column[k], *s);
+                }
             }
         }
     }
