@@ -112,6 +112,7 @@ impl Coding<'_> {
         let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
         parts
             .enumerate()
+            .with_max_len(1) // no thread may end with two of them while another has none
             .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v, scratches))
             .reduce(|| Stop::Converged, Stop::worse)
     }

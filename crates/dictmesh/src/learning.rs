@@ -129,7 +129,7 @@ pub(crate) fn add_products(
 ) {
     let rows = out.rows().max(1);
     let parts = out.as_mut_slice().par_chunks_mut(rows * ATOMS);
-    parts.enumerate().for_each(|(part, out)| {
+    parts.enumerate().with_max_len(1).for_each(|(part, out)| {
         for (j, y) in y.columns().enumerate() {
             let y = y.iter().skip(part * ATOMS);
             for (w, y) in out.chunks_exact_mut(rows).zip(y) {
@@ -190,7 +190,7 @@ pub fn update_block(
         false => Matrix::zeros(atoms.rows(), atoms.cols()),
     };
     let columns = new.as_mut_slice().par_chunks_mut(atoms.rows().max(1));
-    let moved: Vec<f64> = (columns.enumerate())
+    let moved: Vec<f64> = (columns.enumerate().with_min_len(ATOMS))
         .map(|(q, w)| {
             let old = atoms.column(q);
             let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
