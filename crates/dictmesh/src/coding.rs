@@ -154,7 +154,7 @@ impl Coding<'_> {
         c: &[f64],
         y: &mut [f64],
         v: &mut [f64],
-        s: &mut [f64],
+        s: &mut Vec<f64>,
         stops: &mut Vec<Stop>,
         scratches: &Scratches,
     ) {
@@ -165,7 +165,7 @@ impl Coding<'_> {
         };
         scratches.with(|scratch| {
             match self.solve_enveloped(envelope, given, y, v, scratch, ended) {
-                true => s.copy_from_slice(&scratch.after),
+                true => std::mem::swap(s, &mut scratch.after),
                 false => self.correlate_all(v, s, self.atoms.cols()),
             }
         });

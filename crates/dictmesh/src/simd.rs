@@ -126,7 +126,6 @@ pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
 }
 
 /// Numbers that begin with a cache line: a vector register that lies across two takes two reads.
-#[derive(Default)]
 pub(crate) struct Lined<T> {
     numbers: Vec<T>,
     begin: usize,
@@ -137,18 +136,9 @@ impl<T: Copy> Lined<T> {
     pub fn new(n: usize, value: T) -> Self {
         const LINE: usize = 64;
         let room = LINE / size_of::<T>();
-        let mut numbers = vec![value; n + room];
+        let numbers = vec![value; n + room];
         let begin = numbers.as_ptr().align_offset(LINE).min(room);
-        numbers.truncate(begin + n);
         Lined { numbers, begin }
-    }
-
-    /// All anew as n times `value`, unless there are n.
-    #[inline(always)]
-    pub fn fit(&mut self, n: usize, value: T) {
-        if self.len() != n {
-            *self = Lined::new(n, value);
-        }
     }
 }
 

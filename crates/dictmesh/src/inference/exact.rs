@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, Memory, TOGETHER};
+use crate::coding::{start_code, Coding, Memory};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -73,6 +73,9 @@ impl Exact {
             .fold(0.0, f64::max)
     }
 }
+
+/// Samples that are solved together: with more of them, those that take as much work find each other.
+const TOGETHER: usize = 128;
 
 /// The relative gap that well-posed problems reach.
 pub const TOLERANCE: f64 = 1e-10;
@@ -236,7 +239,7 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
 
 /// The same where nu was made as u/a within +-1 of u = x - W y: row by row, and 0 where it is not at the bound.
 fn bounded_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64]) -> f64 {
-    let (mut gap, mut codes) = (0.0, Vec::new());
+    let (mut gap, mut codes) = (0.0, Vec::with_capacity(y.len()));
     for m in (0..nu.len()).filter(|m| nu[*m].abs() >= 1.0) {
         if codes.is_empty() {
             codes.extend(y.iter().enumerate().filter(|(_, y)| **y != 0.0));

@@ -2,7 +2,7 @@
 //! made. All is in units in which the largest |g| and the largest entry of H are 1.
 
 use crate::matrix::Matrix;
-use crate::simd::{bits, Lined, Simd};
+use crate::simd::{bits, Simd};
 use crate::work::count;
 
 /// Numbers of a cache line: columns begin with one.
@@ -16,15 +16,16 @@ const SHARE: f32 = 0.3;
 /// H, and memory for one look.
 #[derive(Default)]
 pub struct Coarse {
-    /// By columns of length `stride`.
-    hessian: Lined<f32>,
+    /// By columns of length `stride`, the first at `begin`.
+    hessian: Vec<f32>,
+    begin: usize,
     stride: usize,
     /// The largest entry of the Gram matrix; 0 if there is none to know.
     largest: f64,
     /// The members that are not 0: minus their code, and where their columns begin.
     terms: Vec<(f32, usize)>,
     /// How far r lies outside of the zone of each coordinate.
-    outside: Lined<f32>,
+    outside: Vec<f32>,
     /// Room for the places that are wrong, each in the lower half of a number whose upper half is how much: numbers
     /// are sorted faster than what they point to.
     wrong: Vec<u64>,
@@ -33,10 +34,10 @@ pub struct Coarse {
 /// What a look needs to know of one g.
 #[derive(Default)]
 pub struct Sight {
-    g: Lined<f32>,
+    g: Vec<f32>,
     /// The zones; those of members are the line, so that they never look wrong.
-    lo: Lined<f32>,
-    hi: Lined<f32>,
+    lo: Vec<f32>,
+    hi: Vec<f32>,
     /// The unit of g.
     pub unit: f64,
 }
@@ -53,7 +54,7 @@ impl Sight {
             (&mut self.lo, lo, line.0),
             (&mut self.hi, hi, line.1),
         ] {
-            own.fit(coarse.stride, padding);
+            own.resize(coarse.stride, padding);
             for (own, v) in own.iter_mut().zip(all) {
                 *own = (v * inverse) as f32;
             }
@@ -82,9 +83,10 @@ impl Coarse {
             return false;
         }
         let stride = n.next_multiple_of(LINE);
-        self.hessian.fit(stride * n, 0.0);
+        self.hessian.resize(stride * n + LINE, 0.0);
+        self.begin = self.hessian.as_ptr().align_offset(64).min(LINE);
         let inverse = 1.0 / largest;
-        let columns = self.hessian.chunks_exact_mut(stride);
+        let columns = self.hessian[self.begin..].chunks_exact_mut(stride);
         for (out, column) in columns.zip(gram.columns()) {
             for (out, entry) in out.iter_mut().zip(column) {
                 *out = (entry * inverse) as f32;
@@ -92,7 +94,7 @@ impl Coarse {
             out[n..].fill(0.0);
         }
         (self.largest, self.stride) = (largest, stride);
-        self.outside.fit(stride, 0.0);
+        self.outside.resize(stride, 0.0);
         self.wrong.resize(stride, 0);
         true
     }
@@ -111,7 +113,7 @@ impl Coarse {
     /// Column q of H.
     #[inline(always)]
     pub fn column(&self, q: usize) -> &[f32] {
-        &self.hessian[q * self.stride..(q + 1) * self.stride]
+        &self.hessian[self.begin + q * self.stride..self.begin + (q + 1) * self.stride]
     }
 
     /// Where y, given by its members (q, y_q), leaves r = g - H y clearly outside of the zones: the worst
@@ -131,7 +133,7 @@ impl Coarse {
         self.terms.clear();
         for (q, y) in members.filter(|(_, y)| *y != 0.0) {
             size += y.abs();
-            self.terms.push((-y, q * self.stride));
+            self.terms.push((-y, self.begin + q * self.stride));
         }
         let mut worst = simd.splat_f32s(0.0);
         let mut from = 0;
@@ -143,11 +145,11 @@ impl Coarse {
                 _ => self.part::<S, 1>(simd, sight, from, worst),
             };
         }
-        let (worst, least) = (simd.reduce_max_f32s(worst), ROUGH * size);
-        if worst.is_nan() || worst <= least {
+        let (largest, least) = (simd.reduce_max_f32s(worst), ROUGH * size);
+        if largest.is_nan() || largest <= least {
             return;
         }
-        let bound = f32::max(SHARE * worst, least);
+        let bound = f32::max(SHARE * largest, least);
         let count = self.note(simd, bound);
         let mut found = &mut self.wrong[..count];
         if count > room {
