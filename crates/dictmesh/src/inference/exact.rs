@@ -13,7 +13,7 @@
 //! distance is returned as the violation.
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, Memory, TOGETHER};
+use crate::coding::{start_code, Coding, Memory};
 use crate::error::{Error, Result};
 use crate::matrix::{dot, norm, Matrix};
 use crate::regularizer::Regularizer;
@@ -23,6 +23,9 @@ use crate::task::LocalTask;
 use crate::Stop;
 use rayon::prelude::*;
 use std::borrow::Cow;
+
+/// Samples that are solved together: parts that are multiples of it give the same bits as all at once.
+pub const TOGETHER: usize = crate::coding::TOGETHER;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
