@@ -112,7 +112,8 @@ fn on_a_ring_the_limit_gives_all_atoms_to_everybody_and_a_random_start_hides_not
         let found = audit(&mesh, &x, &strategy, 400, 1).unwrap();
         told(&format!("ring {strategy:?}"), &found);
         assert!(found.knowing.iter().all(|r| r.unseen == 1));
-        assert_eq!(found.beyond.len(), 6 * 3, "three agents are out of sight");
+        // Agents 0 to 3 attack, and each has three agents out of its sight.
+        assert_eq!(found.beyond.len(), 4 * 3);
         let biased = matches!(strategy.name(), "diffusion" | "consensus");
         let least = if biased { 0.95 } else { 0.99999 };
         for cosines in [
@@ -137,7 +138,7 @@ fn uninformed_agents_and_neighbours_that_work_together() {
     let found = audit(&mesh, &x, &admm(Some(1.0)), 300, 1).unwrap();
     told("one informed", &found);
     assert!(median(found.cosines(false)) > 0.9999);
-    assert!(found.x().unwrap() > 0.999);
+    assert!(found.x().unwrap() > found.nu_and_x);
     let both = audit(&mesh, &x, &admm(Some(1.0)), 300, 2).unwrap();
     told("two together", &both);
     assert!(both

@@ -1,6 +1,6 @@
 //! The atoms of one agent from what is known of its h_k = W_k y_k - b_k, round by round.
 
-use super::evidence::{known_norm, Column, Evidence, Fit, Owner};
+use super::evidence::{known_norm, Column, Evidence, Fit, Owner, SOLVED};
 use super::trace::{Trace, View};
 use crate::error::Result;
 use crate::matrix::{axpy, dot, norm, Matrix};
@@ -61,7 +61,7 @@ pub fn atoms(
         // Nobody has to tell the attacker which evidence is best: it is what atoms explain best.
         let limit = best.as_ref().map_or(f64::INFINITY, |best| best.unexplained);
         best = found.filter(|fit| fit.unexplained < limit).or(best);
-        if best.as_ref().is_some_and(|best| best.unexplained == 0.0) {
+        if best.as_ref().is_some_and(|best| best.unexplained < SOLVED) {
             break;
         }
     }
