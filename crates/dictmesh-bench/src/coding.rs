@@ -1,6 +1,7 @@
 //! Codes of many samples for given atoms.
 
 use crate::arrays;
+use crate::given::Given;
 use anyhow::{bail, Result};
 use clap::Args;
 use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
@@ -11,14 +12,8 @@ use std::time::Instant;
 
 #[derive(Args)]
 pub struct Coding {
-    /// Samples, .npy, one a row.
-    samples: PathBuf,
-    /// Atoms, .npy, one a row, of norm at most 1.
-    atoms: PathBuf,
-    #[arg(long)]
-    gamma: f64,
-    #[arg(long)]
-    delta: f64,
+    #[command(flatten)]
+    given: Given,
     /// Codes of one sign.
     #[arg(long)]
     non_negative: bool,
@@ -51,8 +46,8 @@ fn median_of_singles(mesh: &Mesh, x: &Samples) -> Result<f64> {
 
 impl Coding {
     pub fn measure(&self, threads: usize) -> Result<Value> {
-        let x = Samples::dense(arrays::read(&self.samples)?)?;
-        let w = arrays::read(&self.atoms)?;
+        let x = Samples::dense(arrays::read(&self.given.samples)?)?;
+        let w = arrays::read(&self.given.atoms)?;
         let builder = Mesh::builder(self.task().build()?, Topology::ring(1)?);
         let builder = match self.singly {
             true => builder,
@@ -75,7 +70,7 @@ impl Coding {
     }
 
     fn task(&self) -> TaskSpec {
-        let (gamma, delta) = (self.gamma, self.delta);
+        let (gamma, delta) = (self.given.gamma, self.given.delta);
         let mut task = TaskSpec::sparse_svd(gamma, delta);
         if self.non_negative {
             task.common.regularizer = RegularizerSpec::NonNegativeElasticNet { gamma, delta };

@@ -1,6 +1,7 @@
 //! Rounds of a whole mesh for samples, atoms and a graph that are given: the documents of the paper's experiment.
 
 use crate::arrays;
+use crate::given::Given;
 use anyhow::{ensure, Result};
 use clap::Args;
 use dictmesh::inference::StrategySpec;
@@ -12,16 +13,10 @@ use std::time::Instant;
 
 #[derive(Args)]
 pub struct Documents {
-    /// Samples, .npy, one a row.
-    samples: PathBuf,
-    /// Non-negative atoms, .npy, one a row, of norm at most 1: an agent has one.
-    atoms: PathBuf,
+    #[command(flatten)]
+    given: Given,
     /// The graph, .npy: N x N, not 0 where two agents are neighbours.
     adjacency: PathBuf,
-    #[arg(long)]
-    gamma: f64,
-    #[arg(long)]
-    delta: f64,
     /// The Huber residual with this constant instead of the squared one.
     #[arg(long)]
     eta: Option<f64>,
@@ -44,8 +39,8 @@ pub struct Documents {
 
 impl Documents {
     pub fn measure(&self, threads: usize) -> Result<Value> {
-        let x = sparse(&arrays::read(&self.samples)?)?;
-        let w = arrays::read(&self.atoms)?;
+        let x = sparse(&arrays::read(&self.given.samples)?)?;
+        let w = arrays::read(&self.given.atoms)?;
         let mut mesh = self.mesh(&w, threads)?;
         let mut seconds = |rounds: usize| -> Result<f64> {
             mesh.set_stopping(Stopping::rounds(rounds))?;
@@ -90,8 +85,8 @@ impl Documents {
             .filter(|(l, k)| adjacency.get(*l, *k) != 0.0)
             .collect();
         let task = match self.eta {
-            Some(eta) => TaskSpec::nmf_huber(self.gamma, self.delta, eta),
-            None => TaskSpec::nmf(self.gamma, self.delta),
+            Some(eta) => TaskSpec::nmf_huber(self.given.gamma, self.given.delta, eta),
+            None => TaskSpec::nmf(self.given.gamma, self.given.delta),
         };
         let strategy = match self.mu {
             Some(mu) => StrategySpec::Diffusion { mu: Some(mu) },

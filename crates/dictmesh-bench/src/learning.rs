@@ -1,6 +1,7 @@
 //! Passes over samples, with the atoms as they were on the way.
 
 use crate::arrays;
+use crate::given::Given;
 use anyhow::{bail, ensure, Result};
 use clap::Args;
 use dictmesh::learning::Update;
@@ -13,18 +14,12 @@ use std::time::Instant;
 
 #[derive(Args)]
 pub struct Learning {
-    /// Samples, .npy: one a row, or with --sparse one entry a row (sample, row of the sample, value), in this order.
-    samples: PathBuf,
-    /// Atoms to start from, .npy, one a row, of norm at most 1.
-    atoms: PathBuf,
-    #[arg(long)]
-    gamma: f64,
-    #[arg(long)]
-    delta: f64,
+    #[command(flatten)]
+    given: Given,
     /// Non-negative atoms and codes.
     #[arg(long)]
     non_negative: bool,
-    /// The samples are given by their entries.
+    /// The samples are given by their entries, one a row (sample, row of the sample, value), in this order.
     #[arg(long)]
     sparse: bool,
     /// Samples of an update.
@@ -45,9 +40,9 @@ pub struct Learning {
 
 impl Learning {
     pub fn measure(&self, threads: usize) -> Result<Value> {
-        let w = arrays::read(&self.atoms)?;
+        let w = arrays::read(&self.given.atoms)?;
         let x = self.samples(w.rows())?;
-        let (gamma, delta) = (self.gamma, self.delta);
+        let (gamma, delta) = (self.given.gamma, self.given.delta);
         let task = match self.non_negative {
             true => TaskSpec::nmf(gamma, delta),
             false => TaskSpec::sparse_svd(gamma, delta),
@@ -80,7 +75,7 @@ impl Learning {
     }
 
     fn samples(&self, rows: usize) -> Result<Samples> {
-        let given = arrays::read(&self.samples)?;
+        let given = arrays::read(&self.given.samples)?;
         if !self.sparse {
             return Ok(Samples::dense(given)?);
         }

@@ -5,6 +5,7 @@ mod arrays;
 mod coding;
 mod documents;
 mod experiment;
+mod given;
 mod learning;
 mod mesh;
 mod scale;

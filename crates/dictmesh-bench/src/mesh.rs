@@ -1,5 +1,6 @@
 //! Rounds of a whole mesh on random atoms and samples.
 
+use crate::given::Sizes;
 use anyhow::Result;
 use clap::Args;
 use dictmesh::inference::StrategySpec;
@@ -12,17 +13,8 @@ use std::time::Instant;
 
 #[derive(Args)]
 pub struct Rounds {
-    #[arg(long)]
-    agents: usize,
-    /// Atoms of each agent.
-    #[arg(long, default_value_t = 1)]
-    atoms: usize,
-    /// M.
-    #[arg(long)]
-    rows: usize,
-    /// B.
-    #[arg(long)]
-    samples: usize,
+    #[command(flatten)]
+    sizes: Sizes,
     /// The chance of an edge; 0 for a ring.
     #[arg(long)]
     p: f64,
@@ -33,15 +25,23 @@ pub struct Rounds {
 impl Rounds {
     pub fn measure(&self, threads: usize) -> Result<Value> {
         let topology = match self.p {
-            0.0 => dictmesh::Topology::ring(self.agents)?,
-            p => TopologySpec::ErdosRenyi { p, seed: 1 }.build(self.agents)?,
+            0.0 => dictmesh::Topology::ring(self.sizes.agents)?,
+            p => TopologySpec::ErdosRenyi { p, seed: 1 }.build(self.sizes.agents)?,
         };
-        let x = Samples::dense(gaussian(self.rows, self.samples, &mut stream(1, 0)))?;
+        let x = Samples::dense(gaussian(
+            self.sizes.rows,
+            self.sizes.samples,
+            &mut stream(1, 0),
+        ))?;
         let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, topology)
             .strategy(StrategySpec::default())
             .stopping(Stopping::rounds(self.rounds))
             .threads(threads)
-            .build(self.rows, &vec![self.atoms; self.agents], Start::Random)?;
+            .build(
+                self.sizes.rows,
+                &vec![self.sizes.atoms; self.sizes.agents],
+                Start::Random,
+            )?;
         mesh.infer(&x.range(0..1))?; // wakes the threads up
         let began = Instant::now();
         let found = mesh.infer(&x)?;

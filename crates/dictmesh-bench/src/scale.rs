@@ -1,5 +1,6 @@
 //! Jobs whose sizes can be doubled one by one: what they take, and what they have to keep.
 
+use crate::given::Sizes;
 use anyhow::{ensure, Result};
 use clap::{Args, ValueEnum};
 use dictmesh::random::{gaussian, stream};
@@ -17,21 +18,11 @@ const BATCH: usize = 64;
 pub struct Scale {
     #[arg(value_enum)]
     job: Job,
-    /// N.
-    #[arg(long, default_value_t = 1)]
-    agents: usize,
+    #[command(flatten)]
+    sizes: Sizes,
     /// Neighbours of each agent: an even number, or N - 1 for all.
     #[arg(long, default_value_t = 0)]
     degree: usize,
-    /// Atoms of each agent.
-    #[arg(long, default_value_t = 1)]
-    atoms: usize,
-    /// M.
-    #[arg(long)]
-    rows: usize,
-    /// B, or how many samples there are.
-    #[arg(long)]
-    samples: usize,
     #[arg(long, default_value_t = 10)]
     rounds: usize,
 }
@@ -123,12 +114,16 @@ impl Scale {
         Ok(Mesh::builder(Task::sparse_svd(0.2, 0.1)?, self.graph()?)
             .stopping(Stopping::rounds(self.rounds))
             .batch(BATCH)
-            .build(self.rows, &vec![self.atoms; self.agents], Start::Random)?)
+            .build(
+                self.sizes.rows,
+                &vec![self.sizes.atoms; self.sizes.agents],
+                Start::Random,
+            )?)
     }
 
     /// Every agent with its next neighbours on a ring.
     fn graph(&self) -> Result<Topology> {
-        let (n, degree) = (self.agents, self.degree);
+        let (n, degree) = (self.sizes.agents, self.degree);
         if degree + 1 == n {
             return Ok(Topology::complete(n)?);
         }
@@ -143,19 +138,22 @@ impl Scale {
     }
 
     fn noise(&self) -> Result<Samples> {
-        let x = gaussian(self.rows, self.samples, &mut stream(1, 0));
+        let x = gaussian(self.sizes.rows, self.sizes.samples, &mut stream(1, 0));
         Ok(Samples::dense(x)?)
     }
 
     /// Sums of a few atoms each, so that codes have about as many coefficients, whatever the sizes.
     fn planted(&self, mesh: &Mesh) -> Result<Samples> {
-        let atoms = mesh.agents() * self.atoms;
-        let mut x = Matrix::zeros(self.rows, self.samples);
-        for j in 0..self.samples {
+        let atoms = mesh.agents() * self.sizes.atoms;
+        let mut x = Matrix::zeros(self.sizes.rows, self.sizes.samples);
+        for j in 0..self.sizes.samples {
             for i in 0..PLANTED {
                 // Far apart and different for each sample, without drawing.
                 let q = (j * 7919 + i * (atoms / PLANTED + 1)) % atoms;
-                let w = mesh.block(q / self.atoms).atoms().column(q % self.atoms);
+                let w = mesh
+                    .block(q / self.sizes.atoms)
+                    .atoms()
+                    .column(q % self.sizes.atoms);
                 let sign = if (i + j) % 2 == 0 { 1.0 } else { -1.0 };
                 for (x, w) in x.column_mut(j).iter_mut().zip(w) {
                     *x += sign * w;
@@ -167,8 +165,8 @@ impl Scale {
 
     /// The numbers that have to be kept, whoever computes it.
     fn state(&self) -> usize {
-        let (n, m, b) = (self.agents, self.rows, self.samples);
-        let k = n * self.atoms;
+        let (n, m, b) = (self.sizes.agents, self.sizes.rows, self.sizes.samples);
+        let k = n * self.sizes.atoms;
         let dictionary = m * k;
         // nu, s, t and what arrives, M x B at each agent, and its codes.
         let run = |m: usize, b: usize| 4 * n * m * b + k * b;

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod audit;
 pub mod bicluster;
+mod choices;
 pub mod denoise;
 mod divided;
 pub mod examples;

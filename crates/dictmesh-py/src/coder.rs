@@ -5,7 +5,7 @@ use crate::from_json;
 use crate::mesh::stop_name;
 use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::agent::Block;
-use dictmesh::inference::exact::{self, Exact, Part};
+use dictmesh::inference::exact::{self, Exact, Part, TOGETHER};
 use dictmesh::task::{Task, TaskSpec};
 use dictmesh::{Matrix, Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
@@ -13,8 +13,6 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Samples that the exact solver takes together: parts that are multiples of it give the same bits as all at once.
-const TOGETHER: usize = 64;
 /// As many parts of those are solved before somebody looks for Ctrl-C as take about this long.
 const WHILE: Duration = Duration::from_millis(200);
 /// And no more than have this many numbers.

@@ -9,10 +9,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::ops::Range;
 
-/// Numbers of a part of the data that are converted at a time, as in the program: where atoms start from the first
-/// part, both start from the same samples.
-const PART: usize = 1 << 23;
-
 /// An array of indices.
 enum Indices<'py> {
     I32(PyReadonlyArray1<'py, i32>),
@@ -238,7 +234,7 @@ impl View<'_> {
     /// The parts in which batches of this size are learned: whole batches.
     pub fn parts(&self, batch: usize) -> impl Iterator<Item = Range<usize>> {
         let (rows, batch, all) = (self.features().max(1), batch.max(1), self.len());
-        let size = (PART / rows / batch).max(1) * batch;
+        let size = (Samples::PART / rows / batch).max(1) * batch;
         (0..all)
             .step_by(size)
             .map(move |from| from..(from + size).min(all))

@@ -1,5 +1,7 @@
 //! A batch of samples side by side (M x B), dense or sparse.
 
+mod select;
+
 use crate::coding::TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{axpy, dot, gemm, norm, Matrix};
@@ -49,6 +51,10 @@ enum Store {
 }
 
 impl Samples {
+    /// Numbers of a part of the data that a reader should have in memory at a time. Where atoms start from the first
+    /// part, all readers that keep to it start from the same samples.
+    pub const PART: usize = 1 << 23;
+
     /// Dense samples: the columns of `x`. NaN and infinite entries are refused.
     pub fn dense(x: Matrix) -> Result<Self> {
         if x.rows() == 0 {
@@ -77,58 +83,7 @@ impl Samples {
         row: Vec<usize>,
         value: Vec<f64>,
     ) -> Result<Self> {
-        if rows == 0 {
-            return Err(Error::Empty {
-                what: "the sample",
-                need: "a sample has at least one row",
-            });
-        }
-        let dense = rows.checked_mul(start.len()).and_then(|n| n.checked_mul(8));
-        if rows > MAX_ROWS || dense.is_none() {
-            return Err(Error::parameter(
-                "rows",
-                rows,
-                format!("a sample has at most {MAX_ROWS} rows: its dual vector is dense"),
-            ));
-        }
-        Error::check_dimension("number of sparse values", value.len(), row.len())?;
-        if start.first() != Some(&0) || start.last() != Some(&row.len()) {
-            return Err(Error::parameter(
-                "start",
-                format!("[{:?} .. {:?}]", start.first(), start.last()),
-                format!(
-                    "must begin with 0 and end with the number of entries, {}",
-                    row.len()
-                ),
-            ));
-        }
-        for j in 0..start.len() - 1 {
-            let (from, to) = (start[j], start[j + 1]);
-            if from > to || to > row.len() {
-                return Err(Error::parameter(
-                    "start",
-                    format!("{from}, {to} at sample {j}"),
-                    "must not fall from one sample to the next",
-                ));
-            }
-            for e in from..to {
-                if row[e] >= rows || (e > from && row[e - 1] >= row[e]) {
-                    return Err(Error::parameter(
-                        "row",
-                        format!("{} in sample {j}", row[e]),
-                        format!("rows must rise strictly within a sample and be below {rows}"),
-                    ));
-                }
-                if !value[e].is_finite() {
-                    return Err(Error::NotFinite {
-                        what: "samples",
-                        row: row[e],
-                        column: j,
-                        value: value[e],
-                    });
-                }
-            }
-        }
+        check_sparse(rows, &start, &row, &value)?;
         Ok(Samples {
             rows,
             store: Store::Sparse { start, row, value },
@@ -163,110 +118,6 @@ impl Samples {
         match &self.store {
             Store::Dense(x) => Some(x),
             Store::Sparse { .. } => None,
-        }
-    }
-
-    /// Samples `range` as a batch of their own. Panics, as slicing does, if it reaches past the end.
-    pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
-        let store = match &self.store {
-            Store::Dense(x) => Store::Dense(x.columns_range(range)),
-            Store::Sparse { start, row, value } => {
-                let (from, to) = (start[range.start], start[range.end]);
-                Store::Sparse {
-                    start: start[range.start..=range.end]
-                        .iter()
-                        .map(|s| s - from)
-                        .collect(),
-                    row: row[from..to].to_vec(),
-                    value: value[from..to].to_vec(),
-                }
-            }
-        };
-        Samples {
-            rows: self.rows,
-            store,
-        }
-    }
-
-    /// The samples at `indices`, in that order. Panics, as indexing does, if one does not exist.
-    pub fn select(&self, indices: &[usize]) -> Samples {
-        let store = match &self.store {
-            Store::Dense(x) => Store::Dense(Matrix::from_fn(self.rows, indices.len(), |i, j| {
-                x.get(i, indices[j])
-            })),
-            Store::Sparse { start, row, value } => {
-                let (mut s, mut r, mut v) = (vec![0], Vec::new(), Vec::new());
-                for &j in indices {
-                    r.extend_from_slice(&row[start[j]..start[j + 1]]);
-                    v.extend_from_slice(&value[start[j]..start[j + 1]]);
-                    s.push(r.len());
-                }
-                Store::Sparse {
-                    start: s,
-                    row: r,
-                    value: v,
-                }
-            }
-        };
-        Samples {
-            rows: self.rows,
-            store,
-        }
-    }
-
-    /// The samples of all parts, one after the other; sparse if every part is.
-    pub fn joined(parts: &[Samples]) -> Result<Samples> {
-        let rows = parts.first().map_or(0, |part| part.rows);
-        for part in parts {
-            Error::check_dimension("rows of a part of the samples", part.rows, rows)?;
-        }
-        let each = parts.iter().flat_map(|x| (0..x.len()).map(move |j| (x, j)));
-        if parts.iter().all(Samples::is_sparse) {
-            let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-            for (x, j) in each {
-                let entries = x.entries(j);
-                entries.for_each(|(i, v)| {
-                    row.push(i);
-                    value.push(v);
-                });
-                start.push(row.len());
-            }
-            return Samples::sparse(rows, start, row, value);
-        }
-        let mut all = Matrix::zeros(rows, parts.iter().map(Samples::len).sum());
-        for (to, (x, j)) in each.enumerate() {
-            x.add_scaled(j, 1.0, all.column_mut(to));
-        }
-        Samples::dense(all)
-    }
-
-    /// The samples in these rows only, which must rise. Panics, as indexing does, if one does not exist.
-    pub fn select_rows(&self, rows: &[usize]) -> Samples {
-        let store = match &self.store {
-            Store::Dense(x) => Store::Dense(Matrix::from_fn(rows.len(), x.cols(), |i, j| {
-                x.get(rows[i], j)
-            })),
-            Store::Sparse { .. } => {
-                let mut place = vec![None; self.rows];
-                for (i, row) in rows.iter().enumerate() {
-                    place[*row] = Some(i);
-                }
-                let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-                for j in 0..self.len() {
-                    for (i, v) in self.entries(j) {
-                        if let Some(i) = place[i] {
-                            row.push(i);
-                            value.push(v);
-                        }
-                    }
-                    start.push(row.len());
-                }
-                Store::Sparse { start, row, value }
-            }
-        };
-        Samples {
-            rows: rows.len(),
-            store,
         }
     }
 
@@ -403,4 +254,61 @@ fn sparse_dot(row: &[usize], value: &[f64], w: &[f64]) -> f64 {
         }
     }
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
+}
+
+/// What [`Samples::sparse`] asks for.
+fn check_sparse(rows: usize, start: &[usize], row: &[usize], value: &[f64]) -> Result<()> {
+    if rows == 0 {
+        return Err(Error::Empty {
+            what: "the sample",
+            need: "a sample has at least one row",
+        });
+    }
+    let dense = rows.checked_mul(start.len()).and_then(|n| n.checked_mul(8));
+    if rows > MAX_ROWS || dense.is_none() {
+        return Err(Error::parameter(
+            "rows",
+            rows,
+            format!("a sample has at most {MAX_ROWS} rows: its dual vector is dense"),
+        ));
+    }
+    Error::check_dimension("number of sparse values", value.len(), row.len())?;
+    if start.first() != Some(&0) || start.last() != Some(&row.len()) {
+        return Err(Error::parameter(
+            "start",
+            format!("[{:?} .. {:?}]", start.first(), start.last()),
+            format!(
+                "must begin with 0 and end with the number of entries, {}",
+                row.len()
+            ),
+        ));
+    }
+    for j in 0..start.len() - 1 {
+        let (from, to) = (start[j], start[j + 1]);
+        if from > to || to > row.len() {
+            return Err(Error::parameter(
+                "start",
+                format!("{from}, {to} at sample {j}"),
+                "must not fall from one sample to the next",
+            ));
+        }
+        for e in from..to {
+            if row[e] >= rows || (e > from && row[e - 1] >= row[e]) {
+                return Err(Error::parameter(
+                    "row",
+                    format!("{} in sample {j}", row[e]),
+                    format!("rows must rise strictly within a sample and be below {rows}"),
+                ));
+            }
+            if !value[e].is_finite() {
+                return Err(Error::NotFinite {
+                    what: "samples",
+                    row: row[e],
+                    column: j,
+                    value: value[e],
+                });
+            }
+        }
+    }
+    Ok(())
 }

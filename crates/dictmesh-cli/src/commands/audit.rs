@@ -3,8 +3,7 @@
 mod page;
 mod words;
 
-use super::divided::{divide, fresh};
-use super::prepare::{DataArgs, Making, Opened};
+use super::choices::{Choices, Subject};
 use super::tune::{learn, AGENTS};
 use super::{say, Result, Speech};
 use crate::demo::Progress;
@@ -22,22 +21,14 @@ const ROUNDS: usize = 400;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The samples: numbers, text or pictures, as `learn` takes them
-    pub data: PathBuf,
-    /// Take the dictionary, the task and the mesh from this model; else a dictionary is learned first, with one atom
-    /// at each agent if nothing else is said
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
-        "vocabulary", "hash", "keep_stop_words", "task", "residual", "regularizer", "atoms_set", "gamma",
-        "delta", "beta", "eta", "radius", "lo", "hi", "atoms", "agents", "topology", "weights", "informed",
-        "batch", "passes", "update"])]
-    pub model: Option<PathBuf>,
-    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
-    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
-    #[arg(long, value_name = "TOML")]
-    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub subject: Subject,
     /// Samples whose messages are recorded
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What to try")]
     pub samples: u64,
+    /// Neighbours of an agent that put together what they get
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What to try")]
+    pub colluding: u64,
     /// Sizes of the random start of relaxed-admm's memory to try
     #[arg(
         long,
@@ -49,11 +40,7 @@ pub struct Args {
     pub random_start: Vec<f64>,
 
     #[command(flatten)]
-    pub making: Making,
-    #[command(flatten)]
-    pub data_args: DataArgs,
-    #[command(flatten)]
-    pub options: Options,
+    pub choices: Choices,
     /// Write a page with the cosines of every atom into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -71,6 +58,12 @@ struct Found {
     samples: usize,
     /// Rounds that were recorded.
     rounds: usize,
+    /// Neighbours that work together.
+    colluding: usize,
+    /// Directions that an attacker may come up with.
+    directions: usize,
+    /// Strategies that were not tried, and why.
+    left_out: Vec<String>,
 }
 
 /// One strategy.
@@ -85,10 +78,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let mut options = args.options.clone();
-    if let Some(path) = &args.config {
-        options = options.or(Options::from_toml(path)?);
-    }
+    let options = args.choices.options()?;
     let bar = Bar::new(args.speech.quiet);
     let found = find(&args, options, &mut |progress| bar.show(progress));
     bar.clear();
@@ -111,7 +101,8 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
     let (mesh, x) = mesh_and_samples(args, &mut options, show)?;
     let rounds = options.rounds.unwrap_or(ROUNDS);
     let target = Target::new(&mesh, &x).map_err(say)?;
-    let mut audits = Vec::new();
+    let colluding = args.colluding as usize;
+    let (mut audits, mut left_out) = (Vec::new(), Vec::new());
     let total = strategies.len();
     for (done, (name, strategy)) in strategies.into_iter().enumerate() {
         show(Progress {
@@ -120,7 +111,16 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             total,
             cost: None,
         });
-        let audit = audit(&mesh, &x, &strategy, rounds).map_err(say)?;
+        let symmetric = mesh.weights().is_symmetric();
+        // One that was asked for by name is refused where it does not fit; of all there are, those that fit are tried.
+        if let (None, Err(why)) = (
+            &options.strategy,
+            strategy.check(mesh.task().residual(), symmetric),
+        ) {
+            left_out.push(say(why));
+            continue;
+        }
+        let audit = audit(&mesh, &x, &strategy, rounds, colluding).map_err(say)?;
         let curve = target.curve(&mesh, &strategy, rounds).map_err(say)?;
         audits.push(Audited {
             name,
@@ -128,6 +128,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             needs: curve.both()[2],
         });
     }
+    let fewest = (0..mesh.agents()).map(|k| mesh.block(k).len()).min();
     Ok(Found {
         audits,
         agents: mesh.agents(),
@@ -136,38 +137,37 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         rows: mesh.rows(),
         samples: x.len(),
         rounds,
+        colluding,
+        directions: mesh.atoms() - fewest.unwrap_or(0),
+        left_out,
     })
 }
 
-/// Diffusion, relaxed-admm, and the latter with random starts; or those of one strategy alone, if one is named.
+/// All strategies, and relaxed-admm with random starts too; or those of one strategy alone, if one is named.
 fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, StrategySpec)>> {
-    let named = options.strategy.as_deref();
-    let of = |name: &str| match named == Some(name) {
-        true => options.strategy(),
-        false => StrategySpec::from_name(name).map_err(say),
-    };
     let mut list = Vec::new();
-    if named != Some("relaxed-admm") {
-        let name = named.unwrap_or("diffusion");
-        list.push((name.to_string(), of(name)?));
-    }
-    if named.is_none_or(|name| name == "relaxed-admm") {
-        let plain = match (named, options.rho) {
-            (None, Some(_)) => Options {
-                strategy: Some("relaxed-admm".into()),
+    for name in StrategySpec::NAMES {
+        let plain = match options.strategy.as_deref() {
+            Some(named) if named != name => continue,
+            Some(_) => options.strategy()?,
+            None if name == "relaxed-admm" => Options {
+                strategy: Some(name.into()),
                 mu: None,
                 ..options.clone()
             }
             .strategy()?,
-            _ => of("relaxed-admm")?,
+            None => StrategySpec::from_name(name).map_err(say)?,
         };
-        list.push(("relaxed-admm".to_string(), plain.clone()));
-        for size in &args.random_start {
-            let mut hidden = plain.clone();
-            if let StrategySpec::RelaxedAdmm { random_start, .. } = &mut hidden {
-                *random_start = Some(*size);
+        list.push((name.to_string(), plain.clone()));
+        if let StrategySpec::RelaxedAdmm { rho, alpha, .. } = plain {
+            for size in &args.random_start {
+                let hidden = StrategySpec::RelaxedAdmm {
+                    rho,
+                    alpha,
+                    random_start: Some(*size),
+                };
+                list.push((format!("relaxed-admm, random start {size}"), hidden));
             }
-            list.push((format!("relaxed-admm, random start {size}"), hidden));
         }
     }
     Ok(list)
@@ -179,16 +179,11 @@ fn mesh_and_samples(
     options: &mut Options,
     show: &mut dyn FnMut(Progress),
 ) -> Result<(Mesh, Samples)> {
-    let seed = options.seed.unwrap_or(0);
     let quiet = args.speech.quiet;
-    let (mesh, held_out) = match &args.model {
-        Some(model) => {
-            let opened = Opened::new(model, &args.data, &args.data_args, !quiet)?;
-            let divided = divide(&args.data, &opened.feed(1), seed)?;
-            (opened.mesh, divided.held_out)
-        }
+    let (opened, divided) = args.subject.open(&args.choices, options, quiet)?;
+    let mesh = match opened {
+        Some(opened) => opened.mesh,
         None => {
-            let divided = fresh(&args.data, &args.making, &args.data_args, quiet, options)?;
             if options.agents.is_none() && options.topology.is_none() {
                 options.agents = Some(AGENTS);
             }
@@ -203,10 +198,10 @@ fn mesh_and_samples(
                 ..options.clone()
             };
             let rows = divided.training.rows();
-            let mesh = plain.mesh("sparse-svd", rows, Start::Given(&learned))?;
-            (mesh, divided.held_out)
+            plain.mesh("sparse-svd", rows, Start::Given(&learned))?
         }
     };
+    let held_out = divided.held_out;
     let few = held_out.range(0..held_out.len().min(args.samples as usize));
     Ok((mesh, few))
 }

@@ -269,6 +269,10 @@ fn tell(
     page: Option<PathBuf>,
 ) -> Result<()> {
     let (m, t) = (input.x.rows(), input.x.cols());
+    let gamma = match args.method {
+        Method::Diffusion => diffusion_settings(args).gamma,
+        Method::Ssvd => ssvd_settings(args)?.0.lambda,
+    };
     let layers: Vec<_> = (found.layers.iter())
         .map(|l| {
             let main: Vec<usize> = l.main_rows().iter().map(|row| row + 1).collect();
@@ -285,7 +289,7 @@ fn tell(
             "misclassified": judged.map(|j| j.wrong.len()), "report": page,
         }),
         || {
-            let mut text = layer_lines(found, (m, t));
+            let mut text = layer_lines(found, (m, t), gamma);
             if found.stop != Stop::Converged {
                 text += &format!("the inference ended early: {}\n", found.stop);
             }
@@ -309,8 +313,8 @@ fn tell(
     )
 }
 
-/// The layers as lines of a table, for a table of m x t.
-fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
+/// The layers as lines of a table, for a table of m x t and this threshold on columns.
+fn layer_lines(found: &Found, (m, t): (usize, usize), gamma: f64) -> String {
     let mut text = format!(
         "{}, {}\n\nlayer  rows  columns      weight\n",
         counted(m, "row"),
@@ -333,9 +337,14 @@ fn layer_lines(found: &Found, (m, t): (usize, usize)) -> String {
             if empty == 1 { "is" } else { "are" },
         );
         text += &format!(
-            "{empty} of {layers} {are} empty: the table has no more to it, or --gamma or --beta is too \
-             large\n"
+            "{empty} of {layers} {are} empty, as --gamma {gamma} leaves no column in {}: try --gamma {}",
+            if empty == 1 { "it" } else { "them" },
+            gamma / 2.0
         );
+        text += &match found.layers.len() - empty {
+            0 => " or less\n".to_string(),
+            full => format!(", or --layers {full} if the table has no more to it\n"),
+        };
     }
     text
 }

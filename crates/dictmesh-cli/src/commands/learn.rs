@@ -8,7 +8,8 @@ mod processes;
 mod ranks;
 mod show;
 
-use super::prepare::{DataArgs, Feed, Making, Preparation, Raw};
+use super::choices::Choices;
+use super::prepare::{Feed, Preparation, Raw};
 use super::{
     check_apart, check_place, note, page_place, past, save_model, say, Ended, Result, Speech,
 };
@@ -31,10 +32,6 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
-    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
-    #[arg(long, value_name = "TOML")]
-    pub config: Option<PathBuf>,
     /// Go on from a model or checkpoint that was saved before, with its choices and its preparation of
     /// samples. With the same data it goes on where it stopped, with other data at their start
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
@@ -51,11 +48,7 @@ pub struct Args {
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
-    pub making: Making,
-    #[command(flatten)]
-    pub data_args: DataArgs,
-    #[command(flatten)]
-    pub options: Options,
+    pub choices: Choices,
     /// Write a page with the cost, the atoms, the mesh and the settings into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -192,7 +185,10 @@ fn check_places(args: &Args) -> Result<()> {
     check_checkpoint(&checkpoint)?;
     let page = page_place(args.report.as_ref());
     let outputs = [&args.output, &checkpoint].into_iter().chain(&page);
-    check_apart(outputs, std::iter::once(&args.data).chain(&args.config))?;
+    check_apart(
+        outputs,
+        std::iter::once(&args.data).chain(&args.choices.config),
+    )?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

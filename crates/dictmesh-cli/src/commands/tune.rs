@@ -6,8 +6,8 @@ mod flags;
 mod page;
 mod words;
 
-use super::divided::{divide, fresh, Divided};
-use super::prepare::{DataArgs, Making, Opened};
+use super::choices::{Choices, Subject};
+use super::divided::Divided;
 use super::{command_line_with, shell_word, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{self, OneOf};
@@ -39,18 +39,8 @@ pub enum Only {
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The samples: numbers, text or pictures, as `learn` takes them
-    pub data: PathBuf,
-    /// Take the dictionary, the task and the mesh from this model: no choice of gamma and atoms then
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
-        "vocabulary", "hash", "keep_stop_words", "task", "residual", "regularizer", "atoms_set", "gamma",
-        "delta", "beta", "eta", "radius", "lo", "hi", "atoms", "agents", "topology", "weights", "informed",
-        "batch", "passes", "update"])]
-    pub model: Option<PathBuf>,
-    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
-    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
-    #[arg(long, value_name = "TOML")]
-    pub config: Option<PathBuf>,
+    #[command(flatten)]
+    pub subject: Subject,
     /// Do one half of the work only
     #[arg(long, value_name = "WHAT")]
     pub only: Option<Only>,
@@ -84,11 +74,7 @@ pub struct Args {
     pub samples: u64,
 
     #[command(flatten)]
-    pub making: Making,
-    #[command(flatten)]
-    pub data_args: DataArgs,
-    #[command(flatten)]
-    pub options: Options,
+    pub choices: Choices,
     /// Write a page with the curves into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -108,17 +94,14 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    if args.model.is_some() && args.only == Some(Only::Choice) {
+    if args.subject.model.is_some() && args.only == Some(Only::Choice) {
         return Err(
             "--only choice with --model: a model has its gamma and atoms already; leave --model out to choose \
              them, or --only for the strategy and its step"
                 .into(),
         );
     }
-    let mut options = args.options.clone();
-    if let Some(path) = &args.config {
-        options = options.or(Options::from_toml(path)?);
-    }
+    let options = args.choices.options()?;
     let bar = Bar::new(args.speech.quiet);
     let found = find(&args, options, &mut |progress| bar.show(progress));
     bar.clear();
@@ -170,38 +153,23 @@ fn edge(choice: &Choice) -> Option<(String, String)> {
 fn learn_line(args: &Args, found: &Found) -> String {
     let flags = found.flags.iter().map(|word| shell_word(word));
     let flags = flags.collect::<Vec<String>>().join(" ");
-    match &args.model {
+    match &args.subject.model {
         Some(_) => format!("{flags}    (with the task and mesh of the model)"),
         None => {
-            let data = shell_word(&args.data.to_string_lossy());
+            let data = shell_word(&args.subject.data.to_string_lossy());
             format!("dictmesh learn {data} -o MODEL {flags}")
         }
     }
 }
 
 fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
-    let opened = args.model.as_ref();
-    let opened = opened
-        .map(|model| Opened::new(model, &args.data, &args.data_args, !args.speech.quiet))
-        .transpose()?;
-    let seed = options.seed.unwrap_or(0);
+    let quiet = args.speech.quiet;
+    let (opened, divided) = args.subject.open(&args.choices, &mut options, quiet)?;
     let Divided {
         total,
         training,
         held_out,
-    } = match &opened {
-        Some(opened) => divide(&args.data, &opened.feed(1), seed)?,
-        None => {
-            let quiet = args.speech.quiet;
-            fresh(
-                &args.data,
-                &args.making,
-                &args.data_args,
-                quiet,
-                &mut options,
-            )?
-        }
-    };
+    } = divided;
 
     let mut choice = None;
     if opened.is_none() && args.only != Some(Only::Curve) {

@@ -24,34 +24,8 @@ pub fn curve(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
     let top = (high / step).ceil().max(1.0) * step;
     let y_of = |c: f64| plot.bottom() - (c / top) as f32 * plot.h;
     let x_of = |i: usize| plot.x + plot.w * (i + 1) as f32 / costs.len().max(1) as f32;
-
-    for i in 0..=(top / step).round() as usize {
-        let value = i as f64 * step;
-        let y = y_of(value).round();
-        let ink = if i == 0 { LINE } else { FAINT };
-        canvas.rect(plot.x, y, plot.w, 1.0, ink);
-        let label = trimmed(value);
-        let x = plot.x - 8.0;
-        canvas.text(x, y + 4.5, Anchor::End, plain(12.0, MUTED), &label);
-    }
     let samples = (result.costs.len() * result.batch) as f64;
-    let x_step = nice_step(samples, 4.0);
-    let mut value = 0.0;
-    while samples > 0.0 && value <= samples * 1.0001 {
-        let x = plot.x + (value / samples) as f32 * plot.w;
-        let mut label = thousands(value as u64);
-        if value == 0.0 {
-            label.push_str(" samples");
-        }
-        let y = plot.bottom() + 18.0;
-        let anchor = if value == 0.0 {
-            Anchor::Start
-        } else {
-            Anchor::Middle
-        };
-        canvas.text(x, y, anchor, plain(12.0, MUTED), &label);
-        value += x_step;
-    }
+    axes(canvas, plot, (top, step), samples);
     if costs.is_empty() {
         return;
     }
@@ -77,6 +51,36 @@ pub fn curve(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {
         canvas.disc(x, y, 4.0, ACCENT);
         let label = format!("{last:.3}");
         canvas.text(x + 9.0, y + 4.5, Anchor::Start, bold(13.0, ACCENT), &label);
+    }
+}
+
+/// Lines at the multiples of `step` up to `top`, and the numbers of samples below them.
+fn axes(canvas: &mut Canvas, plot: Frame, (top, step): (f64, f64), samples: f64) {
+    for i in 0..=(top / step).round() as usize {
+        let value = i as f64 * step;
+        let y = (plot.bottom() - (value / top) as f32 * plot.h).round();
+        let ink = if i == 0 { LINE } else { FAINT };
+        canvas.rect(plot.x, y, plot.w, 1.0, ink);
+        let label = trimmed(value);
+        let x = plot.x - 8.0;
+        canvas.text(x, y + 4.5, Anchor::End, plain(12.0, MUTED), &label);
+    }
+    let x_step = nice_step(samples, 4.0);
+    let mut value = 0.0;
+    while samples > 0.0 && value <= samples * 1.0001 {
+        let x = plot.x + (value / samples) as f32 * plot.w;
+        let mut label = thousands(value as u64);
+        if value == 0.0 {
+            label.push_str(" samples");
+        }
+        let y = plot.bottom() + 18.0;
+        let anchor = if value == 0.0 {
+            Anchor::Start
+        } else {
+            Anchor::Middle
+        };
+        canvas.text(x, y, anchor, plain(12.0, MUTED), &label);
+        value += x_step;
     }
 }
 

@@ -41,6 +41,14 @@ impl Bar {
             reference: None,
         }
     }
+
+    /// What stands beside it.
+    fn shown(&self) -> String {
+        match self.words.is_empty() {
+            true => number(self.value),
+            false => self.words.clone(),
+        }
+    }
 }
 
 /// More bars than these are not compared by eye.
@@ -48,30 +56,48 @@ const MOST: usize = 60;
 const PITCH: f32 = 28.0;
 const THICK: f32 = 16.0;
 
+/// Where bars go.
+struct Plot {
+    frame: Frame,
+    axis: Axis,
+    /// Where bars begin, as a share of the width.
+    zero: f32,
+}
+
 impl Bars {
     pub fn draw(&self) -> Canvas {
         let bars = &self.bars[..self.bars.len().min(MOST)];
         let mut canvas = Canvas::new(WIDTH as u32, 1, &self.label);
-        let style = plain(13.0, TEXT);
-        let names = bars.iter().map(|b| text_width(style, &b.name));
+        let names = bars.iter().map(|b| text_width(plain(13.0, TEXT), &b.name));
         let left = names.fold(0.0, f32::max).min(0.4 * WIDTH) + 12.0;
-        let words: Vec<String> = bars
+        let widest = bars
             .iter()
-            .map(|b| match b.words.is_empty() {
-                true => number(b.value),
-                false => b.words.clone(),
-            })
-            .collect();
-        let widest = words.iter().map(|w| text_width(bold(12.5, TEXT), w));
+            .map(|b| text_width(bold(12.5, TEXT), &b.shown()));
         let right = widest.fold(0.0, f32::max).min(0.3 * WIDTH) + 10.0;
         let note = plain(12.5, MUTED);
         canvas.text_within((left, 16.0), Anchor::Start, note, &self.label, WIDTH - left);
-        let height = PITCH * bars.len() as f32;
-        let plot = Frame::new(left, 26.0, WIDTH - left - right, height);
+        let axis = self.axis(bars);
+        let plot = Plot {
+            frame: Frame::new(left, 26.0, WIDTH - left - right, PITCH * bars.len() as f32),
+            zero: match self.scale {
+                Scale::Linear => axis.at(0.0).unwrap_or(0.0),
+                Scale::Log => 0.0,
+            },
+            axis,
+        };
+        plot.lines(&mut canvas);
+        for (i, bar) in bars.iter().enumerate() {
+            plot.bar(&mut canvas, bar, i);
+        }
+        let bottom = self.legend(&mut canvas, &plot.frame, bars);
+        canvas.set_height(bottom);
+        canvas
+    }
 
+    fn axis(&self, bars: &[Bar]) -> Axis {
         let references = bars.iter().filter_map(|b| b.reference);
         let values = bars.iter().map(|b| b.value).chain(references);
-        let axis = match self.scale {
+        match self.scale {
             // Bars have length: they start at 0, on a log scale below the smallest.
             Scale::Linear => Axis::new(self.scale, Ends::Tight, values.chain([0.0])),
             Scale::Log => {
@@ -79,54 +105,12 @@ impl Bars {
                 let least = least.fold(f64::INFINITY, f64::min) / 3.0;
                 Axis::new(self.scale, Ends::Tight, values.chain([least]))
             }
-        };
-        for (at, _) in axis.ticks(4) {
-            let x = (plot.x + at * plot.w).round();
-            canvas.rect(x, plot.y, 1.0, plot.h, FAINT);
         }
-        let zero = match self.scale {
-            Scale::Linear => axis.at(0.0).unwrap_or(0.0),
-            Scale::Log => 0.0,
-        };
-        canvas.rect((plot.x + zero * plot.w).round(), plot.y, 1.0, plot.h, LINE);
-        for (i, (bar, words)) in bars.iter().zip(&words).enumerate() {
-            let y = plot.y + i as f32 * PITCH + (PITCH - THICK) / 2.0;
-            let base = y + THICK / 2.0 + 4.5;
-            canvas.text_within(
-                (left - 12.0, base),
-                Anchor::End,
-                style,
-                &bar.name,
-                left - 12.0,
-            );
-            let end = axis.at(bar.value).unwrap_or(zero);
-            let (from, to) = (zero.min(end), zero.max(end));
-            let at = Frame::new(
-                plot.x + from * plot.w,
-                y,
-                ((to - from) * plot.w).max(2.0),
-                THICK,
-            );
-            match bar.reached {
-                true => canvas.rect(at.x, at.y, at.w, at.h, ACCENT),
-                false => hatched(&mut canvas, at),
-            }
-            let mut x = at.right();
-            if let Some(reference) = bar.reference.and_then(|r| axis.at(r)) {
-                let mark = plot.x + reference * plot.w;
-                canvas.rect(mark - 1.25, y - 4.0, 2.5, THICK + 8.0, WARN);
-                // The number keeps clear of the mark.
-                if mark >= x - 2.0 && mark < x + 10.0 + text_width(bold(12.5, TEXT), words) {
-                    x = mark;
-                }
-            }
-            let style = match bar.reached {
-                true => bold(12.5, TEXT),
-                false => plain(12.5, MUTED),
-            };
-            let room = WIDTH - x - 7.0;
-            canvas.text_within((x + 7.0, base), Anchor::Start, style, words, room);
-        }
+    }
+
+    /// What the references are, and whether there are more bars; where that ends.
+    fn legend(&self, canvas: &mut Canvas, plot: &Frame, bars: &[Bar]) -> f32 {
+        let note = plain(12.5, MUTED);
         let mut bottom = plot.bottom() + 6.0;
         if bars.iter().any(|b| b.reference.is_some()) && !self.reference.is_empty() {
             canvas.rect(plot.x, bottom + 2.0, 2.5, 14.0, WARN);
@@ -139,7 +123,56 @@ impl Bars {
             canvas.text(plot.x, bottom + 14.0, Anchor::Start, note, &said);
             bottom += 22.0;
         }
-        canvas.set_height(bottom);
-        canvas
+        bottom
+    }
+}
+
+impl Plot {
+    fn lines(&self, canvas: &mut Canvas) {
+        let plot = &self.frame;
+        for (at, _) in self.axis.ticks(4) {
+            let x = (plot.x + at * plot.w).round();
+            canvas.rect(x, plot.y, 1.0, plot.h, FAINT);
+        }
+        let x = (plot.x + self.zero * plot.w).round();
+        canvas.rect(x, plot.y, 1.0, plot.h, LINE);
+    }
+
+    /// The bar in place `i` with its name and its number.
+    fn bar(&self, canvas: &mut Canvas, bar: &Bar, i: usize) {
+        let (plot, words) = (&self.frame, bar.shown());
+        let y = plot.y + i as f32 * PITCH + (PITCH - THICK) / 2.0;
+        let base = y + THICK / 2.0 + 4.5;
+        let room = plot.x - 12.0;
+        canvas.text_within(
+            (room, base),
+            Anchor::End,
+            plain(13.0, TEXT),
+            &bar.name,
+            room,
+        );
+        let end = self.axis.at(bar.value).unwrap_or(self.zero);
+        let (from, to) = (self.zero.min(end), self.zero.max(end));
+        let width = ((to - from) * plot.w).max(2.0);
+        let at = Frame::new(plot.x + from * plot.w, y, width, THICK);
+        match bar.reached {
+            true => canvas.rect(at.x, at.y, at.w, at.h, ACCENT),
+            false => hatched(canvas, at),
+        }
+        let mut x = at.right();
+        if let Some(reference) = bar.reference.and_then(|r| self.axis.at(r)) {
+            let mark = plot.x + reference * plot.w;
+            canvas.rect(mark - 1.25, y - 4.0, 2.5, THICK + 8.0, WARN);
+            // The number keeps clear of the mark.
+            if mark >= x - 2.0 && mark < x + 10.0 + text_width(bold(12.5, TEXT), &words) {
+                x = mark;
+            }
+        }
+        let style = match bar.reached {
+            true => bold(12.5, TEXT),
+            false => plain(12.5, MUTED),
+        };
+        let room = WIDTH - x - 7.0;
+        canvas.text_within((x + 7.0, base), Anchor::Start, style, &words, room);
     }
 }

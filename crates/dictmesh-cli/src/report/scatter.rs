@@ -38,25 +38,7 @@ impl Scatter {
             let class = self.classes.get(i)?;
             names.binary_search(&class).ok()
         };
-        let mut legend: Vec<Key> = names
-            .iter()
-            .enumerate()
-            .map(|(i, name)| Key {
-                name: {
-                    let n = self.classes.iter().filter(|c| c == name).count();
-                    format!("{name} ({n})")
-                },
-                sign: Sign::Marker(i),
-                ink: series(i),
-            })
-            .collect();
-        if !self.ringed.is_empty() && !self.ring.is_empty() {
-            legend.push(Key {
-                name: format!("{} ({})", self.ring, self.ringed.len()),
-                sign: Sign::Ring,
-                ink: WARN,
-            });
-        }
+        let legend = self.legend(&names);
         let stride = self.points.len().div_ceil(MOST).max(1);
         let x = match stride {
             1 => self.x.clone(),
@@ -90,6 +72,30 @@ impl Scatter {
             }
         }
         chart.canvas
+    }
+
+    /// The classes with how many points they have, and what the rings are.
+    fn legend(&self, names: &[&String]) -> Vec<Key> {
+        let mut legend: Vec<Key> = names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| Key {
+                name: {
+                    let n = self.classes.iter().filter(|c| c == name).count();
+                    format!("{name} ({n})")
+                },
+                sign: Sign::Marker(i),
+                ink: series(i),
+            })
+            .collect();
+        if !self.ringed.is_empty() && !self.ring.is_empty() {
+            legend.push(Key {
+                name: format!("{} ({})", self.ring, self.ringed.len()),
+                sign: Sign::Ring,
+                ink: WARN,
+            });
+        }
+        legend
     }
 }
 

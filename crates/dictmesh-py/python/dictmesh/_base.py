@@ -43,11 +43,24 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     positive_code: bool
     transform_alpha: float | None
     transform_method: str
+    n_agents: int
+    topology: Any
+    strategy: Any
+    informed: Any
+    inference_tol: float
+    max_rounds: int
+    random_state: Any
     n_jobs: int | None
     verbose: int
     components_: np.ndarray
     n_features_in_: int
     _kept: Kept
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """The arguments of __init__ as they are: all that scikit-learn lets it do with them."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
     def _task(self, *, transform: bool) -> dict[str, Any]:
         """What is minimised, in learning or in transform."""
@@ -173,13 +186,6 @@ class Learning(Coding):
     tol: float
     dict_init: Any
     dict_step: float | None
-    n_agents: int
-    topology: Any
-    strategy: Any
-    informed: Any
-    inference_tol: float
-    max_rounds: int
-    random_state: Any
     _mesh: _core.Mesh
 
     def fit(self, X: Any, y: Any = None) -> Any:

@@ -55,6 +55,8 @@ class SparseCoder(Coding):
     array([[ 1.5,  0. , -0.5]])
     """
 
+    dictionary: Any
+
     def __init__(
         self,
         dictionary: Any = None,
@@ -79,26 +81,7 @@ class SparseCoder(Coding):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.dictionary = dictionary
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.delta = delta
-        self.loss = loss
-        self.eta = eta
-        self.radius = radius
-        self.positive_code = positive_code
-        self.transform_alpha = transform_alpha
-        self.transform_method = transform_method
-        self.n_agents = n_agents
-        self.topology = topology
-        self.strategy = strategy
-        self.informed = informed
-        self.inference_tol = inference_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None) -> SparseCoder:
         """Look at the number of features; nothing is learned.

@@ -151,32 +151,7 @@ class DictionaryLearning(Learning):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.delta = delta
-        self.loss = loss
-        self.eta = eta
-        self.radius = radius
-        self.positive_code = positive_code
-        self.positive_dict = positive_dict
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dict_init = dict_init
-        self.dict_step = dict_step
-        self.transform_alpha = transform_alpha
-        self.transform_method = transform_method
-        self.n_agents = n_agents
-        self.topology = topology
-        self.strategy = strategy
-        self.informed = informed
-        self.inference_tol = inference_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
 
 class NMF(Learning):
@@ -255,30 +230,7 @@ transform_method, n_agents, topology, strategy, informed, inference_tol, max_rou
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.delta = delta
-        self.loss = loss
-        self.eta = eta
-        self.radius = radius
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dict_init = dict_init
-        self.dict_step = dict_step
-        self.transform_alpha = transform_alpha
-        self.transform_method = transform_method
-        self.n_agents = n_agents
-        self.topology = topology
-        self.strategy = strategy
-        self.informed = informed
-        self.inference_tol = inference_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     def _samples(self, X: Any, *, reset: bool) -> Any:
         X = super()._samples(X, reset=reset)

@@ -1,25 +1,31 @@
-//! What an honest but curious neighbour can recover from what it is sent anyway: the directions of an agent's
-//! private atoms, and the samples themselves.
+//! What honest but curious neighbours can recover from what they are sent anyway: the directions of private atoms, and
+//! the samples themselves.
 //!
 //! The attacker takes part as it should, keeps every message it gets, and knows what is no secret: the graph, the
-//! weights, the task and the strategy with its constants. Of the agent k it watches it sees all messages, and those
-//! of k's neighbours that are its own neighbours too (or itself). From these it works out, round by round,
+//! weights, the task, the strategy with its constants, and how many atoms each agent has. It knows its own atoms. Several
+//! may put together what they know. Two attacks are played on each agent k:
 //!
-//! ```text
-//! h_k(nu) = W_k y_k(nu) - b_k,       b_k = x/|N_I| where k is informed, else 0,
-//! ```
+//! - **Round by round** (`trace.rs`, `isolate.rs`): from the messages of k and its neighbours follows
+//!   h_k = W_k y_k(nu) - b_k, with b_k = x/|N_I| where k is informed and else 0: exactly where all of k's neighbours
+//!   are seen, and in the first message of a start from 0 whoever is seen. b_k is added by whoever knows x; whoever
+//!   does not takes differences between rounds, in which b_k cancels, or what it can have for x: the first message of
+//!   the diffusion family, or the last nu. A random start enters with the known factor (1 - 2 alpha)^round and is taken
+//!   out the same way.
+//! - **In the limit** (`limit.rs`): what k and the attacker have sent in all rounds differs by a sum over *all* agents of
+//!   W_l y_l(nu) with factors that follow from the graph, at the nu that all end with. Neither x nor a random start is in
+//!   it, and nobody has to be in sight.
 //!
-//! the gradient of J_k without f*. It is exact where all of k's neighbours are seen, and in the first message of a
-//! start from 0 whoever is seen. Then (`isolate.rs`): b_k is added by whoever knows x; whoever does not takes
-//! differences between rounds, in which b_k cancels, or what it can have for x: diffusion's first message, or the last
-//! nu. A random start r_k enters h_k with the known factor (1 - 2 alpha)^round and is taken out the same way. What is
-//! left, over all samples and rounds, has the rank of the block: with one atom its direction, with several a dictionary
-//! of their sums, which is learned. With the atoms, h_k gives b_k; where h_k is not known well enough for that, the last
-//! nu is the best there is.
+//! Both give equations in which only atoms are unknown, as y_l is a known function of W_l and nu; they are solved in
+//! `evidence.rs` and `fit.rs`. An attacker sees how well it has solved them by the samples it put aside, and takes what
+//! explains these best. With the atoms, x = f*'(nu) + sum of W_l y_l.
 //!
-//! The figures are what this attacker got, not a bound on what a better one could get.
+//! The figures are what these attacks got, not a bound on what a better one could get.
 
+mod attack;
+mod evidence;
+mod fit;
 mod isolate;
+mod limit;
 mod trace;
 
 use crate::agent::AgentId;
@@ -28,8 +34,9 @@ use crate::inference::StrategySpec;
 use crate::matrix::{dot, norm, Matrix};
 use crate::mesh::Mesh;
 use crate::samples::Samples;
+use attack::{all_at_once, attack, beyond, Joint};
 use rayon::prelude::*;
-use trace::{Trace, View};
+use trace::View;
 
 /// Bytes of messages kept at most.
 const ROOM: usize = 2 << 30;
@@ -54,19 +61,45 @@ pub struct Atom {
     pub fired: bool,
 }
 
-/// What one attacker recovered of one agent.
+/// What was recovered of one agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovered {
-    /// The curious neighbour.
-    pub attacker: AgentId,
-    /// The agent it watches.
+    /// The curious neighbours, who put together what they get.
+    pub attackers: Vec<AgentId>,
+    /// The agent they watch.
     pub target: AgentId,
-    /// The target's neighbours whose messages the attacker does not see.
+    /// The target's neighbours whose messages the attackers do not see.
     pub unseen: usize,
     /// The target's atoms.
     pub atoms: Vec<Atom>,
-    /// Mean |cosine| with the samples of what it takes for them, if the target has them and the attacker does not.
+    /// The attack whose atoms these are: the one that explains best what the attacker put aside.
+    pub by: Attack,
+    /// The share that these atoms leave unexplained of what the attacker put aside: near 0, it knows that it has them.
+    pub unexplained: f64,
+    /// Mean |cosine| with the samples of the best there is to be taken for them, by whoever does not have them.
     pub x: Option<f64>,
+}
+
+/// How atoms were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attack {
+    /// From the gradient of one agent in every round.
+    RoundByRound,
+    /// From what was sent in all rounds together, all agents at once.
+    Limit,
+    /// Neither came to anything.
+    None,
+}
+
+impl Attack {
+    /// As files write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Attack::RoundByRound => "round by round",
+            Attack::Limit => "limit",
+            Attack::None => "none",
+        }
+    }
 }
 
 /// What a strategy gives away.
@@ -76,27 +109,53 @@ pub struct Audit {
     pub strategy: StrategySpec,
     /// Rounds that were recorded.
     pub rounds: usize,
-    /// For each agent with atoms and neighbours, what the neighbour that sees most of it recovers, knowing x.
+    /// For each agent with atoms and neighbours, what the neighbour that sees most of it recovers, knowing x; or as many
+    /// of its neighbours as work together.
     pub knowing: Vec<Recovered>,
     /// The same neighbours, not knowing x.
     pub not_knowing: Vec<Recovered>,
+    /// |cosine| with atoms of agents that are no neighbours of the attackers, and of which they never get a message: for
+    /// every group of attackers that does not see all of an agent's neighbours, not knowing x.
+    pub beyond: Vec<f64>,
     /// Mean |cosine| of an agent's last nu with x: what all agents are given, whatever the strategy.
     pub nu_and_x: f64,
 }
 
-/// Runs the strategy for so many rounds from the start, and attacks what was sent.
-pub fn audit(mesh: &Mesh, x: &Samples, strategy: &StrategySpec, rounds: usize) -> Result<Audit> {
+/// Runs the strategy for so many rounds from the start, and attacks what was sent. Each agent is attacked by one
+/// neighbour, or by so many that are `colluding`.
+pub fn audit(
+    mesh: &Mesh,
+    x: &Samples,
+    strategy: &StrategySpec,
+    rounds: usize,
+    colluding: usize,
+) -> Result<Audit> {
     let mut mesh = mesh.clone();
     mesh.set_strategy(strategy.clone())?;
-    check(&mesh, x, rounds)?;
+    check(&mesh, x, rounds, colluding)?;
     let traffic = record(&mesh, x, rounds)?;
     let x = x.to_dense();
     let views: Vec<View> = (0..mesh.agents())
         .filter(|k| !mesh.block(*k).is_empty())
-        .filter_map(|k| View::widest(mesh.topology(), k))
+        .filter_map(|k| View::widest(mesh.topology(), k, colluding))
         .collect();
+    let mut joint: Vec<(View, [Option<Joint>; 2])> = Vec::new();
+    for view in views.iter().filter(|view| !view.unseen.is_empty()) {
+        let same = |(other, _): &(View, _)| other.attackers == view.attackers;
+        if !joint.iter().any(same) {
+            joint.push((view.clone(), [None, None]));
+        }
+    }
+    joint.par_iter_mut().try_for_each(|(view, fits)| {
+        *fits = all_at_once(&mesh, &traffic, view, &x)?;
+        Ok::<_, Error>(())
+    })?;
     let attacks: Vec<[Recovered; 2]> = (views.par_iter())
-        .map(|view| attack(&mesh, &traffic, view, &x))
+        .map(|view| {
+            let same = |(other, _): &&(View, _)| other.attackers == view.attackers;
+            let fits = joint.iter().find(same).map(|(_, fits)| fits);
+            attack(&mesh, &traffic, view, &x, fits)
+        })
         .collect::<Result<_>>()?;
     let last = traffic.sent.last().and_then(|sent| sent.first());
     Ok(Audit {
@@ -105,14 +164,21 @@ pub fn audit(mesh: &Mesh, x: &Samples, strategy: &StrategySpec, rounds: usize) -
         rounds,
         knowing: attacks.iter().map(|both| both[0].clone()).collect(),
         not_knowing: attacks.into_iter().map(|[_, both]| both).collect(),
+        beyond: beyond(&mesh, &joint),
     })
 }
 
-/// The |cosine| that a random direction among `rows` has with an atom, on average.
-pub fn chance(rows: usize) -> f64 {
-    (2.0 / (std::f64::consts::PI * rows.max(1) as f64))
-        .sqrt()
-        .min(1.0)
+/// The |cosine| that the nearest of so many random directions among `rows` has with an atom, on average.
+pub fn chance(rows: usize, directions: usize) -> f64 {
+    const TRIES: usize = 200;
+    let mut random = crate::random::stream(0, 0);
+    let nearest = (0..TRIES).map(|_| {
+        // The atom may as well be the first unit vector.
+        let guesses = crate::random::gaussian(rows.max(1), directions, &mut random);
+        let cosines = guesses.columns().map(|g| g[0].abs() / norm(g));
+        cosines.fold(0.0, f64::max)
+    });
+    nearest.sum::<f64>() / TRIES as f64
 }
 
 impl Audit {
@@ -126,23 +192,20 @@ impl Audit {
         atoms.filter(|a| a.fired).map(|a| a.cosine).collect()
     }
 
-    /// Mean |cosine| with x of what those who do not know it take for it; none where nobody watches an informed agent.
+    /// Mean |cosine| with x of the best that those who do not know it have for it; none where nobody is watched.
     pub fn x(&self) -> Option<f64> {
         let known: Vec<f64> = self.not_knowing.iter().filter_map(|r| r.x).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     }
 }
 
-fn check(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<()> {
-    if !matches!(
-        mesh.strategy(),
-        StrategySpec::Diffusion { .. } | StrategySpec::RelaxedAdmm { .. }
-    ) {
-        return Err(Error::Unsupported {
-            what: "an audit".into(),
-            with: format!("the strategy \"{}\"", mesh.strategy().name()),
-            why: "no attack on it is written; audit diffusion or relaxed-admm".into(),
-        });
+fn check(mesh: &Mesh, x: &Samples, rounds: usize, colluding: usize) -> Result<()> {
+    if colluding == 0 {
+        return Err(Error::parameter(
+            "colluding",
+            colluding,
+            "somebody has to be curious; give 1 or more",
+        ));
     }
     if mesh.agents() < 2 {
         return Err(Error::parameter(
@@ -191,42 +254,16 @@ fn record(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<Traffic> {
     })
 }
 
-/// One neighbour against one agent, knowing x and not.
-fn attack(mesh: &Mesh, traffic: &Traffic, view: &View, x: &Matrix) -> Result<[Recovered; 2]> {
-    let trace = Trace::follow(mesh, traffic, view);
-    let atoms = mesh.block(view.target).atoms();
-    let regularizer = mesh.task().local(view.target).regularizer();
-    let fired: Vec<bool> = (atoms.columns())
-        .map(|w| trace.codes(regularizer, w).iter().any(|y| *y != 0.0))
-        .collect();
-    let informed = mesh.is_informed(view.target);
-    let both = [true, false].map(|knows_x| {
-        let share = (knows_x && informed).then(|| share(mesh, x));
-        let hidden = !knows_x && informed;
-        let found = isolate::atoms(mesh, view, &trace, share.as_ref(), hidden)?;
-        let cosine = |w: &[f64]| found.columns().map(|f| cosine(f, w)).fold(0.0, f64::max);
-        Ok(Recovered {
-            attacker: view.attacker,
-            target: view.target,
-            unseen: view.unseen.len(),
-            atoms: (atoms.columns().zip(&fired))
-                .map(|(w, fired)| Atom {
-                    cosine: cosine(w),
-                    fired: *fired,
-                })
-                .collect(),
-            x: hidden.then(|| mean_cosine(&trace.share(regularizer, &found, view), x)),
-        })
-    });
-    let [knowing, not_knowing] = both;
-    Ok([knowing?, not_knowing?])
-}
-
 /// b = x/|N_I|.
 fn share(mesh: &Mesh, x: &Matrix) -> Matrix {
     let informed = (0..mesh.agents()).filter(|k| mesh.is_informed(*k));
     let informed = informed.count() as f64;
     Matrix::from_fn(x.rows(), x.cols(), |i, j| x.get(i, j) / informed)
+}
+
+/// |cosine| of the nearest of the directions found with an atom.
+fn nearest(found: &Matrix, w: &[f64]) -> f64 {
+    found.columns().map(|f| cosine(f, w)).fold(0.0, f64::max)
 }
 
 fn cosine(a: &[f64], b: &[f64]) -> f64 {

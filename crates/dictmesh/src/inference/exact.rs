@@ -24,6 +24,9 @@ use crate::Stop;
 use rayon::prelude::*;
 use std::borrow::Cow;
 
+/// Samples that are solved together: parts that are multiples of it give the same bits as all at once.
+pub const TOGETHER: usize = crate::coding::TOGETHER;
+
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {

@@ -8,6 +8,7 @@ use dictmesh::task::Task;
 use dictmesh::{Matrix, Mesh, Samples, Start, Topology};
 
 const ROWS: usize = 40;
+const SAMPLES: usize = 50;
 
 /// Unit atoms, `each` at every agent, and samples that mix three of all of them.
 fn planted(topology: Topology, each: usize, informed: &[usize], task: Task) -> (Mesh, Samples) {
@@ -21,13 +22,18 @@ fn planted(topology: Topology, each: usize, informed: &[usize], task: Task) -> (
         }
         AtomSet::UnitBall.normalise(w.column_mut(q));
     }
-    let drawn = gaussian(n * each, 50, &mut stream(3, 2));
-    let y = Matrix::from_fn(n * each, 50, |q, j| {
+    // Each atom is in some samples, whatever the others are in.
+    let (drawn, chosen) = (
+        gaussian(n * each, SAMPLES, &mut stream(3, 2)),
+        gaussian(n * each, SAMPLES, &mut stream(3, 4)),
+    );
+    let rare = if n * each > 8 { 0.6 } else { 0.0 };
+    let y = Matrix::from_fn(n * each, SAMPLES, |q, j| {
         let y = drawn.get(q, j);
-        match (q + 7 * j) % (n * each).div_ceil(3) {
-            0 if task.common().set().is_non_negative() => 0.6 + y.abs(),
-            0 => y.signum() * (0.6 + y.abs()),
-            _ => 0.0,
+        match chosen.get(q, j) > rare {
+            true if task.common().set().is_non_negative() => 0.6 + y.abs(),
+            true => y.signum() * (0.6 + y.abs()),
+            false => 0.0,
         }
     });
     let mut builder = Mesh::builder(task, topology);
@@ -57,25 +63,32 @@ fn admm(random_start: Option<f64>) -> StrategySpec {
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn told(name: &str, audit: &Audit) {
     println!(
-        "{name}: atoms {:.6} knowing x, {:.6} not; x {:?}, nu {:.3}",
+        "{name}: atoms {:.6} knowing x, {:.6} not, {:.6} out of sight; x {:.4}, nu {:.3}",
         median(audit.cosines(true)),
         median(audit.cosines(false)),
-        audit.x(),
+        median(audit.beyond.clone()),
+        audit.x().unwrap_or(0.0),
         audit.nu_and_x
     );
+}
+
+/// All strategies, and the random start that is to hide something.
+fn strategies() -> Vec<StrategySpec> {
+    let plain = StrategySpec::NAMES.map(|name| StrategySpec::from_name(name).unwrap());
+    plain.into_iter().chain([admm(Some(1.0))]).collect()
 }
 
 /// Everybody sees everything here: all is recovered, by everybody, whatever the start of the memory.
 #[test]
 fn on_a_complete_graph_every_strategy_gives_every_atom_away() {
     let (mesh, x) = planted(Topology::complete(9).unwrap(), 1, &[], svd());
-    for strategy in [diffusion(), admm(None), admm(Some(1.0))] {
-        let found = audit(&mesh, &x, &strategy, 300).unwrap();
+    for strategy in strategies() {
+        let found = audit(&mesh, &x, &strategy, 300, 1).unwrap();
         told(&format!("complete {strategy:?}"), &found);
         for knows_x in [true, false] {
             let cosines = found.cosines(knows_x);
@@ -89,39 +102,60 @@ fn on_a_complete_graph_every_strategy_gives_every_atom_away() {
     }
 }
 
-/// Nobody sees all that its neighbour gets. The first message of a start from 0 depends on nobody: whoever knows x has
-/// the atom. A random start hides that, and is worth something here.
+/// Nobody sees all that its neighbour gets, nor knows x. What the rounds add up to gives all atoms of the mesh to each of
+/// its agents, those far away included, and x with them; a random start is not in it. The attacker knows that it has
+/// them: they explain samples it put aside, to the last digit.
 #[test]
-fn on_a_ring_the_first_message_gives_the_atom_away_and_a_random_start_hides_it() {
-    let (mesh, x) = planted(Topology::ring(9).unwrap(), 1, &[], svd());
-    let plain = audit(&mesh, &x, &admm(None), 300).unwrap();
-    told("ring plain", &plain);
-    assert!(median(plain.cosines(true)) > 0.99999);
-    assert!(plain.x().unwrap() > 0.9);
-    let hidden = audit(&mesh, &x, &admm(Some(1.0)), 300).unwrap();
-    told("ring random start", &hidden);
-    assert!(median(hidden.cosines(true)) < 0.999, "it hides something");
-    assert!(hidden.cosines(true).len() == 9 && hidden.knowing[0].unseen == 1);
-    let first = audit(&mesh, &x, &diffusion(), 300).unwrap();
-    told("ring diffusion", &first);
-    assert!(
-        first.x().unwrap() > 0.99999,
-        "diffusion's first message is x itself"
-    );
-    assert!(median(first.cosines(true)) > 0.95);
-    // So that not knowing it is no hindrance.
-    assert_eq!(first.cosines(true).len(), first.cosines(false).len());
-    assert!((median(first.cosines(true)) - median(first.cosines(false))).abs() < 1e-6);
+fn on_a_ring_the_limit_gives_all_atoms_to_everybody_and_a_random_start_hides_nothing() {
+    let (mesh, x) = planted(Topology::ring(6).unwrap(), 1, &[], svd());
+    for strategy in strategies() {
+        let found = audit(&mesh, &x, &strategy, 400, 1).unwrap();
+        told(&format!("ring {strategy:?}"), &found);
+        assert!(found.knowing.iter().all(|r| r.unseen == 1));
+        // Agents 0 to 3 attack, and each has three agents out of its sight.
+        assert_eq!(found.beyond.len(), 4 * 3);
+        let biased = matches!(strategy.name(), "diffusion" | "consensus");
+        let least = if biased { 0.95 } else { 0.99999 };
+        for cosines in [
+            found.cosines(true),
+            found.cosines(false),
+            found.beyond.clone(),
+        ] {
+            assert!(median(cosines.clone()) > least, "{strategy:?}: {cosines:?}");
+        }
+        assert!(found.x().unwrap() > 0.99, "{strategy:?}: {:?}", found.x());
+        if !biased {
+            let unsure = found.not_knowing.iter().filter(|r| r.unexplained > 1e-9);
+            assert_eq!(unsure.count(), 0, "{strategy:?}");
+        }
+    }
+}
+
+/// Where only some have x, it cancels all the same; and neighbours that work together see more.
+#[test]
+fn uninformed_agents_and_neighbours_that_work_together() {
+    let (mesh, x) = planted(Topology::ring(5).unwrap(), 2, &[1], svd());
+    let found = audit(&mesh, &x, &admm(Some(1.0)), 300, 1).unwrap();
+    told("one informed", &found);
+    assert!(median(found.cosines(false)) > 0.9999);
+    assert!(found.x().unwrap() > found.nu_and_x);
+    let both = audit(&mesh, &x, &admm(Some(1.0)), 300, 2).unwrap();
+    told("two together", &both);
+    assert!(both
+        .knowing
+        .iter()
+        .all(|r| r.unseen == 0 && r.attackers.len() == 2));
+    assert!(median(both.cosines(false)) > 0.9999);
 }
 
 /// Before r_k has faded, and with x not known, few rounds show next to nothing: the audit can come out well.
 #[test]
 fn what_cannot_be_known_is_not_found() {
     let (mesh, x) = planted(Topology::ring(9).unwrap(), 1, &[], svd());
-    let hidden = audit(&mesh, &x, &admm(Some(30.0)), 5).unwrap();
+    let hidden = audit(&mesh, &x, &admm(Some(30.0)), 5, 1).unwrap();
     told("ring, five rounds", &hidden);
-    assert!(median(hidden.cosines(false)) < 4.0 * chance(ROWS));
-    assert!(hidden.x().unwrap() < 4.0 * chance(ROWS));
+    assert!(median(hidden.cosines(false)) < 2.0 * chance(ROWS, 8));
+    assert!(hidden.x().unwrap() < 2.0 * chance(ROWS, 8));
     // And the measure is not flattering: random directions are as far off as chance says.
     let guess = gaussian(ROWS, 2000, &mut stream(9, 9));
     let w = mesh.block(0).atoms().column(0);
@@ -130,7 +164,7 @@ fn what_cannot_be_known_is_not_found() {
         dot.abs() / g.iter().map(|v| v * v).sum::<f64>().sqrt()
     };
     let mean = guess.columns().map(cosine).sum::<f64>() / 2000.0;
-    assert!((mean / chance(ROWS) - 1.0).abs() < 0.1, "{mean}");
+    assert!((mean / chance(ROWS, 1) - 1.0).abs() < 0.1, "{mean}");
 }
 
 /// Several atoms at an agent leave a dictionary of their sums, which is learned; the Huber loss hides the rows at its
@@ -139,7 +173,7 @@ fn what_cannot_be_known_is_not_found() {
 fn blocks_other_losses_and_uninformed_agents() {
     let (mesh, x) = planted(Topology::complete(5).unwrap(), 3, &[], svd());
     for strategy in [diffusion(), admm(None), admm(Some(1.0))] {
-        let found = audit(&mesh, &x, &strategy, 200).unwrap();
+        let found = audit(&mesh, &x, &strategy, 200, 1).unwrap();
         told(&format!("blocks {strategy:?}"), &found);
         assert_eq!(found.cosines(true).len(), 15);
         assert!(median(found.cosines(true)) > 0.98);
@@ -147,11 +181,13 @@ fn blocks_other_losses_and_uninformed_agents() {
     let huber = Task::nmf_huber(0.05, 0.1, 0.2).unwrap();
     let (mesh, x) = planted(Topology::complete(6).unwrap(), 1, &[0, 2], huber);
     for strategy in [diffusion(), admm(None), admm(Some(1.0))] {
-        let found = audit(&mesh, &x, &strategy, 300).unwrap();
+        let found = audit(&mesh, &x, &strategy, 300, 1).unwrap();
         told(&format!("huber {strategy:?}"), &found);
         assert!(median(found.cosines(true)) > 0.98);
-        let watched = found.not_knowing.iter().filter(|r| r.x.is_some());
-        assert_eq!(watched.count(), 2, "two agents have x");
+        assert!(
+            found.x().unwrap() > found.nu_and_x - 1e-3,
+            "nu is always there to be taken"
+        );
     }
 }
 
@@ -159,17 +195,18 @@ fn blocks_other_losses_and_uninformed_agents() {
 fn refusals_say_what_to_do() {
     let (mesh, x) = planted(Topology::ring(4).unwrap(), 1, &[], svd());
     let refused = |strategy: &StrategySpec, rounds: usize, words: &str| {
-        let error = audit(&mesh, &x, strategy, rounds).unwrap_err().to_string();
+        let error = audit(&mesh, &x, strategy, rounds, 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(words), "{error}");
     };
-    refused(
-        &StrategySpec::Consensus { mu: None },
-        50,
-        "audit diffusion or relaxed-admm",
-    );
     refused(&diffusion(), 2, "4 or more");
     refused(&diffusion(), usize::MAX / 2, "fewer rounds or samples");
+    let nobody = audit(&mesh, &x, &diffusion(), 50, 0).unwrap_err();
+    assert!(nobody.to_string().contains("1 or more"), "{nobody}");
     let (alone, x) = planted(Topology::complete(1).unwrap(), 1, &[], svd());
-    let error = audit(&alone, &x, &diffusion(), 50).unwrap_err().to_string();
+    let error = audit(&alone, &x, &diffusion(), 50, 1)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("agents = 1"), "{error}");
 }

@@ -1,23 +1,23 @@
 //! The page of an audit.
 
 use super::super::command_line;
-use super::words::{about, rows, verdicts};
+use super::words::{about, rows, verdicts, LEGEND};
 use super::{Args, Found};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
-use dictmesh::apps::audit::{chance, RECOVERED};
+use dictmesh::apps::audit::chance;
 
 pub fn report(args: &Args, found: &Found) -> Report {
     let mut rows = rows(found);
     let text = format!(
         "{}\n\nIt takes part as it should, keeps all it is sent, and knows the graph, the task and the constants. \
-         Differences between rounds and between samples are used. The figures are what this attacker got; a better one \
-         may get more.\n\n{}",
+         It uses differences between rounds, and what all rounds add up to. The figures are what these attacks got; \
+         a better one may get more.\n\n{}",
         about(found).replace('\n', " "),
         verdicts(found).join("\n\n").replace("\n  ", " "),
     );
     Report {
         title: "What a curious neighbour finds out".into(),
-        subtitle: args.data.display().to_string(),
+        subtitle: args.subject.data.display().to_string(),
         facts: vec![
             ("agents".into(), found.agents.to_string()),
             ("links".into(), found.links.to_string()),
@@ -35,10 +35,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
                 vec![panel(found, true), panel(found, false)],
             )],
             tables: vec![Table {
-                caption: format!(
-                    "Median cosine, and in brackets the atoms found to {RECOVERED} of those that had a coefficient; \
-                     x: mean cosine over the samples; rounds until nu and y are within 1e-3 of the exact solution"
-                ),
+                caption: LEGEND.replace('\n', " "),
                 head: rows.remove(0),
                 rows,
             }],
@@ -46,7 +43,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
         command: command_line(),
         versions: vec![
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-            ("seed".into(), args.options.seed.unwrap_or(0).to_string()),
+            ("seed".into(), args.choices.flags.seed.unwrap_or(0).to_string()),
         ],
     }
 }
@@ -73,7 +70,7 @@ fn panel(found: &Found, knows_x: bool) -> crate::canvas::Canvas {
         series: series.collect(),
         levels: vec![
             (1.0, "found".into()),
-            (chance(found.rows), "a guess".into()),
+            (chance(found.rows, found.directions), "a guess".into()),
         ],
     }
     .draw()

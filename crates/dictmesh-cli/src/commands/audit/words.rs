@@ -8,12 +8,10 @@ use serde_json::{json, Value};
 
 pub fn text(found: &Found) -> String {
     let mut text = format!(
-        "{}\n\nCosines of what it finds with what is there (1 is found, a guess has {:.2}). In brackets, the atoms\n\
-         found to {RECOVERED} of those that had a coefficient at all; x: mean over the samples; rounds: until nu\n\
-         and y of all agents are within 1e-3 of the exact solution.\n\n{}\n",
+        "{}\n\n{}\n\n{}\n",
         about(found),
-        chance(found.rows),
-        aligned(&rows(found)),
+        LEGEND,
+        aligned(&rows(found))
     );
     for sentence in verdicts(found) {
         text += &format!("{sentence}\n");
@@ -21,12 +19,24 @@ pub fn text(found: &Found) -> String {
     text
 }
 
-/// What was done, in two sentences.
+/// How to read the table.
+pub const LEGEND: &str = "\
+Cosines of what the attacker finds with what is there: 1 is found, a guess is in the last line.
+x known, x hidden: the private atoms, by a neighbour that has the samples or has not (mean and max over
+the atoms, and how many are found to 0.99 of those that ever had a coefficient); out of sight: mean over
+atoms of agents from which it never gets a message; x itself: mean over the samples, where it is hidden.
+rounds: the price, until nu and y of all agents are within 1e-3 of the exact solution.";
+
+/// What was done.
 pub fn about(found: &Found) -> String {
     let all = found.audits.first().map_or(0, |a| seeing_all(&a.audit));
+    let who = match found.colluding {
+        1 => "the neighbour that sees".to_string(),
+        n => format!("the {n} neighbours together that see"),
+    };
     format!(
         "{} with {} and {}; {} of {} features, {} recorded.\n\
-         Every agent is watched by the neighbour that sees most of what it gets; {} of them see all of it.",
+         Every agent is watched by {who} most of what it gets; all of it is seen of {} of {}.",
         counted(found.agents, "agent"),
         counted(found.links, "link"),
         counted(found.atoms, "atom"),
@@ -34,91 +44,133 @@ pub fn about(found: &Found) -> String {
         thousands(found.rows as u64),
         counted(found.rounds, "round"),
         thousands(all as u64),
+        thousands(found.agents as u64),
     )
 }
 
-/// A row for each strategy, one for what every agent is given anyway, and a head.
+/// A row for each strategy, one for a guess, and a head.
 pub fn rows(found: &Found) -> Vec<Vec<String>> {
-    let head = ["", "atoms, x known", "x not known", "x itself", "rounds"];
+    let head = [
+        "",
+        "x known",
+        "max",
+        "found",
+        "x hidden",
+        "max",
+        "found",
+        "out of sight",
+        "x itself",
+        "rounds",
+    ];
     let mut rows = vec![head.map(String::from).to_vec()];
-    for audited in &found.audits {
-        let Audited { name, audit, needs } = audited;
-        let atoms = |knows_x| {
+    for Audited { name, audit, needs } in &found.audits {
+        let mut row = vec![name.clone()];
+        for knows_x in [true, false] {
             let cosines = audit.cosines(knows_x);
-            let counts = format!("({} of {})", recovered(&cosines), cosines.len());
-            match median(cosines) {
-                Some(median) => format!("{median:.4} {counts:>10}"),
-                None => "no atom fired".into(),
-            }
-        };
-        rows.push(vec![
-            name.clone(),
-            atoms(true),
-            atoms(false),
-            audit.x().map_or("-".into(), |x| format!("{x:.4}")),
-            match needs {
-                Some(rounds) => thousands(*rounds as u64),
-                None => format!("> {}", thousands(audit.rounds as u64)),
-            },
-        ]);
+            row.extend([
+                number(mean(&cosines)),
+                number(cosines.iter().copied().reduce(f64::max)),
+                format!("{} of {}", recovered(&cosines), cosines.len()),
+            ]);
+        }
+        row.extend([number(mean(&audit.beyond)), number(audit.x())]);
+        row.push(match needs {
+            Some(rounds) => thousands(*rounds as u64),
+            None => format!("> {}", thousands(audit.rounds as u64)),
+        });
+        rows.push(row);
     }
     if let Some(last) = found.audits.last() {
-        let nu = format!("{:.4}", last.audit.nu_and_x);
-        rows.push(
-            ["nu, which every agent gets anyway", "", "", &nu, ""]
-                .map(String::from)
-                .to_vec(),
-        );
+        let nu = number(Some(last.audit.nu_and_x));
+        let row = [
+            "nu, which every agent gets anyway",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            &nu,
+            "",
+        ];
+        rows.push(row.map(String::from).to_vec());
     }
+    let guess = number(Some(chance(found.rows, found.directions)));
+    let one = number(Some(chance(found.rows, 1)));
+    let row = ["a guess", &guess, "", "", &guess, "", "", &guess, &one, ""];
+    rows.push(row.map(String::from).to_vec());
     rows
 }
 
-/// What the random starts are worth.
-pub fn verdicts(found: &Found) -> Vec<String> {
-    let plain = (found.audits.iter())
-        .find(|a| a.name == "relaxed-admm")
-        .map(|a| &a.audit);
-    let Some(plain) = plain else {
-        return Vec::new();
-    };
-    let hidden = found
-        .audits
-        .iter()
-        .filter(|a| a.audit.strategy.random_start().is_some());
-    hidden.map(|hidden| verdict(plain, hidden)).collect()
+fn number(value: Option<f64>) -> String {
+    value.map_or("-".into(), |value| format!("{value:.3}"))
 }
 
-fn verdict(plain: &Audit, hidden: &Audited) -> String {
-    let mut sentences = Vec::new();
-    let counted = |audit: &Audit, all: bool| {
-        let watched = |r: &&Recovered| (r.unseen == 0) == all;
-        let atoms = audit.knowing.iter().filter(watched).flat_map(|r| &r.atoms);
-        let cosines: Vec<f64> = atoms.filter(|a| a.fired).map(|a| a.cosine).collect();
-        (recovered(&cosines), cosines.len(), median(cosines))
+/// What to make of the figures.
+pub fn verdicts(found: &Found) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    let fallen = |a: &&Audited| falls(&a.audit);
+    let names = |list: Vec<&Audited>| {
+        let names: Vec<&str> = list.iter().map(|a| a.name.as_str()).collect();
+        names.join("; ")
     };
-    let (found, of, _) = counted(&hidden.audit, true);
-    if of > 0 {
-        let falls = match 2 * found >= of {
-            true => "it falls",
-            false => "it holds in part",
-        };
+    let (fallen, rest): (Vec<&Audited>, Vec<&Audited>) = found.audits.iter().partition(fallen);
+    if !fallen.is_empty() {
         sentences.push(format!(
-            "against a neighbour that sees all its agent gets, {falls}: late rounds, in which the start\n  has faded, \
-             still show {found} of {of} atoms"
+            "Fallen (half of the atoms or more are found, with or without the samples):\n  {}.",
+            names(fallen)
         ));
     }
-    let ((before, _, was), (after, of, is)) =
-        (counted(plain, false), counted(&hidden.audit, false));
-    if let (Some(was), Some(is)) = (was, is) {
+    if !rest.is_empty() {
         sentences.push(format!(
-            "where some of that is out of sight, it hides the first message: {after} of {of} atoms are found\n  to \
-             {RECOVERED} (without it {before}), at a median cosine of {is:.3} (without it {was:.3})"
+            "Not fallen to these attacks, which says nothing of better ones:\n  {}.",
+            names(rest)
         ));
     }
-    sentences.push("nu is the same, so that x shows through as before".into());
-    let all = sentences.join(";\n  ");
+    let plain = found.audits.iter().find(|a| a.name == "relaxed-admm");
+    let hidden = (found.audits.iter()).filter(|a| a.audit.strategy.random_start().is_some());
+    sentences.extend(plain.iter().flat_map(|plain| {
+        let hidden = hidden.clone();
+        hidden.map(|hidden| protection(&plain.audit, hidden))
+    }));
+    if found.audits.iter().any(|a| a.needs.is_none()) {
+        sentences.push(format!(
+            "Where {} were not enough, the attack on the limit is weaker than it could be: try more with --rounds.",
+            counted(found.rounds, "round")
+        ));
+    }
+    sentences.extend(found.left_out.iter().map(|why| format!("Not tried: {why}")));
+    sentences
+}
+
+fn falls(audit: &Audit) -> bool {
+    [true, false].iter().any(|knows_x| {
+        let cosines = audit.cosines(*knows_x);
+        2 * recovered(&cosines) >= cosines.len() && !cosines.is_empty()
+    })
+}
+
+/// What a random start is worth beside the same strategy without it.
+fn protection(plain: &Audit, hidden: &Audited) -> String {
+    let found = |audit: &Audit, knows_x: bool| {
+        let cosines = audit.cosines(knows_x);
+        (recovered(&cosines), cosines.len())
+    };
+    let [(known, of), (unknown, _)] = [true, false].map(|knows| found(&hidden.audit, knows));
+    let [(was_known, _), (was_unknown, _)] = [true, false].map(|knows| found(plain, knows));
+    let verdict = match (
+        falls(&hidden.audit),
+        known < was_known || unknown < was_unknown,
+    ) {
+        (true, false) => "is no protection: it falls",
+        (true, true) => "hides some, and falls all the same",
+        (false, true) => "hides some",
+        (false, false) => "makes no difference",
+    };
     format!(
-        "The {}:\n  {all}.",
+        "The {} {verdict}. Of {of} atoms {known} are found with x and {unknown}\n  without, where no random start \
+         has {was_known} and {was_unknown}.",
         hidden.name.trim_start_matches("relaxed-admm, ")
     )
 }
@@ -131,38 +183,41 @@ fn seeing_all(audit: &Audit) -> usize {
     audit.knowing.iter().filter(|r| r.unseen == 0).count()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 pub fn json(found: &Found) -> Value {
     let each = |recovered: &Recovered| {
         let atoms = recovered.atoms.iter();
         json!({
-            "attacker": recovered.attacker, "agent": recovered.target, "unseen": recovered.unseen,
+            "attackers": recovered.attackers, "agent": recovered.target, "unseen": recovered.unseen,
             "atoms": atoms.map(|a| json!({"cosine": a.cosine, "fired": a.fired})).collect::<Vec<_>>(),
+            "by": recovered.by.name(),
+            "unexplained": recovered.unexplained.is_finite().then_some(recovered.unexplained),
             "x": recovered.x,
         })
     };
     let strategies = found.audits.iter().map(|audited| {
         let Audited { name, audit, needs } = audited;
+        let of = |knows_x: bool, agents: &[Recovered]| {
+            let cosines = audit.cosines(knows_x);
+            json!({
+                "mean": mean(&cosines), "max": cosines.iter().copied().reduce(f64::max),
+                "recovered": recovered(&cosines), "of": cosines.len(),
+                "agents": agents.iter().map(each).collect::<Vec<_>>(),
+            })
+        };
         json!({
-            "name": name, "strategy": audit.strategy, "rounds_to_1e-3": needs,
-            "x_known": {
-                "median": median(audit.cosines(true)), "recovered": recovered(&audit.cosines(true)),
-                "agents": audit.knowing.iter().map(each).collect::<Vec<_>>(),
-            },
-            "x_not_known": {
-                "median": median(audit.cosines(false)), "recovered": recovered(&audit.cosines(false)),
-                "agents": audit.not_knowing.iter().map(each).collect::<Vec<_>>(), "x": audit.x(),
-            },
-            "nu_and_x": audit.nu_and_x,
+            "name": name, "strategy": audit.strategy, "rounds_to_1e-3": needs, "falls": falls(audit),
+            "x_known": of(true, &audit.knowing), "x_not_known": of(false, &audit.not_knowing),
+            "x": audit.x(), "nu_and_x": audit.nu_and_x, "out_of_sight": mean(&audit.beyond),
         })
     });
     json!({
         "agents": found.agents, "links": found.links, "atoms": found.atoms, "features": found.rows,
-        "samples": found.samples, "rounds": found.rounds, "chance": chance(found.rows),
+        "samples": found.samples, "rounds": found.rounds, "colluding": found.colluding,
+        "chance": chance(found.rows, found.directions),
         "strategies": strategies.collect::<Vec<_>>(), "verdicts": verdicts(found),
     })
 }

@@ -11,10 +11,7 @@ use std::path::Path;
 
 /// What learning starts from.
 pub fn begin(args: &Args) -> Result<Begun> {
-    let mut options = args.options.clone();
-    if let Some(path) = &args.config {
-        options = options.or(Options::from_toml(path)?);
-    }
+    let options = args.choices.options()?;
     let passes = options.passes.unwrap_or(1);
     if passes == 0 {
         return Err("--passes 0: at least 1 is needed".into());
@@ -26,8 +23,11 @@ pub fn begin(args: &Args) -> Result<Begun> {
 }
 
 fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
-    let reading = Reading::of(&args.data_args);
-    let (raw, how) = args.making.open(&args.data, &args.data_args)?;
+    let reading = Reading::of(&args.choices.data_args);
+    let (raw, how) = args
+        .choices
+        .making
+        .open(&args.data, &args.choices.data_args)?;
     let rows = raw.rows(&how);
     let feed = Feed {
         raw: &raw,
@@ -61,7 +61,7 @@ fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<
     let names = model.description.feature_names.as_deref();
     let raw = Raw::for_model(
         &args.data,
-        &args.data_args,
+        &args.choices.data_args,
         &preparation,
         mesh.rows(),
         names,

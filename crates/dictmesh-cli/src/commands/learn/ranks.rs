@@ -44,7 +44,7 @@ pub fn run(args: Args) -> Result<Ended> {
 fn learn(job: &Job, mut args: Args) -> Result<Ended> {
     refuse(&args)?;
     let rank = job.rank();
-    args.options = agents(&args, job.size())?;
+    args.choices.flags = agents(&args, job.size())?;
     let resume = args.resume.take();
     let places = Places::new(&args, rank, resume.as_deref())?;
     // For as long as the process lives: the source of samples refers to it.
@@ -129,11 +129,8 @@ fn ranks(agents: usize, size: usize) -> String {
 
 /// As many agents as ranks.
 fn agents(args: &Args, size: usize) -> Result<Options> {
-    let mut options = args.options.clone();
-    let mut said = options.clone();
-    if let Some(path) = &args.config {
-        said = said.or(Options::from_toml(path)?);
-    }
+    let mut options = args.choices.flags.clone();
+    let said = args.choices.options()?;
     match said.agents {
         Some(agents) if agents != size => return Err(ranks(agents, size)),
         Some(_) => {}
@@ -165,7 +162,7 @@ impl Places {
         let checkpoint = resume.map_or_else(|| checkpoint(&args.output), Path::to_path_buf);
         check_apart(
             [&block, &checkpoint],
-            std::iter::once(&args.data).chain(&args.config),
+            std::iter::once(&args.data).chain(&args.choices.config),
         )?;
         let state = checkpoint.join(format!("agent-{rank}"));
         if checkpoint.exists() && !checkpoint.is_dir() {

@@ -109,34 +109,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
             n - 1
         ));
     }
-    let hosts: Vec<&str> = args.hosts.split(',').map(str::trim).collect();
-    if hosts.len() != 1 && hosts.len() != n {
-        return Err(format!(
-            "--hosts names {} hosts for {n} agents; name one for all, or one for each",
-            hosts.len()
-        ));
-    }
-    let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
-        let host = hosts
-            .get(i)
-            .filter(|_| hosts.len() > 1)
-            .unwrap_or(&hosts[0]);
-        let same = hosts.iter().take(i).filter(|h| *h == host).count();
-        let offset = if hosts.len() > 1 { same } else { i };
-        Ok(AgentEntry {
-            name: format!("agent-{i}"),
-            address: format!("{host}:{}", port(args.port, offset)?),
-            atoms,
-            informed: informed.as_ref().is_none_or(|list| list.contains(&i)),
-            source: None,
-            start: None,
-            metrics: match args.metrics {
-                Some(first) => Some(format!("127.0.0.1:{}", port(first, offset)?)),
-                None => None,
-            },
-        })
-    };
-    let agents = dealt(n, k).into_iter().enumerate().map(agent);
+    let agents = agents(args, dealt(n, k), informed.as_deref())?;
     let name = args
         .directory
         .file_name()
@@ -166,9 +139,42 @@ fn describe(args: &Args) -> Result<MeshConfig> {
             stopping: options.stopping(),
             update: options.update(batch)?,
         },
-        agents: agents.collect::<Result<_>>()?,
+        agents,
     };
     mesh.completed().map_err(say)
+}
+
+/// Where each agent is, and what it has; `atoms` for each.
+fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<Vec<AgentEntry>> {
+    let n = atoms.len();
+    let hosts: Vec<&str> = args.hosts.split(',').map(str::trim).collect();
+    if hosts.len() != 1 && hosts.len() != n {
+        return Err(format!(
+            "--hosts names {} hosts for {n} agents; name one for all, or one for each",
+            hosts.len()
+        ));
+    }
+    let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
+        let host = hosts
+            .get(i)
+            .filter(|_| hosts.len() > 1)
+            .unwrap_or(&hosts[0]);
+        let same = hosts.iter().take(i).filter(|h| *h == host).count();
+        let offset = if hosts.len() > 1 { same } else { i };
+        Ok(AgentEntry {
+            name: format!("agent-{i}"),
+            address: format!("{host}:{}", port(args.port, offset)?),
+            atoms,
+            informed: informed.is_none_or(|list| list.contains(&i)),
+            source: None,
+            start: None,
+            metrics: match args.metrics {
+                Some(first) => Some(format!("127.0.0.1:{}", port(first, offset)?)),
+                None => None,
+            },
+        })
+    };
+    atoms.into_iter().enumerate().map(agent).collect()
 }
 
 fn port(first: u16, offset: usize) -> Result<u16> {

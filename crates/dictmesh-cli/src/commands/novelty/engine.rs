@@ -140,21 +140,7 @@ impl Engine {
             };
             detector.grow(self.settings.growth, start).map_err(say)?;
         }
-        let (mut done, total) = (0, x.len() * self.settings.passes);
-        let batch = self.settings.batch;
-        let stop = detector
-            .learn(x, |event| {
-                done = (done + batch).min(total);
-                show(Progress {
-                    phase: "learning the block",
-                    done,
-                    total,
-                    cost: Some(event.cost),
-                });
-                ControlFlow::Continue(())
-            })
-            .map_err(say)?;
-        check(stop, "learning", self.number)?;
+        learn(detector, x, self.number, show)?;
         if first && matches!(self.settings.threshold, Threshold::Quantile(_)) {
             let past = scores(detector, x, show)?;
             detector.remember(past);
@@ -163,6 +149,37 @@ impl Engine {
         (outcome.agents, outcome.atoms) = (detector.mesh().agents(), detector.mesh().atoms());
         Ok(outcome)
     }
+
+    /// The scores of a block after which no more will come: it need not be learned.
+    pub fn last(&self, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec<f64>> {
+        match &self.detector {
+            Some(detector) => scores(detector, x, show),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn learn(
+    detector: &mut NoveltyDetector,
+    x: &Samples,
+    block: usize,
+    show: &mut dyn FnMut(Progress),
+) -> Result<()> {
+    let (batch, passes) = (detector.settings().batch, detector.settings().passes);
+    let (mut done, total) = (0, x.len() * passes);
+    let stop = detector
+        .learn(x, |event| {
+            done = (done + batch).min(total);
+            show(Progress {
+                phase: "learning the block",
+                done,
+                total,
+                cost: Some(event.cost),
+            });
+            ControlFlow::Continue(())
+        })
+        .map_err(say)?;
+    check(stop, "learning", block)
 }
 
 fn check(stop: Stop, what: &str, block: usize) -> Result<()> {

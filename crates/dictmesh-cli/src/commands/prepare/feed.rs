@@ -9,9 +9,6 @@ use dictmesh::random::stream;
 use dictmesh::{Matrix, Samples};
 use rand::seq::SliceRandom;
 
-/// Numbers of a part of the data that are in memory at a time.
-pub const PART: usize = 1 << 23;
-
 /// The streams of a seed by which patches are shuffled ("cut" in ASCII, above any other).
 const SHUFFLE_STREAM: u64 = 0x63_75_74 << 40;
 
@@ -45,7 +42,7 @@ impl<'a> Feed<'a> {
 
     /// Samples in a part, but for the last.
     pub fn part(&self) -> usize {
-        (PART / self.rows.max(1) / self.batch.max(1)).max(1) * self.batch.max(1)
+        (Samples::PART / self.rows.max(1) / self.batch.max(1)).max(1) * self.batch.max(1)
     }
 
     /// The prepared samples of pass number `pass`, always in the same parts.
@@ -105,7 +102,7 @@ fn groups(files: &[PictureFile]) -> Vec<&[PictureFile]> {
     let (mut groups, mut from, mut pixels) = (Vec::new(), 0, 0);
     for (i, file) in files.iter().enumerate() {
         let more = file.size.0.saturating_mul(file.size.1);
-        if i > from && more.saturating_add(pixels) > PART {
+        if i > from && more.saturating_add(pixels) > Samples::PART {
             groups.push(&files[from..i]);
             (from, pixels) = (i, 0);
         }

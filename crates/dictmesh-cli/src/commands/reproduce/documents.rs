@@ -149,8 +149,10 @@ fn one(
     let total = ranges.len();
     for (step, range) in ranges.into_iter().enumerate() {
         let x = input.block(range.clone())?;
+        // What would be learned of the last block, nobody uses.
+        let last = step + 1 == total && step > 0;
         let scores = if args.l1 {
-            let scores = l1_step(&mut baseline, &x, seed)?;
+            let scores = l1_step(&mut baseline, &x, seed, last)?;
             show(Progress {
                 phase: "blocks",
                 done: step + 1,
@@ -158,6 +160,8 @@ fn one(
                 cost: None,
             });
             scores
+        } else if last {
+            engine.last(&x, show)?
         } else {
             engine.step(&x, range, 0, &|_| String::new(), show)?.scores
         };
@@ -175,7 +179,7 @@ fn one(
     Ok(curves)
 }
 
-fn l1_step(model: &mut Option<L1Model>, x: &Samples, seed: u64) -> Result<Vec<f64>> {
+fn l1_step(model: &mut Option<L1Model>, x: &Samples, seed: u64, last: bool) -> Result<Vec<f64>> {
     let x = x.normalised(Norm::L1);
     let Some(model) = model else {
         let first = L1Model::initialise(L1Admm::default(), &x, ATOMS, seed).map_err(say)?;
@@ -183,8 +187,10 @@ fn l1_step(model: &mut Option<L1Model>, x: &Samples, seed: u64) -> Result<Vec<f6
         return Ok(Vec::new());
     };
     let scores = model.cost(&x).map_err(say)?;
-    model.grow(&x, ATOMS, seed).map_err(say)?;
-    model.learn(&x).map_err(say)?;
+    if !last {
+        model.grow(&x, ATOMS, seed).map_err(say)?;
+        model.learn(&x).map_err(say)?;
+    }
     Ok(scores)
 }
 

@@ -29,12 +29,12 @@ const NOT_LEARNS: [(&str, bool); 17] = [
 /// Those typed that `learn` needs too, with gamma and atoms as they are in `options` now. A model brings
 /// its own.
 pub fn given(args: &Args, options: &Options) -> Vec<String> {
-    if args.model.is_some() {
+    if args.subject.model.is_some() {
         return Vec::new();
     }
     let mut flags = typed_without(&NOT_LEARNS);
     // The command and the data are not flags.
-    for word in ["tune".into(), args.data.to_string_lossy()] {
+    for word in ["tune".into(), args.subject.data.to_string_lossy()] {
         if let Some(at) = flags.iter().position(|flag| *flag == word) {
             flags.remove(at);
         }

@@ -32,13 +32,16 @@ pub fn report(args: &Args, found: &Found) -> Report {
     });
     Report {
         title: "What to learn with".into(),
-        subtitle: args.data.display().to_string(),
+        subtitle: args.subject.data.display().to_string(),
         facts,
         sections,
         command: command_line(),
         versions: vec![
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-            ("seed".into(), args.options.seed.unwrap_or(0).to_string()),
+            (
+                "seed".into(),
+                args.choices.flags.seed.unwrap_or(0).to_string(),
+            ),
         ],
     }
 }

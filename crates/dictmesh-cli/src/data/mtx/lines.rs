@@ -72,29 +72,7 @@ impl Lines {
 
     /// The banner and the sizes.
     pub fn header(&mut self) -> Result<Header> {
-        self.advance()?;
-        let banner = self.text.to_ascii_lowercase();
-        let words: Vec<&str> = banner.split_whitespace().collect();
-        let expected = "%%MatrixMarket matrix coordinate|array real|integer|pattern \
-                        general|symmetric|skew-symmetric";
-        let ["%%matrixmarket", "matrix", layout, field, symmetry] = words[..] else {
-            return Err(self.wrong(self.quoted(), expected));
-        };
-        let symmetry = match symmetry {
-            "general" => Symmetry::General,
-            "symmetric" => Symmetry::Symmetric,
-            "skew-symmetric" => Symmetry::Skew,
-            _ => return Err(self.wrong(self.quoted(), expected)),
-        };
-        let pattern = field == "pattern";
-        let coordinate = layout == "coordinate";
-        let known = matches!(
-            field,
-            "real" | "double" | "integer" | "unsigned-integer" | "pattern"
-        );
-        if !known || !(coordinate || layout == "array" && !pattern) {
-            return Err(self.wrong(self.quoted(), expected));
-        }
+        let (coordinate, pattern, symmetry) = self.banner()?;
         let sizes = if coordinate {
             "the sizes: rows, columns, entries"
         } else {
@@ -116,21 +94,9 @@ impl Lines {
         if symmetry != Symmetry::General && rows != cols {
             return Err(self.wrong(self.quoted(), "a square, since the matrix is symmetric"));
         }
-        let too_large = || self.wrong(self.quoted(), "sizes that a file can have");
-        let all = (rows as u64).checked_mul(cols as u64);
-        let all = all.filter(|&n| n <= i64::MAX as u64 / 16);
-        let lines = match (coordinate, symmetry) {
-            (true, _) => numbers[2] as u64,
-            (false, Symmetry::General) => all.ok_or_else(too_large)?,
-            (false, s) => {
-                let n = all.ok_or_else(too_large)?;
-                let skew = s == Symmetry::Skew;
-                if skew {
-                    (n - rows as u64) / 2
-                } else {
-                    (n + rows as u64) / 2
-                }
-            }
+        let lines = match coordinate {
+            true => numbers[2] as u64,
+            false => self.values_of((rows, cols), symmetry)?,
         };
         Ok(Header {
             coordinate,
@@ -139,6 +105,45 @@ impl Lines {
             rows,
             cols,
             lines,
+        })
+    }
+
+    /// The banner: whether entries come with their places, whether they have no values, and the symmetry.
+    fn banner(&mut self) -> Result<(bool, bool, Symmetry)> {
+        self.advance()?;
+        let banner = self.text.to_ascii_lowercase();
+        let words: Vec<&str> = banner.split_whitespace().collect();
+        let expected = "%%MatrixMarket matrix coordinate|array real|integer|pattern \
+                        general|symmetric|skew-symmetric";
+        let ["%%matrixmarket", "matrix", layout, field, symmetry] = words[..] else {
+            return Err(self.wrong(self.quoted(), expected));
+        };
+        let symmetry = match symmetry {
+            "general" => Symmetry::General,
+            "symmetric" => Symmetry::Symmetric,
+            "skew-symmetric" => Symmetry::Skew,
+            _ => return Err(self.wrong(self.quoted(), expected)),
+        };
+        let (coordinate, pattern) = (layout == "coordinate", field == "pattern");
+        let known = matches!(
+            field,
+            "real" | "double" | "integer" | "unsigned-integer" | "pattern"
+        );
+        if !known || !(coordinate || layout == "array" && !pattern) {
+            return Err(self.wrong(self.quoted(), expected));
+        }
+        Ok((coordinate, pattern, symmetry))
+    }
+
+    /// How many values an array file of these sizes has.
+    fn values_of(&self, (rows, cols): (usize, usize), symmetry: Symmetry) -> Result<u64> {
+        let all = (rows as u64).checked_mul(cols as u64);
+        let all = all.filter(|&n| n <= i64::MAX as u64 / 16);
+        let all = all.ok_or_else(|| self.wrong(self.quoted(), "sizes that a file can have"))?;
+        Ok(match symmetry {
+            Symmetry::General => all,
+            Symmetry::Skew => (all - rows as u64) / 2,
+            Symmetry::Symmetric => (all + rows as u64) / 2,
         })
     }
 
