@@ -24,8 +24,9 @@ use crate::Stop;
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Samples that are solved together: parts that are multiples of it give the same bits as all at once.
-pub const TOGETHER: usize = crate::coding::TOGETHER;
+/// Samples that are solved together: with more of them, those that take as much work find each other. Parts that are
+/// multiples of it give the same bits as all at once.
+pub const TOGETHER: usize = 128;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +77,6 @@ impl Exact {
             .fold(0.0, f64::max)
     }
 }
-
-/// Samples that are solved together: with more of them, those that take as much work find each other.
-const TOGETHER: usize = 128;
 
 /// The relative gap that well-posed problems reach.
 pub const TOLERANCE: f64 = 1e-10;
