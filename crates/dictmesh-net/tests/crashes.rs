@@ -23,10 +23,12 @@ fn plan(samples: usize) -> Plan {
 }
 
 fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path, fuse: i64) -> Running {
-    let started = Started {
+    let mut started = Started {
         fuse,
         ..Started::new(plan, mesh, k).in_directory(directory)
     };
+    // One that is started again after its end waits for so long, if nobody else is there any more.
+    started.settings.linger = Duration::from_secs(1);
     started.start(hub)
 }
 
