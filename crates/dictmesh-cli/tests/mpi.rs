@@ -206,6 +206,23 @@ fn a_complete_graph_is_an_allreduce_and_learns_the_same() {
     assert!(out.status.success(), "{}", said(&out));
     let model = learned(dir.path(), 5);
     assert_same(&model, &in_one_process(&model, &x), "star");
+    // One model of all blocks, when asked for.
+    let join = |ranks: usize| {
+        let parts = (0..ranks).map(|k| format!("model.{k}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dictmesh"));
+        command
+            .arg("join")
+            .args(parts)
+            .args(["-o", "all", "--quiet"]);
+        command.current_dir(dir.path()).output().unwrap()
+    };
+    let out = join(4);
+    assert!(said(&out).contains("the blocks of [4] are missing"));
+    assert!(!out.status.success() && !dir.path().join("all").exists());
+    let out = join(5);
+    assert!(out.status.success(), "{}", said(&out));
+    let all = Model::load(dir.path().join("all")).unwrap();
+    assert_eq!(all.blocks, model.blocks);
 }
 
 /// The process that is this rank of a job in this directory.

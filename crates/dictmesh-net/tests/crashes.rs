@@ -57,7 +57,7 @@ fn an_agent_killed_at_any_step_comes_back_to_the_same_atoms() {
     for attempt in 0..24 {
         let directory = tempfile::tempdir().unwrap();
         let hub = Hub::new(attempt);
-        let (victim, fuse) = (attempt as usize % 4, rng.random_range(0..1500));
+        let (victim, fuse) = (attempt as usize % 4, rng.random_range(0..1000));
         let at = |k: usize, fuse| start(&plan, &mesh, k, &hub, directory.path(), fuse);
         let mut agents: Vec<Running> = (0..4)
             .map(|k| at(k, if k == victim { fuse } else { i64::MAX }))
