@@ -141,6 +141,12 @@ impl<W: Wire> Rounds<W> {
     /// Takes what came early and belongs to this round.
     fn take_early(&mut self, round: &mut Round<'_>) -> Result<(), Fault> {
         for (i, l) in self.active.clone().into_iter().enumerate() {
+            // Once is enough: it may have gone.
+            if round.own.tag.is_all_ended() && self.edges.get(&l).is_some_and(|edge| edge.ended) {
+                round.waiting.got[i] = true;
+                round.waiting.missing -= 1;
+                continue;
+            }
             let early = self.edges.get_mut(&l).and_then(|edge| edge.early.take());
             if let Some((header, bytes)) = early {
                 self.place(l, i, header, bytes, round)?;
@@ -164,6 +170,7 @@ impl<W: Wire> Rounds<W> {
         let own = round.own;
         let (tag, epoch) = (header.tag, own.tag.epoch);
         if self.ended && tag.is_all_ended() {
+            edge.ended = true;
             if !own.tag.is_all_ended() {
                 return Err(Fault::AllEnded { by: from });
             }
@@ -332,6 +339,9 @@ impl<W: Wire> Exchange for Rounds<W> {
 
     fn has_ended(&mut self, ended: bool) {
         self.ended = ended;
+        if !ended {
+            self.edges.values_mut().for_each(|edge| edge.ended = false);
+        }
     }
 
     fn forget(&mut self, gone: &[AgentId]) {
