@@ -6,7 +6,8 @@
 //! late a killed neighbour returns. Whoever knows that all have ended tells its neighbours; its word is enough for
 //! one that has written down its own end and was called into another agreement meanwhile.
 //!
-//! An agent that has come to its end waits for nobody for ever: others may have gone, knowing more than it does.
+//! Outside those rounds an agent that has come to its end waits for nobody for ever: others may have gone, knowing more
+//! than it does.
 
 use super::events::Outcome;
 use super::settings::Policy;
