@@ -9,6 +9,7 @@ mod divided;
 pub mod examples;
 pub mod infer;
 pub mod inspect;
+pub mod join;
 pub mod launch;
 pub mod learn;
 pub mod mesh;

@@ -115,7 +115,9 @@ enum Command {
     Agent(commands::agent::Args),
     /// Start a whole mesh on this machine: one process for each agent
     Launch(commands::launch::Args),
-    /// Write the settings files, and certificates, of a mesh
+    /// Put the blocks that agents or ranks wrote together, into one model
+    Join(commands::join::Args),
+    /// Write the settings files, and certificates, of a mesh; let agents join and leave
     Mesh(commands::mesh::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
@@ -207,6 +209,7 @@ fn perform(command: Command) -> Result<Ended, String> {
         Command::Learn(args) => return commands::learn::run(*args),
         Command::Agent(args) => return commands::agent::run(args),
         Command::Launch(args) => return commands::launch::run(&args),
+        Command::Join(args) => commands::join::run(&args),
         Command::Mesh(args) => commands::mesh::run(args),
         Command::Infer(args) => commands::infer::run(*args),
         Command::Score(args) => commands::score::run(*args),

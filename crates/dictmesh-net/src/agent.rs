@@ -7,12 +7,14 @@
 mod agreement;
 mod batch;
 mod checkpoint;
+mod closing;
 mod cost;
 mod epoch;
 mod events;
 mod infeasible;
 mod inference;
 mod opening;
+mod pace;
 mod settings;
 mod talk;
 
@@ -28,6 +30,7 @@ use dictmesh::inference::Strategy;
 use dictmesh::learning::AtomUse;
 use dictmesh::task::Task;
 use dictmesh::Matrix;
+use pace::Pace;
 use std::path::Path;
 use talk::{Halt, Talk};
 
@@ -48,6 +51,10 @@ pub struct Agent {
     state: State,
     checkpoints: Checkpoints,
     around: Surroundings,
+    /// Where it has come to its end, if it has, and how often it has waited since for somebody in vain.
+    ended_at: Option<u64>,
+    waited: u32,
+    pace: Pace,
     /// Batches since the last file was written.
     unwritten: u64,
     /// Its last update was beyond all numbers.
@@ -99,6 +106,9 @@ impl Agent {
             state,
             checkpoints,
             around,
+            ended_at: None,
+            waited: 0,
+            pace: Pace::new(),
             unwritten: 0,
             troubled: false,
             codes: Matrix::zeros(0, 0),
@@ -127,10 +137,19 @@ impl Agent {
 
     /// Codes and learns until the samples end, it is told to end, or it cannot go on.
     pub fn run(&mut self) -> Result<Outcome, Error> {
-        if self.around.ended {
-            return Ok(Outcome::Ended);
+        if self.talk.starts_together() {
+            // Whatever their checkpoints say of earlier times: all of them begin now.
+            self.around.ended = false;
+            self.begin_epoch(1)?;
+        } else {
+            if self.around.ended {
+                if self.settings.policy != Policy::Wait {
+                    return Ok(Outcome::Ended);
+                }
+                self.come_to_the_end();
+            }
+            self.begin_epoch(self.around.epoch + 1)?;
         }
-        self.around.epoch += 1;
         loop {
             let fault = match self.epoch() {
                 Ok(outcome) => return Ok(outcome),
@@ -145,12 +164,19 @@ impl Agent {
             };
             tracing::info!(agent = self.settings.id, reason = %fault, "the batch is begun again");
             match fault {
-                Fault::NewEpoch { epoch, .. } => {
-                    self.around.epoch = epoch.max(self.around.epoch + 1);
+                Fault::NewEpoch { epoch, by } => {
+                    self.follow(epoch.max(self.around.epoch + 1), by)?;
+                }
+                Fault::AllEnded { .. } => return Ok(self.tell_the_end()),
+                Fault::Missing { missing } if self.settings.policy == Policy::Wait => {
+                    if self.has_waited_enough(&missing) {
+                        return Ok(Outcome::Ended);
+                    }
+                    self.begin_epoch(self.around.epoch + 1)?;
                 }
                 Fault::Missing { missing } => {
                     self.around.active.retain(|l| !missing.contains(l));
-                    self.around.epoch += 1;
+                    self.begin_epoch(self.around.epoch + 1)?;
                 }
                 Fault::Interrupted => return Ok(Outcome::Interrupted),
                 Fault::Engine(why) => return Err(Error::Engine(why)),

@@ -44,6 +44,21 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// The round of an agent that knows that all have come to their end and have written it down.
+    pub fn all_ended(epoch: u32) -> Self {
+        Tag {
+            epoch,
+            sample: u64::MAX, // more than there can be, and the same wherever an agent has come to
+            phase: Phase::Closing,
+            round: 0,
+        }
+    }
+
+    /// Whether it is [`all_ended`](Tag::all_ended) of some epoch.
+    pub fn is_all_ended(&self) -> bool {
+        *self == Tag::all_ended(self.epoch)
+    }
+
     /// The first round of an agreement.
     pub fn agreement(epoch: u32) -> Self {
         Tag {
@@ -91,6 +106,12 @@ pub enum Fault {
         /// Those who were not heard.
         missing: Vec<AgentId>,
     },
+    /// A neighbour knows that all agents have come to their end, which this one has too.
+    #[error("agent {by} knows that all have come to their end")]
+    AllEnded {
+        /// The neighbour.
+        by: AgentId,
+    },
     /// This agent was asked to end.
     #[error("interrupted")]
     Interrupted,
@@ -119,6 +140,12 @@ pub trait Exchange: Send {
         Vec::new()
     }
 
+    /// From now on a neighbour's word that all have come to their end counts, or does not: it does for an agent that has
+    /// written down its own, and has nothing left to do.
+    fn has_ended(&mut self, ended: bool) {
+        let _ = ended;
+    }
+
     /// One round: `own` goes to every neighbour; `inbox[i]` becomes the frame of the same tag of the i-th of
     /// [`neighbours`](Exchange::neighbours), in memory it already has. Returns when all have arrived. By
     /// `deadline` a neighbour that was not heard at all counts as lost (`None`: wait for as long as it takes).
@@ -128,4 +155,22 @@ pub trait Exchange: Send {
         inbox: &mut [Frame],
         deadline: Option<Instant>,
     ) -> Result<(), Fault>;
+
+    /// Whether [`sum`](Exchange::sum) can be had where all agents are each other's neighbours, and is worth it.
+    fn can_sum(&self) -> bool {
+        false
+    }
+
+    /// A round among agents that are all each other's neighbours, and of which only the sum is wanted: `sum` becomes
+    /// that of all dual vectors, this agent's included, in an order of the engine's own; `most` the largest of each
+    /// scalar.
+    fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
+        let _ = (own, sum, most);
+        Err(Fault::Engine("this engine has no sums".into()))
+    }
+
+    /// Whether all agents are started together, always: nobody can be at its end while another is not.
+    fn starts_together(&self) -> bool {
+        false
+    }
 }

@@ -1,10 +1,12 @@
-//! Agents as ranks of an MPI job: the round is a neighbourhood collective.
+//! Agents as ranks of an MPI job: the round is a neighbourhood collective, or on a complete graph an allreduce.
 //!
 //! Rank k is agent k. MPI loses nothing and nobody can come or go, so that an agreement is made once, and a rank
 //! that fails ends the job: it is started again, from the ranks' checkpoints.
 //!
 //! Guarantee: what arrives is handed on one by one, and summed in the order of the agents' numbers, so that the
-//! result is that of the mesh in one process to the last bit. Not guaranteed: that a deadline ends a round.
+//! result is that of the mesh in one process to the last bit. An allreduce sums in an order of its own: there it is
+//! the same to rounding, and decisions, which depend on the largest of numbers only, are the same at all ranks. Not
+//! guaranteed: that a deadline ends a round.
 
 mod calls;
 
@@ -16,6 +18,8 @@ use std::time::Instant;
 
 /// Numbers in front of every frame: its tag, and how long its two parts are.
 const HEAD: usize = 6;
+/// With so many ranks an allreduce, which sends about two arrays, takes less than one array to each other rank.
+const WORTH_A_SUM: usize = 4;
 
 /// This process as a rank of a job. Dropping it ends MPI for the process.
 pub struct Job {
@@ -50,6 +54,7 @@ impl Job {
         }
         Ok(Mpi {
             graph: self.library.graph(neighbours).map_err(Error::Engine)?,
+            size: self.size(),
             neighbours: neighbours.to_vec(),
             sent: Vec::new(),
             received: Vec::new(),
@@ -62,6 +67,13 @@ impl Job {
         self.library.barrier().map_err(Error::Engine)
     }
 
+    /// The largest of what the ranks say, the same at all of them. All ranks must call it.
+    pub fn most(&self, own: f64) -> Result<f64, Error> {
+        let mut most = [own];
+        let done = self.library.most(&[own], &mut most);
+        done.map(|()| most[0]).map_err(Error::Engine)
+    }
+
     /// Ends all ranks at once, with this exit code.
     pub fn abort(&self, code: u8) {
         self.library.abort(code);
@@ -71,6 +83,8 @@ impl Job {
 /// Rounds by neighbourhood collectives.
 pub struct Mpi {
     graph: Graph,
+    /// N.
+    size: usize,
     neighbours: Vec<AgentId>,
     /// The frame that goes out, as numbers.
     sent: Vec<f64>,
@@ -122,6 +136,37 @@ impl Exchange for Mpi {
             from = to;
         }
         Ok(())
+    }
+
+    fn can_sum(&self) -> bool {
+        self.size >= WORTH_A_SUM
+    }
+
+    fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
+        // The head twice, once negative: where both largest are this rank's own, all ranks have the same.
+        let mut head = head(own).to_vec();
+        head.extend([own.scalars.len() as f64, own.dual.len() as f64]);
+        self.sent.clear();
+        self.sent.extend(head.iter().flat_map(|v| [*v, -v]));
+        self.sent.extend_from_slice(&own.scalars);
+        self.received.resize(self.sent.len(), 0.0);
+        (self.graph)
+            .most(&self.sent, &mut self.received)
+            .map_err(Fault::Engine)?;
+        let (heads, scalars) = self.received.split_at(2 * HEAD);
+        if heads != &self.sent[..2 * HEAD] {
+            return Err(Fault::Engine(format!(
+                "a rank does not keep step: it is in another round than {:?}; do all ranks run the same program with \
+                 the same flags?",
+                own.tag
+            )));
+        }
+        most.copy_from_slice(scalars);
+        self.graph.sum(&own.dual, sum).map_err(Fault::Engine)
+    }
+
+    fn starts_together(&self) -> bool {
+        true
     }
 }
 

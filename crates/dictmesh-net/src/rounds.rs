@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use waiting::Waiting;
 
 /// An epoch that is ahead by more than this is no epoch but an error.
-const EPOCHS_AHEAD: u32 = 1_000_000;
+const EPOCHS_AHEAD: u32 = 10_000;
+
 /// How rounds are made.
 #[derive(Clone, Debug)]
 pub struct RoundsOptions {
@@ -59,8 +60,19 @@ pub struct Rounds<W> {
     active: Vec<AgentId>,
     /// Our last two frames, the newest last.
     sent: Vec<(Tag, Bytes)>,
+    /// Whether we have come to our end, so that the word of a neighbour that all have is enough.
+    ended: bool,
     /// A frame that says nothing, of an epoch that never was.
     alive: Bytes,
+}
+
+/// A round under way.
+struct Round<'a> {
+    /// What we say in it.
+    own: &'a Frame,
+    /// What the neighbours that take part say, where it has come.
+    inbox: &'a mut [Frame],
+    waiting: Waiting,
 }
 
 impl<W: Wire> Rounds<W> {
@@ -87,6 +99,7 @@ impl<W: Wire> Rounds<W> {
             active: edges.keys().copied().collect(),
             edges,
             sent: Vec::new(),
+            ended: false,
         }
     }
 
@@ -126,37 +139,49 @@ impl<W: Wire> Rounds<W> {
     }
 
     /// Takes what came early and belongs to this round.
-    fn take_early(
-        &mut self,
-        own: &Frame,
-        inbox: &mut [Frame],
-        waiting: &mut Waiting,
-    ) -> Result<(), Fault> {
+    fn take_early(&mut self, round: &mut Round<'_>) -> Result<(), Fault> {
         for (i, l) in self.active.clone().into_iter().enumerate() {
+            // Once is enough: it may have gone.
+            if round.own.tag.is_all_ended() && self.edges.get(&l).is_some_and(|edge| edge.ended) {
+                round.waiting.got[i] = true;
+                round.waiting.missing -= 1;
+                continue;
+            }
             let early = self.edges.get_mut(&l).and_then(|edge| edge.early.take());
             if let Some((header, bytes)) = early {
-                self.place(l, i, header, bytes, own, inbox, waiting)?;
+                self.place(l, i, header, bytes, round)?;
             }
         }
         Ok(())
     }
 
     /// Puts a frame of a neighbour that takes part where it belongs.
-    #[allow(clippy::too_many_arguments)] // the parts of one round
     fn place(
         &mut self,
         from: AgentId,
         i: usize,
         header: Header,
         bytes: Bytes,
-        own: &Frame,
-        inbox: &mut [Frame],
-        waiting: &mut Waiting,
+        round: &mut Round<'_>,
     ) -> Result<(), Fault> {
         let Some(edge) = self.edges.get_mut(&from) else {
             return Ok(());
         };
+        let own = round.own;
         let (tag, epoch) = (header.tag, own.tag.epoch);
+        if self.ended && tag.is_all_ended() {
+            edge.ended = true;
+            if !own.tag.is_all_ended() {
+                return Err(Fault::AllEnded { by: from });
+            }
+            // In whichever epoch either of us has come to know it.
+            round.waiting.missing -= usize::from(!round.waiting.got[i]);
+            round.waiting.got[i] = true;
+            if header.asks {
+                self.send_again(from, epoch, false);
+            }
+            return Ok(());
+        }
         if tag.epoch > epoch {
             if tag.epoch - epoch > EPOCHS_AHEAD {
                 edge.refuse(
@@ -181,11 +206,11 @@ impl<W: Wire> Rounds<W> {
             std::cmp::Ordering::Greater => {
                 edge.refuse(from, "it is of a round that nobody can have come to yet");
             }
-            std::cmp::Ordering::Equal if waiting.got[i] => {}
-            std::cmp::Ordering::Equal => match accept(&bytes, &header, own, &mut inbox[i]) {
+            std::cmp::Ordering::Equal if round.waiting.got[i] => {}
+            std::cmp::Ordering::Equal => match accept(&bytes, &header, own, &mut round.inbox[i]) {
                 Ok(()) => {
-                    waiting.got[i] = true;
-                    waiting.missing -= 1;
+                    round.waiting.got[i] = true;
+                    round.waiting.missing -= 1;
                 }
                 Err(refusal) => edge.refuse(from, &refusal.to_string()),
             },
@@ -234,9 +259,7 @@ impl<W: Wire> Rounds<W> {
         &mut self,
         from: AgentId,
         bytes: Bytes,
-        own: &Frame,
-        inbox: &mut [Frame],
-        waiting: &mut Waiting,
+        round: &mut Round<'_>,
     ) -> Result<(), Fault> {
         let Some(edge) = self.edges.get_mut(&from) else {
             return Ok(());
@@ -253,13 +276,13 @@ impl<W: Wire> Rounds<W> {
         }
         edge.heard_at = Instant::now();
         if let Ok(i) = self.active.binary_search(&from) {
-            return self.place(from, i, header, bytes, own, inbox, waiting);
+            return self.place(from, i, header, bytes, round);
         }
         // It wants to come in, or has not heard that it was given up. While all agree on who is there it comes in at
         // once, as others may be waiting for it already; otherwise it waits for the end of the batch.
         edge.knocks = true;
-        let (theirs, epoch) = (header.tag.epoch, own.tag.epoch);
-        if own.tag.phase == Phase::Agreement {
+        let (theirs, epoch) = (header.tag.epoch, round.own.tag.epoch);
+        if round.own.tag.phase == Phase::Agreement {
             let epoch = theirs.min(epoch.saturating_add(EPOCHS_AHEAD)).max(epoch) + 1;
             return Err(Fault::NewEpoch { epoch, by: from });
         }
@@ -314,6 +337,13 @@ impl<W: Wire> Exchange for Rounds<W> {
         }
     }
 
+    fn has_ended(&mut self, ended: bool) {
+        self.ended = ended;
+        if !ended {
+            self.edges.values_mut().for_each(|edge| edge.ended = false);
+        }
+    }
+
     fn forget(&mut self, gone: &[AgentId]) {
         gone.iter().for_each(|l| drop(self.edges.remove(l)));
     }
@@ -330,7 +360,11 @@ impl<W: Wire> Exchange for Rounds<W> {
         deadline: Option<Instant>,
     ) -> Result<(), Fault> {
         let (neighbours, resend) = (self.active.len(), self.options.resend);
-        let mut waiting = Waiting::new(own.tag, neighbours, resend, deadline);
+        let mut round = Round {
+            own,
+            inbox,
+            waiting: Waiting::new(own.tag, neighbours, resend, deadline),
+        };
         if self
             .sent
             .last()
@@ -339,12 +373,12 @@ impl<W: Wire> Exchange for Rounds<W> {
             self.wire.newest_epoch(own.tag.epoch);
         }
         self.send_all(own);
-        self.take_early(own, inbox, &mut waiting)?;
-        while waiting.missing > 0 {
-            if Instant::now() >= waiting.look {
-                self.look_at_clocks(&mut waiting)?;
+        self.take_early(&mut round)?;
+        while round.waiting.missing > 0 {
+            if Instant::now() >= round.waiting.look {
+                self.look_at_clocks(&mut round.waiting)?;
             }
-            match self.wire.next(waiting.look) {
+            match self.wire.next(round.waiting.look) {
                 None => {}
                 Some(WireEvent::Up {
                     neighbour,
@@ -355,7 +389,7 @@ impl<W: Wire> Exchange for Rounds<W> {
                     tracing::info!(agent = neighbour, %reason, "link down");
                 }
                 Some(WireEvent::Frame { neighbour, bytes }) => {
-                    self.on_frame(neighbour, bytes, own, inbox, &mut waiting)?;
+                    self.on_frame(neighbour, bytes, &mut round)?;
                 }
             }
         }

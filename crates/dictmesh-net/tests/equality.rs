@@ -125,22 +125,26 @@ fn the_tolerance_stops_all_in_the_round_in_which_it_stops_the_mesh() {
     }
 }
 
-/// Codes are private and never sent: here each agent is asked for its own.
+/// Codes are private and never sent: here each agent is asked for its own. Those of the last hundred samples, after it
+/// has learned from the two hundred before.
 #[test]
-fn codes_are_those_of_the_mesh() {
+fn codes_are_those_of_the_mesh_after_hundreds_of_samples() {
     for name in StrategySpec::NAMES {
-        let mut plan = Plan::new(graph(5), 9, 8);
-        plan.strategy = StrategySpec::from_name(name).unwrap();
-        plan.batch = 8;
-        plan.sizes = vec![2, 1, 4, 0, 3];
-        let mesh = plan.mesh(false);
-        let found = mesh.infer(&plan.x).unwrap();
-        assert!(found.mean_sparsity() > 0.0);
-        for (k, agent) in start_all(&plan, &mesh, &Hub::new(0))
-            .into_iter()
-            .enumerate()
-        {
-            assert_eq!(agent.wait().unwrap().codes, found.codes[k], "{name} {k}");
+        for n in [1, 2, 5, 16] {
+            let mut plan = Plan::new(graph(n), 9, 300);
+            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.batch = 100;
+            plan.sizes[n - 1] += 2;
+            let start = plan.mesh(false);
+            let agents = start_all(&plan, &start, &Hub::new(0));
+            let mut mesh = start.clone();
+            mesh.learn(&plan.x.range(0..200), |_| Continue(())).unwrap();
+            let found = mesh.infer(&plan.x.range(200..300)).unwrap();
+            assert!(found.mean_sparsity() > 0.0);
+            for (k, agent) in agents.into_iter().enumerate() {
+                let codes = agent.wait().unwrap().codes;
+                assert_eq!(codes, found.codes[k], "{name}, {n} agents, {k}");
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
 
+pub(super) mod leaving;
 mod logs;
 mod parent;
 mod parts;
@@ -50,6 +51,8 @@ pub fn run(args: Args) -> Result<Ended> {
         parent::follow(parent, &control.interrupt)?;
     }
     let _lock = lock(&config.state)?;
+    leaving::check(&config.state, &config.name)?;
+    leaving::watch(&config.state, &control.leave)?;
     let start = parts::start(&config)?;
     let mut agent = begin(&args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
@@ -59,6 +62,12 @@ pub fn run(args: Args) -> Result<Ended> {
             let model = parts::own_model(&config, start.as_ref(), &agent);
             if let Some(path) = &config.output {
                 save_model(&model, path)?;
+            }
+            if outcome == Outcome::Left {
+                leaving::done(&config.state)?;
+                if args.events {
+                    tell(&format!("{}\n", json!({"event": "left", "agent": config.id})));
+                }
             }
             Ok(Ended::Complete)
         }

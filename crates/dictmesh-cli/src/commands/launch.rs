@@ -1,6 +1,6 @@
 //! `dictmesh launch`: a whole mesh on this machine, one process for each agent.
 
-mod collect;
+pub mod collect;
 mod group;
 mod told;
 
@@ -8,6 +8,7 @@ pub use collect::blocks;
 pub use group::{Group, Member};
 pub use told::Told;
 
+use super::agent::leaving;
 use super::{check_place, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
 use dictmesh_net::config::{MeshConfig, SourceConfig};
@@ -42,11 +43,18 @@ pub fn run(args: &Args) -> Result<Ended> {
             save_model(&collect::model(&mesh, place)?, path)?;
         }
     }
+    // Nobody had anything left to do: what they learned before is in their files.
+    if told.batches.is_empty() && told.ended == Ended::Complete {
+        if let Ok((_, samples)) = blocks(&mesh, place) {
+            tell_of_before(args, &mesh, samples)?;
+            return Ok(told.ended);
+        }
+    }
     tell(args, &mesh, &told)?;
     Ok(told.ended)
 }
 
-/// Writes the agents' own files as the mesh's says, and tells where they are.
+/// Writes the agents' own files as the mesh's says, and tells where they are. Those who left for good stay away.
 pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
     let mut readers = 0;
     let mut member = |k: usize| {
@@ -72,7 +80,9 @@ pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
             reads,
         })
     };
-    let members = (0..mesh.agents.len()).map(&mut member).collect();
+    let state = |k: &usize| place.join(&mesh.agents[*k].name).join("state");
+    let all = (0..mesh.agents.len()).filter(|k| !leaving::has_left(&state(k)));
+    let members = all.map(&mut member).collect();
     match readers {
         0 | 1 => members,
         _ => Err(format!(
@@ -80,6 +90,27 @@ pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
              or give the others a file or a directory"
         )),
     }
+}
+
+/// What is said of a run that had come to its end before.
+fn tell_of_before(args: &Args, mesh: &MeshConfig, samples: u64) -> Result<()> {
+    let model = args.collect.as_ref().map(|path| path.display().to_string());
+    let result = json!({
+        "agents": mesh.agents.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": true,
+        "model": model,
+    });
+    args.speech.tell(result, || {
+        let mut text = format!(
+            "this run had ended before: {} learned {}, and nothing was left to do; to begin it anew, remove the \
+             directory state of every agent\n",
+            counted(mesh.agents.len(), "agent"),
+            counted(samples as usize, "sample"),
+        );
+        if let Some(model) = model {
+            text += &format!("model: {model}\n");
+        }
+        text
+    })
 }
 
 fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {

@@ -40,8 +40,9 @@ pub struct Args {
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
-    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9. (The ranks of
-    /// an MPI job keep and resume checkpoints, a directory MODEL.checkpoint; processes do not)
+    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9. What an
+    /// interrupted run goes on from by --resume is a directory then: MODEL.mesh of processes, MODEL.checkpoint of
+    /// the ranks of an MPI job
     #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
     pub over: Option<Over>,
     /// Say what it would take, and stop

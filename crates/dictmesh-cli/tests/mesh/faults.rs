@@ -130,7 +130,7 @@ fn two_processes_cannot_be_the_same_agent() {
 
 /// The children of a process, as the system lists them.
 #[cfg(target_os = "linux")]
-fn children(parent: u32) -> Vec<u32> {
+pub fn children(parent: u32) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
@@ -150,8 +150,15 @@ fn children(parent: u32) -> Vec<u32> {
     found
 }
 
+/// Whether there is no such process any more.
 #[cfg(target_os = "linux")]
-fn wait_until(what: &str, is: impl Fn() -> bool) {
+pub fn gone(pid: &u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+#[cfg(target_os = "linux")]
+pub fn wait_until(what: &str, is: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is() {
         assert!(Instant::now() < until, "{what}");
@@ -180,11 +187,7 @@ fn launch_starts_the_killed_again_and_its_agents_die_with_it() {
     let agents = children(first.id());
     first.kill().unwrap();
     first.wait().unwrap();
-    let alive = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        !stat.is_empty() && !stat.contains(") Z ")
-    };
-    wait_until("all agents gone", || !agents.iter().any(alive));
+    wait_until("all agents gone", || agents.iter().all(gone));
     // Again, and an agent is killed.
     let mut second = launch(&run);
     let before = run.checkpoint(1);

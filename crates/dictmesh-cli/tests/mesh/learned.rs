@@ -6,45 +6,57 @@ use dictmesh::{Matrix, Model};
 use std::fs;
 use std::path::Path;
 
-fn blocks(path: &Path) -> Vec<Matrix> {
+pub fn blocks(path: &Path) -> Vec<Matrix> {
     let model = Model::load(path).unwrap();
     model.blocks.into_iter().map(|block| block.atoms).collect()
 }
 
+/// Every strategy, with the numbers of agents that the mesh in one process is held to.
 #[test]
 fn learn_over_processes_gives_the_model_of_one_process() {
     let place = tempfile::tempdir().unwrap();
     let at = place.path();
-    fs::write(at.join("x.csv"), table(150)).unwrap();
-    for (name, how) in [
+    fs::write(at.join("x.csv"), table(300)).unwrap();
+    for (strategy, how) in [
         // Two passes, each with a short batch at its end.
         (
             "relaxed-admm",
-            "--agents 4 --atoms 10 --topology ring --batch 16 --passes 2 --norm l2",
+            "--agents 5 --atoms 10 --topology ring --batch 32 --passes 2 --norm l2",
+        ),
+        (
+            "relaxed-admm",
+            "--agents 16 --atoms 32 --topology grid:4x4 --batch 100 --rounds 25",
         ),
         (
             "diffusion",
-            "--agents 3 --atoms 3 --topology path --batch 32 --rounds 60 --informed 1",
+            "--agents 3 --atoms 3 --topology path --batch 50 --rounds 60 --informed 1",
         ),
-        ("alone", "--agents 1 --atoms 5 --batch 50"),
+        (
+            "consensus",
+            "--agents 5 --atoms 10 --topology ring --batch 50 --rounds 60",
+        ),
+        (
+            "exact-diffusion",
+            "--agents 2 --atoms 8 --topology path --batch 50 --rounds 60",
+        ),
+        (
+            "jacobi-admm",
+            "--agents 5 --atoms 10 --topology complete --batch 50 --rounds 40 --informed 0,3",
+        ),
+        ("relaxed-admm", "--agents 1 --atoms 5 --batch 50"),
     ] {
-        let strategy = match name {
-            "alone" => String::new(),
-            name => format!("--strategy {name}"),
-        };
-        let one = format!("learn x.csv -o one.st {how} {strategy} --json");
-        let many = format!("learn x.csv -o many.st {how} {strategy} --json --over processes");
+        let what = format!("{strategy} {how}");
+        let one = format!("learn x.csv -o one.st {how} --strategy {strategy} --json");
+        let many = format!("{one} --over processes").replace("one.st", "many.st");
         let (one, many) = (json(at, &one), json(at, &many));
         let off = distance(&blocks(&at.join("one.st")), &blocks(&at.join("many.st")));
-        assert!(off <= 1e-9, "{name}: {off:e}");
+        assert!(off <= 1e-9, "{what}: {off:e}");
         for number in ["cost_first", "cost_last", "sparsity"] {
-            let (one, many) = (
-                one[number].as_f64().unwrap(),
-                many[number].as_f64().unwrap(),
-            );
+            let [one, many] = [&one, &many].map(|told| told[number].as_f64().unwrap());
+            let off = (one - many).abs();
             assert!(
-                (one - many).abs() <= 1e-6 * one.abs(),
-                "{name}, {number}: {one} and {many}"
+                off <= 1e-6 * one.abs(),
+                "{what}, {number}: {one} and {many}"
             );
         }
         assert!(!at.join("many.st.mesh").exists());

@@ -5,7 +5,10 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(target_os = "linux")]
+mod endings;
 mod faults;
+mod feeding;
 mod files;
 mod learned;
 mod membership;

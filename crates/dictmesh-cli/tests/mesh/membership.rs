@@ -1,118 +1,111 @@
-//! Agents that are lost and come back, and one that joins a mesh that is running.
+//! Agents that are lost and come back, that join a mesh which is running, and that leave it for good.
 
-use crate::run::{table, Run, PATIENCE};
-use dictmesh_net::config::{AgentConfig, NeighbourConfig};
-use std::fs;
-use std::io::Write;
-use std::process::{ChildStdin, Stdio};
-use std::time::{Duration, Instant};
+use crate::common::{json, ok, refused};
+use crate::feeding::Feeding;
+use dictmesh::Model;
 
-const FLAGS: &str = "--atoms 8 --batch 4 --informed 0 --seed 5 --stdin";
-
-/// Agent 0 with its standard input, and all others.
-fn start(run: &mut Run) -> ChildStdin {
-    let mut first = run.command(0).stdin(Stdio::piped()).spawn().unwrap();
-    let feed = first.stdin.take().unwrap();
-    run.agents[0] = Some(first);
-    (1..run.agents.len()).for_each(|k| run.start(k));
-    feed
-}
-
-/// Feeds batches until agent 0 has heard it.
-fn feed_until(run: &mut Run, feed: &mut ChildStdin, words: &str) {
-    let until = Instant::now() + PATIENCE;
-    while !run.log(0).contains(words) {
-        assert!(Instant::now() < until, "{words}:\n{}", run.log(0));
-        feed_batch(run, feed);
-    }
-}
-
-/// Feeds a batch and waits until it is learned.
-fn feed_batch(run: &mut Run, feed: &mut ChildStdin) {
-    let at = run.checkpoint(0).unwrap_or(0);
-    feed.write_all(table(4).as_bytes()).unwrap();
-    feed.flush().unwrap();
-    run.until_sample(0, at + 4);
+fn assert_finite(feeding: &Feeding) {
+    let atoms = feeding.run.atoms();
+    let mut all = atoms.iter().flat_map(|w| w.as_slice());
+    assert!(all.all(|v| v.is_finite()));
 }
 
 #[test]
 fn the_others_go_on_without_a_lost_agent_and_take_it_back() {
-    let flags = format!("--agents 4 --topology ring {FLAGS} --policy go-on --deadline 1");
-    let mut run = Run::new(4, &flags);
-    let mut feed = start(&mut run);
-    feed_until(&mut run, &mut feed, "agents=4");
-    feed_batch(&mut run, &mut feed);
-    run.kill(2);
-    feed_until(&mut run, &mut feed, "agents=3");
-    feed_batch(&mut run, &mut feed);
-    let without = run.log(0).matches("agents=4").count();
-    run.start(2);
-    let until = Instant::now() + PATIENCE;
-    while run.log(0).matches("agents=4").count() == without {
-        assert!(
-            Instant::now() < until,
-            "it is not taken back:\n{}",
-            run.log(0)
-        );
-        feed_batch(&mut run, &mut feed);
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    feed_batch(&mut run, &mut feed);
-    drop(feed);
-    let atoms = run.finish();
-    assert!(atoms
-        .iter()
-        .all(|w| w.as_slice().iter().all(|v| v.is_finite())));
+    let mut feeding = Feeding::start("--agents 4 --topology ring --policy go-on --deadline 1");
+    feeding.feed_until(4);
+    feeding.run.kill(2);
+    feeding.feed_until(3);
+    feeding.run.start(2);
+    feeding.feed_until(4);
+    feeding.end();
+    feeding.run.finish();
+    assert_finite(&feeding);
 }
 
+/// Three agents with certificates run; a fourth comes in with new atoms, then one of the first leaves, and the run goes
+/// on to its end. What is left is put together into one model.
 #[test]
-fn an_agent_joins_a_running_mesh() {
-    let mut run = Run::new(4, &format!("--agents 3 --topology path {FLAGS}"));
-    let known = |run: &Run, k: usize| AgentConfig::load(&run.file(k, "agent.toml")).unwrap();
-    let (mut host, mut joins) = (known(&run, 2), known(&run, 2));
-    joins.id = 3;
-    joins.name = "agent-3".into();
-    joins.listen = host.listen.replace(":7402", ":7403");
-    joins.joins = true;
-    joins.neighbours = vec![NeighbourConfig {
-        id: 2,
-        name: host.name.clone(),
-        address: host.listen.clone(),
-        joins: false,
-    }];
-    joins.state = "state".into();
-    joins.output = Some("atoms.safetensors".into());
-    host.neighbours.push(NeighbourConfig {
-        id: 3,
-        name: "agent-3".into(),
-        address: joins.listen.clone(),
-        joins: true,
-    });
-    run.agents.push(None);
-    fs::create_dir(run.file(3, "")).unwrap();
-    fs::write(run.file(2, "agent.toml"), host.to_toml().unwrap()).unwrap();
-    fs::write(run.file(3, "agent.toml"), joins.to_toml().unwrap()).unwrap();
-    let newcomer = run.agents.pop();
-    let mut feed = start(&mut run);
-    feed_until(&mut run, &mut feed, "agents=3");
-    feed_batch(&mut run, &mut feed);
-    run.agents.extend(newcomer);
-    run.start(3);
-    let until = Instant::now() + PATIENCE;
-    while !run.log(0).contains("agents=4") {
-        assert!(
-            Instant::now() < until,
-            "it does not come in:\n{}",
-            run.log(0)
-        );
-        feed_batch(&mut run, &mut feed);
-        std::thread::sleep(Duration::from_millis(100));
+fn an_agent_joins_a_running_mesh_and_another_leaves_it() {
+    let mut feeding = Feeding::start("--agents 3 --topology path --tls");
+    feeding.feed_until(3);
+    let place = feeding.run.place.path().to_path_buf();
+    refused(
+        &place,
+        "mesh add m --neighbours 7",
+        &["--neighbours 7", "0 to 2"],
+    );
+    let added = json(&place, "mesh add m --neighbours 1,2 --atoms 3 --json");
+    assert_eq!(
+        (added["id"].as_u64(), added["name"].as_str()),
+        (Some(3), Some("agent-3"))
+    );
+    feeding.run.agents.push(None);
+    // Its neighbours are told of it; they finish what they are at.
+    for k in [1, 2] {
+        feeding.run.signal(k, "-TERM");
     }
-    feed_batch(&mut run, &mut feed);
-    drop(feed);
-    let atoms = run.finish();
-    assert_eq!(atoms.len(), 4);
-    assert!(atoms
-        .iter()
-        .all(|w| w.as_slice().iter().all(|v| v.is_finite())));
+    for k in [1, 2] {
+        assert_eq!(feeding.run.wait(k), Some(130));
+        feeding.run.start(k);
+    }
+    feeding.feed_until(3);
+    feeding.run.start(3);
+    feeding.feed_until(4);
+
+    let asked = json(&place, "mesh leave --config m/agent-2/agent.toml --json");
+    assert_eq!(asked["running"], true);
+    feeding.feed_until(3);
+    assert_eq!(feeding.run.wait(2), Some(0));
+    let left_at = Model::load(feeding.run.file(2, "atoms.safetensors")).unwrap();
+    let left_at = left_at.description.progress.samples_learned;
+    for command in ["agent", "mesh leave"] {
+        let words = format!("{command} --config m/agent-2/agent.toml");
+        refused(&place, &words, &["agent-2 has left", "mesh add"]);
+    }
+    refused(
+        &place,
+        "join m -o all.st",
+        &["atoms.safetensors", "not there"],
+    );
+
+    feeding.feed();
+    feeding.end();
+    for k in [0, 1, 3] {
+        assert_eq!(feeding.run.wait(k), Some(0), "{}", feeding.run.log(k));
+    }
+    assert_finite(&feeding);
+    let joined = json(&place, "join m -o all.st --json");
+    assert_eq!(joined["agents"], 3);
+    let samples = joined["samples"].as_u64().unwrap();
+    assert!(left_at > 0 && left_at < samples, "{left_at} of {samples}");
+    let (model, own) = (
+        Model::load(place.join("all.st")).unwrap(),
+        feeding.run.atoms(),
+    );
+    let edges: Vec<(usize, usize)> = model.description.edges.clone();
+    assert_eq!(edges, [(0, 1), (1, 2)], "0 - 1 - 3, numbered anew");
+    for (block, k) in model.blocks.iter().zip([0, 1, 3]) {
+        assert_eq!(block.atoms, own[k], "{k}");
+    }
+    assert_eq!(model.blocks[2].atoms.cols(), 3);
+    ok(&place, "score all.st x.csv --quiet");
+}
+
+/// A wish to leave outlives the process it was made to.
+#[test]
+fn an_agent_that_does_not_run_leaves_when_it_is_started() {
+    let mut feeding = Feeding::start("--agents 3 --topology complete");
+    feeding.feed_until(3);
+    feeding.run.kill(1);
+    let place = feeding.run.place.path().to_path_buf();
+    let asked = json(&place, "mesh leave --config m/agent-1/agent.toml --json");
+    assert_eq!(asked["running"], false);
+    feeding.run.start(1);
+    feeding.feed_until(2);
+    assert_eq!(feeding.run.wait(1), Some(0));
+    feeding.end();
+    for k in [0, 2] {
+        assert_eq!(feeding.run.wait(k), Some(0), "{}", feeding.run.log(k));
+    }
 }

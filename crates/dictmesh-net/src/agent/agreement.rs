@@ -68,6 +68,12 @@ impl Members {
         self.records.values().filter(|r| r.informed).count()
     }
 
+    /// Whether all are each other's neighbours.
+    pub fn is_complete(&self) -> bool {
+        let mut all = self.records.values();
+        all.all(|r| r.degree + 1 == self.records.len())
+    }
+
     pub fn ids(&self) -> Vec<AgentId> {
         self.records.keys().copied().collect()
     }

@@ -80,6 +80,7 @@ impl Agent {
             local,
             combine: self.settings.strategy.combine(),
             weights: &mesh.combination,
+            sums: mesh.sums,
             stopping: self.settings.stopping,
             diameter,
             sizes: sizes.as_deref(),

@@ -7,7 +7,7 @@ use super::settings::Weighting;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
-use crate::exchange::{Fault, Phase, Tag};
+use crate::exchange::Fault;
 use crate::source::Taken;
 use dictmesh::agent::AgentId;
 use dictmesh::inference::Combine;
@@ -28,6 +28,9 @@ pub(super) struct Mesh {
     pub weights: Vec<(AgentId, f64)>,
     /// The same as the strategy wants them.
     pub combination: Vec<(AgentId, f64)>,
+    /// Whether all are each other's neighbours, with the same weights, and sums over all are cheaper than a frame
+    /// from each.
+    pub sums: bool,
 }
 
 impl Agent {
@@ -60,7 +63,8 @@ impl Agent {
                     self.around.ended = true;
                     self.checkpoints
                         .keep(self.state.clone(), &self.around, true)?;
-                    return self.farewell();
+                    self.come_to_the_end();
+                    return self.farewell(mesh.members.diameter);
                 }
             }
         }
@@ -83,6 +87,7 @@ impl Agent {
         let members = agreement::agree(&mut self.talk, epoch, own)?;
         let position = members.position(&self.settings.policy)?;
         self.go_to(position)?;
+        self.is_past_the_end();
         if members.informed() == 0 {
             let members = members.ids();
             return Err(Error::Uninformed { members }.into());
@@ -101,7 +106,9 @@ impl Agent {
             Combine::LazyWeights => lazy_column(id, &weights),
             Combine::NeighbourSum => self.talk.neighbours().iter().map(|l| (*l, 1.0)).collect(),
         };
+        let given = matches!(self.settings.weighting, Weighting::Given(_));
         Ok(Mesh {
+            sums: self.talk.can_sum() && members.is_complete() && !given,
             members,
             weights,
             combination,
@@ -201,42 +208,5 @@ impl Agent {
     fn change(&self, by: AgentId) -> Halt {
         let epoch = self.around.epoch + 1;
         Halt::Fault(Fault::NewEpoch { epoch, by })
-    }
-
-    /// Stays until the neighbours have come to the end too, or were silent for long: one that died in the last rounds
-    /// and returns finds somebody to end with.
-    fn farewell(&mut self) -> Result<Outcome, Halt> {
-        match self.last_round() {
-            Err(Fault::NewEpoch { epoch, by }) => {
-                self.around.ended = false;
-                Err(Fault::NewEpoch { epoch, by }.into())
-            }
-            _ => Ok(Outcome::Ended),
-        }
-    }
-
-    /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
-    pub(super) fn close(&mut self) {
-        let until = Instant::now() + self.settings.linger;
-        while Instant::now() < until {
-            match self.last_round() {
-                // Some have gone on already; others may not.
-                Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
-                _ => return,
-            }
-        }
-    }
-
-    fn last_round(&mut self) -> Result<(), Fault> {
-        self.talk.own.tag = Tag {
-            epoch: self.around.epoch,
-            sample: u64::MAX, // the same wherever an agent has come to
-            phase: Phase::Closing,
-            round: 0,
-        };
-        self.talk.own.scalars.clear();
-        self.talk.own.dual.clear();
-        self.talk
-            .round_until(Some(Instant::now() + self.settings.linger))
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Inference<'a> {
     pub combine: Combine,
     /// As the strategy wants them.
     pub weights: &'a [(AgentId, f64)],
+    /// Whether all neighbours, who are all agents, have the same weight, and only sums over all agents are exchanged.
+    pub sums: bool,
     pub stopping: Stopping,
     pub diameter: usize,
     /// |x| of each sample, where the agent is informed: what nu is held against.
@@ -78,9 +80,11 @@ impl Inference<'_> {
             }
             strategy.adapt(&self.local);
             let outgoing = strategy.outgoing();
-            self.exchange(outgoing, rounds, &mut exchanges, &mut flood, talk)?;
-            let pairs = talk.weighted(self.id, self.weights, outgoing.as_slice(), |f| &f.dual);
-            combine(pairs, &mut combined);
+            self.say(outgoing, rounds, &mut exchanges, &mut flood, talk);
+            match self.sums {
+                true => self.sum(outgoing.as_slice(), &mut flood, talk, &mut combined)?,
+                false => self.hear(outgoing.as_slice(), &mut flood, talk, &mut combined)?,
+            }
             strategy.absorb(&self.local, &combined);
             rounds += 1;
             if infeasible_by.is_some_and(|by| rounds >= by) {
@@ -138,15 +142,15 @@ impl Inference<'_> {
         }
     }
 
-    /// What this agent says goes out with what it knows of the others, and theirs comes in.
-    fn exchange(
+    /// What this agent says next, with what it knows of the others.
+    fn say(
         &self,
         outgoing: &Matrix,
         rounds: usize,
         exchanges: &mut u32,
         flood: &mut Flood,
         talk: &mut Talk,
-    ) -> Result<(), Halt> {
+    ) {
         talk.own.tag = self.tag(exchanges);
         let own = &mut talk.own;
         own.dual.clear();
@@ -162,11 +166,46 @@ impl Inference<'_> {
         }
         own.scalars.clear();
         own.scalars.extend([flood.residual, flood.trouble]);
+    }
+
+    /// It goes out, theirs comes in, and is combined in the order of the agents.
+    fn hear(
+        &self,
+        outgoing: &[f64],
+        flood: &mut Flood,
+        talk: &mut Talk,
+        combined: &mut [f64],
+    ) -> Result<(), Halt> {
         talk.round()?;
         for (_, frame) in talk.heard() {
             flood.residual = flood.residual.max(frame.scalars[0]);
             flood.trouble = flood.trouble.min(frame.scalars[1]);
         }
+        combine(
+            talk.weighted(self.id, self.weights, outgoing, |f| &f.dual),
+            combined,
+        );
+        Ok(())
+    }
+
+    /// The same by a sum over all agents, where each neighbour has the weight w:
+    /// sum_l a_lk psi_l = w sum_l psi_l + (a_kk - w) psi_k.
+    fn sum(
+        &self,
+        outgoing: &[f64],
+        flood: &mut Flood,
+        talk: &mut Talk,
+        combined: &mut [f64],
+    ) -> Result<(), Halt> {
+        // The earliest trouble is the largest of the negatives.
+        talk.own.scalars[1] = -flood.trouble;
+        let mut most = [0.0; 2];
+        talk.sum(combined, &mut most)?;
+        (flood.residual, flood.trouble) = (most[0], -most[1]);
+        let of = |own: bool| self.weights.iter().find(|(l, _)| (*l == self.id) == own);
+        let [own, w] = [true, false].map(|own| of(own).map_or(0.0, |(_, a)| *a));
+        let each = combined.iter_mut().zip(outgoing);
+        each.for_each(|(sum, psi)| *sum = w * *sum + (own - w) * psi);
         Ok(())
     }
 

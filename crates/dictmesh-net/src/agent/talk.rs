@@ -5,7 +5,7 @@ use crate::codec::HEADER;
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault, Frame};
 use dictmesh::agent::AgentId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What ends a batch before its time.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ impl From<dictmesh::Error> for Halt {
 pub(super) struct Talk {
     exchange: Box<dyn Exchange>,
     policy: Policy,
+    /// How long the silent are waited for, whatever the policy.
+    patience: Option<Duration>,
     /// What is said next.
     pub own: Frame,
     inbox: Vec<Frame>,
@@ -50,6 +52,7 @@ impl Talk {
         Talk {
             exchange,
             policy,
+            patience: None,
             own: Frame::default(),
             inbox: Vec::new(),
             bytes: 0,
@@ -60,6 +63,12 @@ impl Talk {
     pub fn take_part(&mut self, neighbours: &[AgentId], gone: &[AgentId]) {
         self.exchange.forget(gone);
         self.exchange.take_part(neighbours);
+    }
+
+    /// From now on this agent has come to its end, and waits so long for those who may not have; or it has not.
+    pub fn has_ended(&mut self, patience: Option<Duration>) {
+        self.patience = patience;
+        self.exchange.has_ended(patience.is_some());
     }
 
     /// Those who want to.
@@ -78,7 +87,7 @@ impl Talk {
     /// One round: `own` goes out and what the neighbours say comes in.
     pub fn round(&mut self) -> Result<(), Fault> {
         let deadline = match self.policy {
-            Policy::Wait => None,
+            Policy::Wait => self.patience.map(|patience| Instant::now() + patience),
             Policy::GoOn { deadline } => Some(Instant::now() + deadline),
         };
         self.round_until(deadline)
@@ -91,6 +100,24 @@ impl Talk {
         let numbers = self.own.scalars.len() + self.own.dual.len();
         self.bytes += (degree * (HEADER + 8 * numbers)) as u64;
         self.exchange.round(&self.own, &mut self.inbox, deadline)
+    }
+
+    /// Whether [`sum`](Talk::sum) can be had where all are each other's neighbours.
+    pub fn can_sum(&self) -> bool {
+        self.exchange.can_sum()
+    }
+
+    /// Whether nobody can be at its end while another is not.
+    pub fn starts_together(&self) -> bool {
+        self.exchange.starts_together()
+    }
+
+    /// One round of which only the sum of what all say is wanted, and the largest of each scalar.
+    pub fn sum(&mut self, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
+        // What an allreduce sends: about two arrays, however many agents there are.
+        let numbers = self.own.scalars.len() + self.own.dual.len();
+        self.bytes += (2 * 8 * numbers) as u64;
+        self.exchange.sum(&self.own, sum, most)
     }
 
     /// What each neighbour said in the last round, rising.

@@ -65,6 +65,9 @@ pub struct AgentEntry {
     /// Where Prometheus may ask, `host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<String>,
+    /// Whether it came later: nobody waits for it at the start, and it is taken in at a batch boundary.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joins: bool,
 }
 
 impl MeshConfig {
@@ -153,7 +156,7 @@ impl MeshConfig {
             id: *l,
             name: self.agents[*l].name.clone(),
             address: self.agents[*l].address.clone(),
-            joins: false,
+            joins: self.agents[*l].joins,
         });
         // Paths in the mesh's file are seen from its directory, one above the agent's.
         let above = |path: &PathBuf| Path::new("..").join(path);
@@ -180,7 +183,7 @@ impl MeshConfig {
             output: Some(Self::ATOMS.into()),
             policy: self.policy,
             deadline: self.deadline,
-            joins: false,
+            joins: entry.joins,
             plain_text: self.plain_text,
             metrics: entry.metrics.clone(),
             source,
@@ -209,6 +212,7 @@ mod tests {
             source: None,
             start: None,
             metrics: None,
+            joins: false,
         };
         MeshConfig {
             run: "r".into(),

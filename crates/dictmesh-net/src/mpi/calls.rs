@@ -1,5 +1,5 @@
-//! The calls of MPI that rsmpi's safe interface lacks or whose errors it drops: neighbourhood collectives, with every
-//! error code checked.
+//! The calls of MPI that rsmpi's safe interface lacks or whose errors it drops: collectives, with every error code
+//! checked.
 //!
 //! Unsafe because they are C functions that take pointers and lengths. Each is called with a slice and that slice's own
 //! length; handles come from MPI itself; and none of the calls keeps a pointer after it returns.
@@ -52,6 +52,13 @@ impl Library {
         // SAFETY: the handle is MPI's own.
         let code = unsafe { ffi::MPI_Barrier(ffi::RSMPI_COMM_WORLD) };
         check(code, "waiting for all ranks")
+    }
+
+    /// The largest of each number over all ranks.
+    pub fn most(&self, own: &[f64], most: &mut [f64]) -> Result<()> {
+        // SAFETY: both handles are MPI's own constants.
+        let (comm, largest) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_MAX) };
+        all_reduce(own, most, largest, comm)
     }
 
     pub fn abort(&self, code: u8) {
@@ -120,6 +127,18 @@ impl Graph {
         check(code, "telling the neighbours how long a message is")
     }
 
+    /// The largest of each number over all ranks.
+    pub fn most(&mut self, own: &[f64], most: &mut [f64]) -> Result<()> {
+        // SAFETY: the handle is MPI's own constant.
+        all_reduce(own, most, unsafe { ffi::RSMPI_MAX }, self.comm)
+    }
+
+    /// The sum of each number over all ranks.
+    pub fn sum(&mut self, own: &[f64], sum: &mut [f64]) -> Result<()> {
+        // SAFETY: the handle is MPI's own constant.
+        all_reduce(own, sum, unsafe { ffi::RSMPI_SUM }, self.comm)
+    }
+
     /// `sent` goes to every neighbour; theirs, of these lengths, come into `received` one after the other.
     pub fn gather(&mut self, sent: &[f64], received: &mut [f64], lengths: &[c_int]) -> Result<()> {
         let own = c_int::try_from(sent.len()).map_err(|_| too_long(sent.len()))?;
@@ -162,6 +181,35 @@ impl Graph {
         };
         check(code, "exchanging messages with the neighbours")
     }
+}
+
+/// Each number of all ranks brought together by `operation`, for all of them.
+fn all_reduce(
+    own: &[f64],
+    all: &mut [f64],
+    operation: ffi::MPI_Op,
+    comm: ffi::MPI_Comm,
+) -> Result<()> {
+    let length = c_int::try_from(own.len()).map_err(|_| too_long(own.len()))?;
+    if all.len() != own.len() {
+        return Err(format!(
+            "{} numbers were to come of {}",
+            all.len(),
+            own.len()
+        ));
+    }
+    // SAFETY: both have `length` numbers, and do not overlap, as one of them is borrowed mutably; the handles are MPI's.
+    let code = unsafe {
+        ffi::MPI_Allreduce(
+            own.as_ptr().cast::<c_void>(),
+            all.as_mut_ptr().cast::<c_void>(),
+            length,
+            ffi::RSMPI_DOUBLE,
+            operation,
+            comm,
+        )
+    };
+    check(code, "bringing numbers of all ranks together")
 }
 
 fn too_long(numbers: usize) -> String {

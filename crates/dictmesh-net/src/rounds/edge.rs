@@ -15,6 +15,8 @@ pub(super) struct Edge {
     pub heard_in: Option<u32>,
     /// When it was last heard.
     pub heard_at: Instant,
+    /// It knows that all have come to their end.
+    pub ended: bool,
     /// It does not take part and wants to.
     pub knocks: bool,
     /// Frames of it that were refused.
@@ -28,6 +30,7 @@ impl Edge {
             early: None,
             heard_in: None,
             heard_at: Instant::now(),
+            ended: false,
             knocks: false,
             refused: 0,
         }

@@ -1,7 +1,7 @@
-//! A round under way, and what time asks for in it.
+//! What time asks for in a round.
 
 use super::Rounds;
-use crate::exchange::{Fault, Tag};
+use crate::exchange::{Fault, Phase, Tag};
 use crate::wire::Wire;
 use dictmesh::agent::AgentId;
 use std::sync::atomic::Ordering;
@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// After so long a wait the log says for whom.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// And again after this time.
+const AGAIN: Duration = Duration::from_secs(60);
 
-/// A round under way.
+/// Whom a round waits for, and since when.
 pub(super) struct Waiting {
     pub tag: Tag,
     pub missing: usize,
@@ -24,7 +26,8 @@ pub(super) struct Waiting {
     /// Whoever is silent for so long is lost.
     pub patience: Option<Duration>,
     pub interrupted: Option<Instant>,
-    pub told: bool,
+    /// When the log last said for whom it waits.
+    pub told: Instant,
 }
 
 impl Waiting {
@@ -40,7 +43,7 @@ impl Waiting {
             resend: now + resend,
             patience: deadline.map(|at| at.saturating_duration_since(now)),
             interrupted: None,
-            told: false,
+            told: now,
         }
     }
 }
@@ -63,9 +66,13 @@ impl<W: Wire> Rounds<W> {
             let each = self.active.iter().zip(&waiting.got);
             each.filter(|(_, got)| !**got).map(|(l, _)| *l).collect()
         };
-        if !waiting.told && now - waiting.since >= PATIENCE {
-            tracing::info!(agents = ?missing(), tag = ?waiting.tag, "waiting");
-            waiting.told = true;
+        let pause = match waiting.told == waiting.since {
+            true => PATIENCE,
+            false => AGAIN,
+        };
+        if now - waiting.told >= pause {
+            tracing::info!(agents = ?missing(), tag = ?waiting.tag, "{}", purpose(waiting.tag.phase));
+            waiting.told = now;
         }
         // Some time first, to hear what came while this agent was busy or stood still itself.
         let settled = now - waiting.since >= 4 * self.options.resend;
@@ -83,7 +90,7 @@ impl<W: Wire> Rounds<W> {
             for l in self.edges.keys().copied().collect::<Vec<_>>() {
                 if missing.contains(&l) {
                     self.send_again(l, waiting.tag.epoch, true);
-                } else if waiting.patience.is_some() {
+                } else if waiting.patience.is_some() || waiting.tag.phase == Phase::Closing {
                     // It has all it needs of us, or was given up: it must hear that we are alive.
                     self.wire.send(l, self.alive.clone());
                 }
@@ -92,5 +99,16 @@ impl<W: Wire> Rounds<W> {
         }
         waiting.look = waiting.resend.min(now + LOOK);
         Ok(())
+    }
+}
+
+/// What a wait is for, and what ends it.
+fn purpose(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Agreement => {
+            "waiting for them to agree on who is there; start those that do not run, also if they have come to their end"
+        }
+        Phase::Closing => "the samples have ended; waiting until they know it too",
+        Phase::Opening | Phase::Inference | Phase::Cost => "waiting for them",
     }
 }

@@ -278,8 +278,13 @@ impl Running {
 
     /// Kills it at its next step on the wire, and waits for its death.
     pub fn kill(self) {
-        self.fuse.store(0, Ordering::Relaxed);
-        self.died();
+        self.dies_after(0);
+    }
+
+    /// Kills it after so many steps on the wire, and waits for its death; false if it came to its end before.
+    pub fn dies_after(self, steps: i64) -> bool {
+        self.fuse.store(steps, Ordering::Relaxed);
+        self.died()
     }
 
     /// Waits for its death, at most a minute; false if it came to its end before.

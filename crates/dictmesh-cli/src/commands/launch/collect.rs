@@ -1,16 +1,30 @@
 //! The atoms of all agents put together: only where somebody asks for it and may read all their directories.
 
+use super::super::agent::leaving;
 use super::super::{load_model, say, Result};
 use dictmesh::model::{BlockData, Description, Progress};
-use dictmesh::Model;
+use dictmesh::{Model, WeightRule};
 use dictmesh_net::config::MeshConfig;
 use std::path::Path;
 
-/// The blocks that the agents wrote in their directories, and the samples they have seen.
-pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> {
+/// Those who have not left for good, rising: the atoms of whoever left are of an earlier time.
+fn present(mesh: &MeshConfig, place: &Path) -> Vec<usize> {
+    let stays = |k: &usize| !leaving::has_left(&place.join(&mesh.agents[*k].name).join("state"));
+    (0..mesh.agents.len()).filter(stays).collect()
+}
+
+/// The blocks that these agents wrote in their directories, and the samples they have seen.
+fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<BlockData>, u64)> {
     let mut samples = None;
-    let block = |(k, entry): (usize, &dictmesh_net::config::AgentEntry)| {
-        let path = place.join(&entry.name).join(MeshConfig::ATOMS);
+    let block = |(i, k): (usize, &usize)| {
+        let path = place.join(&mesh.agents[*k].name).join(MeshConfig::ATOMS);
+        if !path.exists() {
+            return Err(format!(
+                "{}: it is not there; an agent writes its atoms when the samples have ended. Bring the files of all \
+                 agents here first",
+                path.display()
+            ));
+        }
         let model = load_model(&path)?;
         let seen = model.description.progress.samples_learned;
         if *samples.get_or_insert(seen) != seen {
@@ -22,10 +36,9 @@ pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> 
         }
         let block = model.blocks.into_iter().next();
         let block = block.ok_or_else(|| format!("{}: there is no block in it", path.display()))?;
-        Ok(BlockData { agent: k, ..block })
+        Ok(BlockData { agent: i, ..block })
     };
-    let blocks: Vec<BlockData> = mesh
-        .agents
+    let blocks: Vec<BlockData> = agents
         .iter()
         .enumerate()
         .map(block)
@@ -33,22 +46,37 @@ pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> 
     Ok((blocks, samples.unwrap_or(0)))
 }
 
-/// One model of the whole mesh.
+/// The blocks of all agents that have not left, and the samples they have seen.
+pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> {
+    blocks_of(mesh, place, &present(mesh, place))
+}
+
+/// One model of the whole mesh; without those who left, the others are numbered anew.
 pub fn model(mesh: &MeshConfig, place: &Path) -> Result<Model> {
-    let (blocks, samples_learned) = blocks(mesh, place)?;
+    let agents = present(mesh, place);
+    let (blocks, samples_learned) = blocks_of(mesh, place, &agents)?;
     let agreed = &mesh.agreed;
-    let first = load_model(&place.join(&mesh.agents[0].name).join(MeshConfig::ATOMS))?;
-    let informed = mesh
-        .agents
-        .iter()
-        .enumerate()
-        .filter(|(_, agent)| agent.informed);
+    let new = |k: usize| agents.iter().position(|id| *id == k);
+    let first = agents.first().ok_or("every agent of this mesh has left")?;
+    let first = &mesh.agents[*first].name;
+    let first = load_model(&place.join(first).join(MeshConfig::ATOMS))?;
+    let informed = agents.iter().enumerate();
+    let informed = informed.filter(|(_, k)| mesh.agents[**k].informed);
+    let edges = mesh.edges.iter();
+    let edges = edges.filter_map(|(a, b)| Some((new(*a)?, new(*b)?)));
+    let mut task = agreed.task.clone();
+    let own = std::mem::take(&mut task.own).into_iter();
+    task.own = own.filter_map(|(k, own)| Some((new(k)?, own))).collect();
+    let weights = match &agreed.weights {
+        WeightRule::Given(_) if agents.len() < mesh.agents.len() => WeightRule::Metropolis,
+        weights => weights.clone(),
+    };
     let model = Model {
         description: Description {
-            task: agreed.task.clone(),
-            agents: mesh.agents.len(),
-            edges: mesh.edges.clone(),
-            weights: agreed.weights.clone(),
+            task,
+            agents: agents.len(),
+            edges: edges.collect(),
+            weights,
             strategy: agreed.strategy.clone(),
             stopping: agreed.stopping,
             update: agreed.update,
@@ -56,7 +84,7 @@ pub fn model(mesh: &MeshConfig, place: &Path) -> Result<Model> {
             warm_start: false,
             reduction: true,
             seed: mesh.seed,
-            informed: informed.map(|(k, _)| k).collect(),
+            informed: informed.map(|(i, _)| i).collect(),
             rows: agreed.rows,
             feature_names: first.description.feature_names,
             progress: Progress {

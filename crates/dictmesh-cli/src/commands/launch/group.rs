@@ -62,7 +62,7 @@ impl Group {
     pub fn start(members: Vec<Member>) -> Result<Self> {
         let (say, said) = channel();
         let mut group = Group {
-            told: Told::new(members.len()),
+            told: Told::new(),
             running: Vec::new(),
             said,
             say,
@@ -108,7 +108,7 @@ impl Group {
         if self.running.iter().any(incomplete) {
             self.told.ended = Ended::Interrupted;
         }
-        Ok(std::mem::replace(&mut self.told, Told::new(0)))
+        Ok(std::mem::replace(&mut self.told, Told::new()))
     }
 
     fn hear(&mut self, said: Said, bar: &Bar, quiet: bool, trouble: &mut Vec<(String, String)>) {

@@ -15,8 +15,8 @@ pub struct Told {
     pub restarts: usize,
     /// Samples that there are, if an agent knows.
     pub total: Option<u64>,
-    /// Samples that each agent is through with.
-    pub positions: Vec<u64>,
+    /// Samples that each agent is through with, of those who have told and have not left.
+    pub positions: BTreeMap<usize, u64>,
 }
 
 /// A batch.
@@ -40,6 +40,9 @@ pub enum Line {
         agent: usize,
         position: u64,
     },
+    Left {
+        agent: usize,
+    },
     Batch {
         agent: usize,
         position: u64,
@@ -53,13 +56,13 @@ pub enum Line {
 }
 
 impl Told {
-    pub fn new(agents: usize) -> Self {
+    pub fn new() -> Self {
         Told {
             ended: Ended::Complete,
             batches: BTreeMap::new(),
             restarts: 0,
             total: None,
-            positions: vec![0; agents],
+            positions: BTreeMap::new(),
         }
     }
 
@@ -70,6 +73,10 @@ impl Told {
                 return;
             }
             Line::Agreed { agent, position } => (agent, position),
+            Line::Left { agent } => {
+                self.positions.remove(&agent);
+                return;
+            }
             Line::Batch {
                 agent,
                 position,
@@ -86,14 +93,12 @@ impl Told {
                 (agent, position + samples as u64)
             }
         };
-        if let Some(position) = self.positions.get_mut(agent) {
-            *position = at;
-        }
+        self.positions.insert(agent, at);
     }
 
     /// Samples that all are through with.
     pub fn samples(&self) -> u64 {
-        self.positions.iter().copied().min().unwrap_or(0)
+        self.positions.values().copied().min().unwrap_or(0)
     }
 
     /// Rounds of all batches.

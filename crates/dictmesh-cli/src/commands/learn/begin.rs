@@ -2,7 +2,9 @@
 
 use super::super::prepare::{Feed, Preparation, Raw, Reading};
 use super::super::{load_model, say, Result};
+use super::over::Over;
 use super::passes::Position;
+use super::processes;
 use super::{Args, Begun, Data, State};
 use crate::memory::Sizes;
 use crate::options::Options;
@@ -17,7 +19,11 @@ pub fn begin(args: &Args) -> Result<Begun> {
         return Err("--passes 0: at least 1 is needed".into());
     }
     match &args.resume {
-        Some(path) => resume(args, path, &options, passes),
+        Some(path) if args.over == Some(Over::Processes) => {
+            let (model, passes) = processes::begun(path, options.passes)?;
+            resume(args, path, model, &options, passes)
+        }
+        Some(path) => resume(args, path, load_model(path)?, &options, passes),
         None => start(args, &options, passes),
     }
 }
@@ -53,8 +59,13 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     })
 }
 
-fn resume(args: &Args, path: &Path, options: &Options, passes: usize) -> Result<Begun> {
-    let model = load_model(path)?;
+fn resume(
+    args: &Args,
+    path: &Path,
+    model: Model,
+    options: &Options,
+    passes: usize,
+) -> Result<Begun> {
     same_choices(path, &model, options)?;
     let preparation = Preparation::of(&model)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;

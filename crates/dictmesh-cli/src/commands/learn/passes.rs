@@ -40,6 +40,13 @@ impl Position {
         }
     }
 
+    /// Whether these are the data that a model was begun with.
+    pub fn is_of(&self, model: &Model) -> bool {
+        let value = model.description.extra.get(KEY).cloned();
+        let found = value.and_then(|v| serde_json::from_value::<Position>(v).ok());
+        found.is_some_and(|p| (p.samples, &p.fingerprint) == (self.samples, &self.fingerprint))
+    }
+
     /// Where a model stopped in these data, of which `self` is the start; for other data, this start.
     /// Data that changed under the model's hands are refused in the middle of a pass, and told of after it
     /// if `warn`.

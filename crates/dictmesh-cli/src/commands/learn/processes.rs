@@ -1,12 +1,12 @@
 //! Learning by a process for each agent: the same start, samples and batches as in one process.
 
 use super::super::launch::{blocks, write_agents, Group, Told};
-use super::super::{past, say, Ended, Result};
+use super::super::{command_line_with, load_model, past, say, Ended, Result};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
 use crate::terminal::Bar;
 use dictmesh::mesh::Event;
-use dictmesh::{Mesh, Stop, Update};
+use dictmesh::{Mesh, Model, Stop, Update};
 use dictmesh_net::config::{AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -21,51 +21,71 @@ pub fn place(output: &Path) -> PathBuf {
 
 /// Refuses what several processes cannot do.
 pub fn check(args: &Args) -> Result<()> {
-    if args.resume.is_some() {
-        return Err(
-            "--resume with --over processes: go on in one process, without --over; or over mpi"
-                .into(),
-        );
-    }
     if args.data == Path::new("-") {
         return Err(
             "-: several processes cannot share standard input; save it to a file first".into(),
         );
     }
     let place = place(&args.output);
-    match place.exists() {
-        true => Err(format!(
-            "{}: agents were interrupted there; go on with them by  dictmesh launch {0}/mesh.toml --collect {}  or \
-             remove the directory",
-            place.display(),
-            args.output.display()
+    match (&args.resume, place.exists()) {
+        (Some(resumed), _) if !resumed.join("mesh.toml").is_file() => Err(format!(
+            "--resume {}: with --over processes give the directory MODEL.mesh that an interrupted run of it left; a \
+             model or checkpoint is gone on from in one process, without --over",
+            resumed.display()
         )),
-        false => Ok(()),
+        (None, true) => Err(format!(
+            "{}: agents were interrupted there; go on with them by --resume {0}, or remove the directory",
+            place.display(),
+        )),
+        _ => Ok(()),
     }
+}
+
+/// The start of a run that was interrupted in this directory, and its passes.
+pub fn begun(place: &Path, passes: Option<usize>) -> Result<(Model, usize)> {
+    let mesh = MeshConfig::load(&place.join("mesh.toml")).map_err(say)?;
+    let Some(SourceConfig::File { passes: was, .. }) = &mesh.source else {
+        return Err(format!(
+            "--resume {}: it was not begun by learn; go on with it by dictmesh launch {0}/mesh.toml",
+            place.display()
+        ));
+    };
+    let was = *was as usize;
+    if let Some(given) = passes.filter(|given| *given != was) {
+        return Err(format!(
+            "--passes {given}: {} was begun with --passes {was}, which its agents go by; give the same, or leave it out",
+            place.display()
+        ));
+    }
+    let part = |agent: &AgentEntry| load_model(&place.join(&agent.name).join(START));
+    let parts: Vec<Model> = mesh.agents.iter().map(part).collect::<Result<_>>()?;
+    Ok((Model::join(parts).map_err(say)?, was))
 }
 
 /// Learns, and brings what the agents learned back into `begun`.
 pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
-    let place = place(&args.output);
-    let mesh = describe(begun, args)?;
-    let made = fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()));
-    let done = made.and_then(|()| carry_out(begun, args, &mesh, &place));
-    let keep = matches!(&done, Ok(told) if told.ended == Ended::Interrupted);
-    if keep {
-        let again = [
-            "launch",
-            &format!("{}/mesh.toml", place.display()),
-            "--collect",
-        ];
-        eprintln!(
-            "dictmesh: interrupted; the agents' checkpoints are in {0}\ngo on with: dictmesh {1} {2}",
-            place.display(),
-            again.join(" "),
-            args.output.display()
-        );
-    } else {
+    let place = (args.resume.clone()).unwrap_or_else(|| place(&args.output));
+    let mesh = match args.resume {
+        Some(_) => again(begun, args, &place)?,
+        None => {
+            let mesh = describe(begun, args)?;
+            fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+            mesh
+        }
+    };
+    let done = carry_out(begun, args, &mesh, &place);
+    match &done {
+        Ok(told) if told.ended == Ended::Interrupted => {
+            let resume = place.display().to_string();
+            eprintln!(
+                "dictmesh: interrupted; the agents' checkpoints are in {resume}\ngo on with: {}",
+                command_line_with(&[("--resume", true)], &["--resume", &resume])
+            );
+        }
+        // What was there before is not ours to take away because it does not work today.
+        Err(_) if args.resume.is_some() => {}
         // What is in it is in the model, or of no use; if it cannot go, that harms nobody.
-        let _ = fs::remove_dir_all(&place);
+        _ => drop(fs::remove_dir_all(&place)),
     }
     let mut learned = learned(begun, &done?);
     if learned.ended == Ended::Complete {
@@ -86,7 +106,9 @@ fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) ->
     let start = begun.data.model(&begun.state)?;
     for (k, agent) in mesh.agents.iter().enumerate() {
         let path = place.join(&agent.name).join(START);
-        start.save_agent(k, path).map_err(say)?;
+        if !path.exists() {
+            start.save_agent(k, path).map_err(say)?;
+        }
     }
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.ended == Ended::Complete {
@@ -99,6 +121,48 @@ fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) ->
         begun.state.position.learned = samples;
     }
     Ok(told)
+}
+
+/// The mesh of an interrupted run, at addresses that are free now.
+fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
+    let mut mesh = MeshConfig::load(&place.join("mesh.toml")).map_err(say)?;
+    let data = absolute(&args.data)?;
+    match &mesh.source {
+        Some(SourceConfig::File { path, .. }) if *path != data => {
+            return Err(format!(
+                "{}: its agents learn from {}; give that, or begin anew without --resume",
+                place.display(),
+                path.display()
+            ));
+        }
+        _ => {}
+    }
+    if !begun
+        .state
+        .position
+        .is_of(&load_model(&place.join(&mesh.agents[0].name).join(START))?)
+    {
+        return Err(format!(
+            "{}: the data have changed since {} was begun; give them as they were, or begin anew without --resume",
+            data.display(),
+            place.display()
+        ));
+    }
+    let ports = ports(mesh.agents.len())?;
+    for (agent, port) in mesh.agents.iter_mut().zip(&ports) {
+        agent.address = port.local_addr().map_err(say)?.to_string();
+    }
+    Ok(mesh)
+}
+
+/// Ports of this machine, held together so that all are different; they are free when the agents come.
+fn ports(count: usize) -> Result<Vec<TcpListener>> {
+    let port = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(say);
+    (0..count).map(port).collect()
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))
 }
 
 /// An agent's first atoms, in its directory.
@@ -117,12 +181,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
                 .into(),
         );
     }
-    let path =
-        std::path::absolute(&args.data).map_err(|e| format!("{}: {e}", args.data.display()))?;
-    // Held together, so that all are different; free when the agents come.
-    let ports: Vec<TcpListener> = (0..n)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(say))
-        .collect::<Result<_>>()?;
+    let (path, ports) = (absolute(&args.data)?, ports(n)?);
     let agent = |(k, port): (usize, &TcpListener)| -> Result<AgentEntry> {
         let name = format!("agent-{k}");
         Ok(AgentEntry {
@@ -132,6 +191,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
             source: None,
             start: Some(Path::new(&name).join(START)),
             metrics: None,
+            joins: false,
             name,
         })
     };

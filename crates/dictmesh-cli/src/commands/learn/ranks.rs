@@ -1,9 +1,11 @@
 //! `learn --over mpi`: every agent a rank, with its atoms to itself.
 
+mod places;
+
 use super::super::agent::source::FileSource;
-use super::super::{check_apart, check_place, command_line_with, note, refusal, save_model, say};
+use super::super::{check_place, load_model, note, save_model, say};
 use super::super::{Ended, Result};
-use super::{begin, checkpoint, Args, Begun};
+use super::{begin, Args, Begun};
 use crate::demo::Progress;
 use crate::interrupt;
 use crate::options::Options;
@@ -16,9 +18,9 @@ use dictmesh_net::agent::{
 };
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
+use places::Places;
 use serde_json::json;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -55,6 +57,13 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
     }
     if rank == 0 {
         note(begun.data.raw.note(), args.speech.quiet);
+    }
+    if resume.is_some() {
+        // Checkpoints go when all have their blocks: where one has gone, all blocks are there.
+        let gone = if places.state.is_dir() { 0.0 } else { 1.0 };
+        if job.most(gone).map_err(say)? > 0.0 {
+            return through(&args, begun, job, &places);
+        }
     }
     places.prepare(resume.is_some(), rank)?;
     let exchange = job
@@ -100,6 +109,28 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
     Ok(Ended::Complete)
 }
 
+/// A job that was ended when every rank had written its block: there is nothing left to do.
+fn through(args: &Args, begun: &Begun, job: &Job, places: &Places) -> Result<Ended> {
+    let all = (begun.passes * begun.data.total) as u64;
+    let seen = load_model(&places.block)?
+        .description
+        .progress
+        .samples_learned;
+    if seen != all {
+        return Err(format!(
+            "{}: this block has learned {seen} samples of {all}, and some rank has no checkpoint to go on from; learn \
+             anew without --resume",
+            places.block.display()
+        ));
+    }
+    job.barrier().map_err(say)?;
+    places.clear();
+    if job.rank() == 0 {
+        tell(args, begun, job.size(), &[])?;
+    }
+    Ok(Ended::Complete)
+}
+
 /// What does not go together with ranks.
 fn refuse(args: &Args) -> Result<()> {
     if args.data == Path::new("-") {
@@ -141,95 +172,6 @@ fn agents(args: &Args, size: usize) -> Result<Options> {
         None => options.agents = Some(size),
     }
     Ok(options)
-}
-
-/// The files of a rank.
-struct Places {
-    /// Its block, in the end.
-    block: PathBuf,
-    /// The checkpoints of all ranks.
-    checkpoint: PathBuf,
-    /// Its own.
-    state: PathBuf,
-}
-
-impl Places {
-    fn new(args: &Args, rank: usize, resume: Option<&Path>) -> Result<Self> {
-        let mut block = args.output.as_os_str().to_os_string();
-        block.push(format!(".{rank}"));
-        let block = PathBuf::from(block);
-        check_place(&block)?;
-        let checkpoint = resume.map_or_else(|| checkpoint(&args.output), Path::to_path_buf);
-        check_apart(
-            [&block, &checkpoint],
-            std::iter::once(&args.data).chain(&args.choices.config),
-        )?;
-        let state = checkpoint.join(format!("agent-{rank}"));
-        if checkpoint.exists() && !checkpoint.is_dir() {
-            return Err(format!(
-                "{}: this is a file; the ranks keep a directory of checkpoints there. Go on from it without --over, \
-                 or choose another -o",
-                checkpoint.display()
-            ));
-        }
-        if resume.is_some() && !state.is_dir() {
-            return Err(format!(
-                "--resume {}: there is no {} in it; name the directory of checkpoints that a job of as many ranks left",
-                checkpoint.display(),
-                state.display()
-            ));
-        }
-        Ok(Places {
-            block,
-            checkpoint,
-            state,
-        })
-    }
-
-    fn told(&self) -> PathBuf {
-        self.checkpoint.join("told")
-    }
-
-    /// Without what an earlier job left, unless it is gone on with.
-    fn prepare(&self, resumed: bool, rank: usize) -> Result<()> {
-        let failed = |path: &Path, e| format!("{}: {}", path.display(), refusal(&e));
-        if self.state.exists() && !resumed {
-            fs::remove_dir_all(&self.state).map_err(|e| failed(&self.state, e))?;
-        }
-        if rank == 0 {
-            let _ = fs::remove_file(self.told());
-        }
-        fs::create_dir_all(&self.checkpoint).map_err(|e| failed(&self.checkpoint, e))
-    }
-
-    /// What the first rank to hear of it says when the job is ended before its time.
-    fn last_words(&self, size: usize, kept: bool) -> impl Fn() + Send + Sync + Clone + 'static {
-        let resume = self.checkpoint.to_string_lossy().into_owned();
-        let again = command_line_with(&[("--resume", true)], &["--resume", &resume]);
-        let told = self.told();
-        move || {
-            let first = fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&told);
-            match (first.is_ok(), kept) {
-                (false, _) => {}
-                (true, true) => eprintln!(
-                    "dictmesh: a rank failed, and the job ends. What was learned is in the checkpoint {resume}; to go \
-                     on from it:\n  mpirun -np {size} {again}"
-                ),
-                (true, false) => eprintln!(
-                    "dictmesh: a rank failed, and the job ends. There is no checkpoint, as --checkpoint-every 0 was given"
-                ),
-            }
-        }
-    }
-
-    /// Takes the checkpoints away; if they cannot go, that harms nobody.
-    fn clear(&self) {
-        let _ = fs::remove_dir_all(&self.state);
-        let _ = fs::remove_dir(&self.checkpoint);
-    }
 }
 
 fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
@@ -322,12 +264,13 @@ fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()
     let costs: Vec<f64> = batches.iter().filter_map(Batch::cost).collect();
     let (first, last) = (costs.first().copied(), costs.last().copied());
     let rounds: usize = batches.iter().map(|b| b.rounds).sum();
+    let bytes: u64 = batches.iter().map(|b| b.bytes).sum();
     let samples = begun.passes * begun.data.total;
     let blocks: Vec<String> = (0..size)
         .map(|k| format!("{}.{k}", args.output.display()))
         .collect();
     let json = json!({
-        "samples": samples, "batches": batches.len(), "rounds": rounds, "agents": size,
+        "samples": samples, "batches": batches.len(), "rounds": rounds, "bytes": bytes, "agents": size,
         "atoms": begun.state.mesh.atoms(), "first_cost": first, "last_cost": last, "blocks": blocks,
     });
     args.speech.tell(json, || {
@@ -337,11 +280,14 @@ fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()
             }
             _ => String::new(),
         };
+        let rounds = match rounds {
+            0 => "all of it before this job".to_string(),
+            rounds => format!("{} rounds in all", thousands(rounds as u64)),
+        };
         format!(
-            "learned {} at {}, {} rounds in all\n{cost}every rank wrote its own block: {}\n",
+            "learned {} at {}, {rounds}\n{cost}every rank wrote its own block: {}\n",
             counted(samples, "sample"),
             counted(size, "rank"),
-            thousands(rounds as u64),
             match &blocks[..] {
                 [only] => only.clone(),
                 [first, .., last] => format!("{first} to {last}"),

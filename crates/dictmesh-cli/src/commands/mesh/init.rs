@@ -2,6 +2,7 @@
 
 use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
 use super::super::{say, Result, Speech};
+use super::files::{agent_file, mesh_file, write_credentials};
 use crate::options::{dealt, Options};
 use crate::output::Folder;
 use crate::picture::counted;
@@ -168,6 +169,7 @@ fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<
             informed: informed.is_none_or(|list| list.contains(&i)),
             source: None,
             start: None,
+            joins: false,
             metrics: match args.metrics {
                 Some(first) => Some(format!("127.0.0.1:{}", port(first, offset)?)),
                 None => None,
@@ -229,9 +231,6 @@ fn rows(args: &Args) -> Result<usize> {
 }
 
 fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
-    let file = |path: PathBuf, text: String| {
-        fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))
-    };
     let authority = match mesh.tls {
         true => Some(Authority::new(&mesh.run).map_err(say)?),
         false => None,
@@ -246,29 +245,12 @@ fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
     for (k, entry) in mesh.agents.iter().enumerate() {
         let place = directory.join(&entry.name);
         fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        let text = mesh
-            .agent(k)
-            .and_then(|agent| agent.to_toml())
-            .map_err(say)?;
-        let head = format!(
-            "# Agent {k} of the run {}. Paths are seen from this directory.\n",
-            mesh.run
-        );
-        file(place.join(MeshConfig::AGENT_FILE), head + &text)?;
+        agent_file(mesh, k, &place)?;
         if let Some(authority) = &authority {
-            let own = authority.issue(&entry.name).map_err(say)?;
-            let at = |name: &str| place.join(name);
-            own.write(&at(MeshConfig::CERTIFICATE), &at(MeshConfig::KEY))
-                .map_err(say)?;
-            let theirs = authority.credentials().certificate.clone();
-            file(at(MeshConfig::AUTHORITY), theirs)?;
+            write_credentials(authority, &entry.name, &place)?;
         }
     }
-    let head = "# The whole mesh, for dictmesh launch. The agents' own files were made from it.\n";
-    file(
-        directory.join("mesh.toml"),
-        head.to_string() + &mesh.to_toml().map_err(say)?,
-    )
+    mesh_file(mesh, directory)
 }
 
 fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {

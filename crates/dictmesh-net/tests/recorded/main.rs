@@ -1,9 +1,11 @@
 //! Every byte that leaves an agent, read by the format's description and not by the program's own decoder: tags, dual
-//! vectors and control scalars, and nothing else.
+//! vectors and control scalars, and nothing else; over gRPC hand-shakes too, see `hand_shakes.rs`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod hand_shakes;
 
 use common::Plan;
 use dictmesh::agent::AgentId;
@@ -163,6 +165,18 @@ fn in_one_process(plan: &Plan, rounds: u32) -> (Rounds0, BTreeSet<u64>) {
     (duals, private)
 }
 
+/// No number of an atom or a code, of any agent at any time, is at any place, aligned or not.
+fn assert_nothing_private(bytes: &[u8], private: &BTreeSet<u64>, what: &str) {
+    for (at, eight) in bytes.windows(8).enumerate() {
+        let bits = u64::from_le_bytes(eight.try_into().unwrap());
+        let bits = f64::from_bits(bits).abs().to_bits();
+        assert!(
+            !private.contains(&bits),
+            "{what} sent a private number at {at}"
+        );
+    }
+}
+
 #[test]
 fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
     for strategy in StrategySpec::NAMES {
@@ -201,15 +215,7 @@ fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
                     4 => assert!(scalars == 0 && numbers == 0, "the end"),
                     phase => panic!("phase {phase}"),
                 }
-                // And no number of an atom or a code, of any agent at any time, at any place, aligned or not.
-                for at in 0..bytes.len().saturating_sub(7) {
-                    let bits = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
-                    let bits = f64::from_bits(bits).abs().to_bits();
-                    assert!(
-                        !private.contains(&bits),
-                        "{strategy}: agent {k} sent a private number at {at}"
-                    );
-                }
+                assert_nothing_private(bytes, &private, &format!("{strategy}: agent {k}"));
             }
         }
         // Each of 5 edges twice, in 3 batches of 12 rounds.

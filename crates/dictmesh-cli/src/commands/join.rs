@@ -1,0 +1,92 @@
+//! `dictmesh join`: the blocks that agents or ranks wrote, put together.
+
+use super::launch::collect;
+use super::{check_apart, check_place, load_model, save_model, say, Result, Speech};
+use crate::picture::counted;
+use dictmesh::Model;
+use dictmesh_net::config::MeshConfig;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The blocks that the ranks of learn --over mpi wrote (MODEL.0 MODEL.1 ...), or the directory of a mesh: its
+    /// mesh.toml, and agent-k/atoms.safetensors of every agent, brought together from where they are
+    #[arg(required = true, value_name = "PART")]
+    pub parts: Vec<PathBuf>,
+    /// Where the model goes
+    #[arg(short, long, value_name = "MODEL")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    check_place(&args.output)?;
+    check_apart([&args.output], &args.parts)?;
+    let model = match &args.parts[..] {
+        [only] if only.is_dir() => of_mesh(only)?,
+        parts => of_files(parts)?,
+    };
+    save_model(&model, &args.output)?;
+    let (agents, shown) = (model.blocks.len(), args.output.display().to_string());
+    let atoms: usize = model.blocks.iter().map(|block| block.atoms.cols()).sum();
+    let samples = model.description.progress.samples_learned;
+    let result = json!({ "agents": agents, "atoms": atoms, "samples": samples, "model": shown });
+    args.speech.tell(result, || {
+        format!(
+            "{} of {}, learned from {}\nmodel: {shown}\n",
+            counted(atoms, "atom"),
+            counted(agents, "agent"),
+            counted(samples as usize, "sample"),
+        )
+    })
+}
+
+/// What the agents of a mesh wrote into their directories.
+fn of_mesh(directory: &Path) -> Result<Model> {
+    let file = directory.join("mesh.toml");
+    if !file.exists() {
+        return Err(format!(
+            "{}: there is no mesh.toml in it; name the directory that dictmesh mesh init wrote, or the blocks that \
+             ranks wrote one by one",
+            directory.display()
+        ));
+    }
+    collect::model(&MeshConfig::load(&file).map_err(say)?, directory)
+}
+
+/// What ranks wrote: each has the description of the whole mesh beside its own block.
+fn of_files(parts: &[PathBuf]) -> Result<Model> {
+    let shown = |path: &PathBuf| path.display().to_string();
+    let mut models = Vec::new();
+    for path in parts {
+        if path.is_dir() {
+            return Err(format!(
+                "{}: this is a directory; name either the directory of one mesh and nothing else, or files",
+                shown(path)
+            ));
+        }
+        let model = load_model(path)?;
+        if model.description.agents == 1 && parts.len() > 1 {
+            return Err(format!(
+                "{}: it says nothing of a mesh that its atoms are part of; atoms of agents are joined by naming the \
+                 directory of their mesh, with mesh.toml in it",
+                shown(path)
+            ));
+        }
+        models.push(model);
+    }
+    let model = Model::join(models).map_err(say)?;
+    let there = |k: &usize| model.blocks.iter().any(|block| block.agent == *k);
+    let missing: Vec<usize> = (0..model.description.agents)
+        .filter(|k| !there(k))
+        .collect();
+    match missing.is_empty() {
+        true => Ok(model),
+        false => Err(format!(
+            "the mesh has {} agents, and the blocks of {missing:?} are missing; name their files too",
+            model.description.agents
+        )),
+    }
+}

@@ -1,0 +1,149 @@
+//! `dictmesh mesh add`.
+
+use super::super::{say, Result, Speech};
+use super::files::{agent_file, mesh_file, write_credentials};
+use crate::picture::counted;
+use dictmesh::WeightRule;
+use dictmesh_net::certificates::Authority;
+use dictmesh_net::config::{AgentEntry, MeshConfig};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The mesh's directory, as dictmesh mesh init wrote it, with authority.key where it has certificates
+    pub directory: PathBuf,
+    /// The agents it will talk to, by their numbers, with commas between them
+    #[arg(long, value_name = "AGENTS", value_delimiter = ',', required = true)]
+    pub neighbours: Vec<usize>,
+    /// Where it listens [default: at the host of its first neighbour, on the next free port]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub address: Option<String>,
+    /// How many atoms it brings, drawn anew [default: as many as its first neighbour has]
+    #[arg(long, value_name = "K")]
+    pub atoms: Option<usize>,
+    /// It sees the samples, from where the mesh's other informed agents have them
+    #[arg(long)]
+    pub informed: bool,
+    #[command(flatten)]
+    pub speech: Speech,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let file = args.directory.join("mesh.toml");
+    let mut mesh = MeshConfig::load(&file).map_err(say)?;
+    let id = mesh.agents.len();
+    let entry = entry(args, &mesh)?;
+    let name = entry.name.clone();
+    mesh.edges.extend(args.neighbours.iter().map(|l| (*l, id)));
+    mesh.agents.push(entry);
+    let mesh = mesh.completed().map_err(say)?;
+    let authority = match mesh.tls {
+        true => Some(authority(&args.directory)?),
+        false => None,
+    };
+    let place = args.directory.join(&name);
+    let draft = tempfile::Builder::new()
+        .prefix(".dictmesh-")
+        .tempdir_in(&args.directory)
+        .map_err(|e| format!("{}: {e}", place.display()))?;
+    agent_file(&mesh, id, draft.path())?;
+    if let Some(authority) = &authority {
+        write_credentials(authority, &name, draft.path())?;
+    }
+    fs::rename(draft.keep(), &place).map_err(|e| format!("{}: {e}", place.display()))?;
+    // The whole before the parts: launch writes the parts anew from it.
+    mesh_file(&mesh, &args.directory)?;
+    let mut changed = Vec::new();
+    for l in &args.neighbours {
+        let name = &mesh.agents[*l].name;
+        agent_file(&mesh, *l, &args.directory.join(name))?;
+        changed.push(name.clone());
+    }
+    tell(args, &mesh, &name, &changed)
+}
+
+/// The newcomer, as the flags have it.
+fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
+    let id = mesh.agents.len();
+    if let Some(unknown) = args.neighbours.iter().find(|l| **l >= id) {
+        return Err(format!(
+            "--neighbours {unknown}: agents are numbered from 0 to {}",
+            id - 1
+        ));
+    }
+    if matches!(mesh.agreed.weights, WeightRule::Given(_)) {
+        return Err(
+            "this mesh has given weights, which have none for another agent; only meshes with metropolis or uniform \
+             weights can grow"
+                .into(),
+        );
+    }
+    let first = args.neighbours.first().map(|l| &mesh.agents[*l]);
+    let first = first.ok_or("--neighbours: name at least one")?;
+    let address = match &args.address {
+        Some(address) => address.clone(),
+        None => next_port(mesh, &first.address)?,
+    };
+    let name = format!("agent-{id}");
+    if args.directory.join(&name).exists() {
+        return Err(format!(
+            "{}: it is there already, but not in mesh.toml; move it away first",
+            args.directory.join(&name).display()
+        ));
+    }
+    Ok(AgentEntry {
+        name,
+        address,
+        atoms: args.atoms.unwrap_or(first.atoms),
+        informed: args.informed,
+        source: None,
+        start: None,
+        metrics: None,
+        joins: true,
+    })
+}
+
+/// The port after all that agents of the mesh have at the host of this address.
+fn next_port(mesh: &MeshConfig, address: &str) -> Result<String> {
+    let host = |address: &str| Some(address.rsplit_once(':')?.0.to_string());
+    let same = mesh
+        .agents
+        .iter()
+        .filter(|a| host(&a.address) == host(address));
+    let ports = same.filter_map(|a| a.address.rsplit_once(':')?.1.parse::<u16>().ok());
+    let next = ports.max().and_then(|port| port.checked_add(1));
+    match (host(address), next) {
+        (Some(host), Some(port)) => Ok(format!("{host}:{port}")),
+        _ => Err("--address: where will it listen? Say HOST:PORT".into()),
+    }
+}
+
+fn authority(directory: &Path) -> Result<Authority> {
+    let [certificate, key] = ["authority.pem", "authority.key"].map(|name| directory.join(name));
+    if !key.exists() {
+        return Err(format!(
+            "{}: it is not there, and only with it a certificate of this run can be made; run this where it is kept",
+            key.display()
+        ));
+    }
+    Authority::load(&certificate, &key).map_err(say)
+}
+
+fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Result<()> {
+    let place = args.directory.display();
+    let result = json!({
+        "directory": place.to_string(), "name": name, "id": mesh.agents.len() - 1, "changed": changed,
+        "address": mesh.agents.last().map(|entry| &entry.address),
+    });
+    args.speech.tell(result, || {
+        format!(
+            "{place}/{name}: it comes in at a batch boundary with {} of its own\n\
+             1. give its neighbours their new agent.toml and restart them: {}\n\
+             2. at its own host:   dictmesh agent --config {name}/agent.toml\n",
+            counted(mesh.agents.last().map_or(0, |entry| entry.atoms), "atom"),
+            changed.join(", "),
+        )
+    })
+}

@@ -1,0 +1,110 @@
+//! How agents come to their end together.
+//!
+//! Nobody can know that its last words were heard. So an agent writes down that the samples have ended, then says so
+//! for as many rounds as the graph has diameter: whoever has come through them knows that all have written it down,
+//! and that one who dies from now on needs nobody any more. Until then nobody goes under the policy `wait`, however
+//! late a killed neighbour returns. Whoever knows that all have ended tells its neighbours; its word is enough for
+//! one that has written down its own end and was called into another agreement meanwhile.
+//!
+//! Outside those rounds an agent that has come to its end waits for nobody for ever: others may have gone, knowing more
+//! than it does.
+
+use super::events::Outcome;
+use super::settings::Policy;
+use super::talk::Halt;
+use super::Agent;
+use crate::exchange::{Fault, Phase, Tag};
+use dictmesh::agent::AgentId;
+use std::time::{Duration, Instant};
+
+/// How long an agent that goes leaves its neighbours alone after one of them has gone on.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The samples before the rounds in which the end is made known, and before the one in which an agent says that it
+/// goes: more than there can be, and the same wherever an agent has come to.
+const TELLING: u64 = u64::MAX - 2;
+/// See [`TELLING`].
+const GOING: u64 = u64::MAX - 1;
+/// How often an agent at its end waits for `linger` where some neighbours are there and others are not.
+const TRIES: u32 = 30;
+
+impl Agent {
+    /// From now on it has come to its end, and its checkpoint says so.
+    pub(super) fn come_to_the_end(&mut self) {
+        (self.ended_at, self.around.ended) = (Some(self.state.position), false);
+        self.talk.has_ended(Some(self.settings.linger));
+    }
+
+    /// Forgets it, where an agreement has gone back to an earlier sample.
+    pub(super) fn is_past_the_end(&mut self) {
+        if self.ended_at.is_some_and(|at| at != self.state.position) {
+            (self.ended_at, self.waited) = (None, 0);
+            self.talk.has_ended(None);
+        }
+    }
+
+    /// Stays until all know of the end. One that died before it knew, and returns, finds everybody still there.
+    pub(super) fn farewell(&mut self, diameter: usize) -> Result<Outcome, Halt> {
+        let patience = match self.settings.policy {
+            Policy::Wait => None,
+            Policy::GoOn { .. } => Some(self.settings.linger),
+        };
+        for round in 0..diameter as u32 {
+            let tag = Tag {
+                sample: TELLING,
+                round,
+                ..Tag::all_ended(self.around.epoch)
+            };
+            match self.closing(tag, patience) {
+                Ok(()) => {}
+                Err(Fault::AllEnded { .. }) => break,
+                Err(Fault::NewEpoch { epoch, by }) => {
+                    return Err(Fault::NewEpoch { epoch, by }.into());
+                }
+                Err(_) => return Ok(Outcome::Ended),
+            }
+        }
+        Ok(self.tell_the_end())
+    }
+
+    /// Tells the neighbours that all have come to their end, for as long as one of them may not know.
+    pub(super) fn tell_the_end(&mut self) -> Outcome {
+        self.say_and_go(Tag::all_ended(self.around.epoch), TRIES);
+        Outcome::Ended
+    }
+
+    /// Whether one that has come to its end need not wait for these any longer.
+    pub(super) fn has_waited_enough(&mut self, missing: &[AgentId]) -> bool {
+        self.waited += 1;
+        missing.len() == self.around.active.len() || self.waited >= TRIES
+    }
+
+    /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
+    pub(super) fn close(&mut self) {
+        let tag = Tag {
+            sample: GOING,
+            ..Tag::all_ended(self.around.epoch)
+        };
+        self.say_and_go(tag, 1);
+    }
+
+    /// Says it until all neighbours say the same or are silent for `linger`; those who are in a later epoch hear it
+    /// again and again, for so many times `linger` at most.
+    fn say_and_go(&mut self, tag: Tag, times: u32) {
+        let until = Instant::now() + times * self.settings.linger;
+        while Instant::now() < until {
+            match self.closing(tag, Some(self.settings.linger)) {
+                Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
+                _ => return,
+            }
+        }
+    }
+
+    fn closing(&mut self, tag: Tag, patience: Option<Duration>) -> Result<(), Fault> {
+        debug_assert_eq!(tag.phase, Phase::Closing);
+        self.talk.own.tag = tag;
+        self.talk.own.scalars.clear();
+        self.talk.own.dual.clear();
+        let until = patience.map(|patience| Instant::now() + patience);
+        self.talk.round_until(until)
+    }
+}
