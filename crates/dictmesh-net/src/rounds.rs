@@ -359,6 +359,7 @@ impl<W: Wire> Exchange for Rounds<W> {
                 }
             }
         }
+        self.wire.flush();
         Ok(())
     }
 }
