@@ -242,8 +242,9 @@ impl Wire for GrpcWire {
         }
         let (shared, events) = (&self.shared, &mut self.events);
         let event = self.engine.drive(async {
-            if shared.give() {
-                // It goes out before anything is taken in: the neighbours wait for it.
+            if shared.give() && !events.is_empty() {
+                // It goes out before anything is taken in: the neighbours wait for it. Where nothing has come, the wait
+                // below lets the tasks run, and looks at the sockets once less.
                 tokio::task::yield_now().await;
             }
             if until <= Instant::now() {
