@@ -113,7 +113,7 @@ fn an_agent_over_another_grpc_can_take_part() {
         other => panic!("{other:?}"),
     }
     for length in [0, 1, 300, 16_384, LARGEST] {
-        let bytes: Vec<u8> = (0..length).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..length).map(|i| ((i * i) >> 3) as u8).collect();
         let frame_of = said(What::Frame(bytes.clone()));
         runtime.block_on(out.send(frame_of)).unwrap();
         assert!(frame(&mut one, 0) == bytes, "{length}");
