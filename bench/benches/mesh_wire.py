@@ -7,7 +7,9 @@ MPI 1.2 times. Bytes on the wire are those of the loopback device of a network n
 and acknowledgements included, over 8 bytes a number; they may be 1.02 times of it, and are measured at 51 KB and
 160 KB, as headers are a larger share of 800 bytes. MPI uses shared memory between processes of one machine: no bytes.
 
-Then the ring with N = 2 to 32 processes, and batches B = 1 to 256 of samples of 100 numbers. Needs Linux; without root no
+Then the ring with N = 2 to 32 processes, and batches B = 1 to 256 of samples of 100 numbers. Last, what single precision on
+the wire does to a result: 640 patches learned by a ring of four agents, twice, and the distance of the two runs' atoms and
+costs; beside it the distance that a tenth of the tolerance makes, which single precision must stay below. Needs Linux; without root no
 namespace is made and bytes are not counted; without OpenMPI (Debian: libopenmpi-dev openmpi-bin libclang-dev) MPI is
 left out.
 """
@@ -17,10 +19,12 @@ import os
 import pathlib
 import shutil
 import statistics
+import struct
 import subprocess
 import tempfile
 
 import common
+import numpy as np
 from common import KERNEL, ROOT, Skip
 
 ABOUT = "rounds between processes against raw TCP: gRPC, mutual TLS, MPI; plotted against N and sizes"
@@ -98,8 +102,12 @@ def rows(program, threads):
     with tempfile.TemporaryDirectory() as certificates:
         made = [str(KERNEL), "certificates", certificates, "--agents", str(max(AGENTS))]
         subprocess.run(made, check=True, capture_output=True)
-        yield from against_raw(engines, certificates)
-        yield from growing(engines, certificates)
+        ratios = {}
+        for row in against_raw(engines, certificates):
+            ratios[row["engine"], row["graph"], row["bytes"]] = row["over_raw"]
+            yield row
+        yield from growing(engines, certificates, ratios)
+    yield precision(program)
 
 
 def against_raw(engines, certificates):
@@ -125,7 +133,45 @@ def against_raw(engines, certificates):
                 yield row
 
 
-def growing(engines, certificates):
+def learned(program, place, data, port, tolerance, *more):
+    """What a ring of four agents, each a process, learns: the result that launch prints, and the atoms."""
+    init = [program, "mesh", "init", place, "--data", data, "--agents", 4, "--atoms", 16, "--topology", "ring", "--batch", 16,
+            "--tolerance", tolerance, "--seed", 3, "--port", port, "--quiet", *more]
+    subprocess.run(list(map(str, init)), check=True, capture_output=True)
+    model = place.with_suffix(".model")
+    told, _ = common.dictmesh(program, 1, "launch", place / "mesh.toml", "--collect", model)
+    return told, atoms_of(model)
+
+
+def atoms_of(model):
+    """All agents' atoms, from a model in the format of safetensors."""
+    whole = model.read_bytes()
+    begin = 8 + struct.unpack("<Q", whole[:8])[0]
+    tensors = json.loads(whole[8:begin])
+    blocks = [tensor["data_offsets"] for name, tensor in sorted(tensors.items()) if name.endswith(".atoms")]
+    return np.concatenate([np.frombuffer(whole[begin + first:begin + last]) for first, last in blocks])
+
+
+def precision(program):
+    """How far single precision on the wire leads away from the result with double precision."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        np.save(scratch / "x.npy", common.patches(640, 10))
+        run = lambda name, port, tolerance, *more: learned(
+            program, scratch / name, scratch / "x.npy", port, tolerance, *more)
+        double, atoms = run("double", 7800, 1e-4)
+        single, near = run("single", 7810, 1e-4, "--float32")
+        _, finer = run("finer", 7820, 1e-5)
+    apart = lambda other: float(np.linalg.norm(other - atoms) / np.linalg.norm(atoms))
+    cost = abs(single["cost_last"] / double["cost_last"] - 1)
+    return {
+        "bench": "mesh-wire", "engine": "grpc-float32", "samples": double["samples"], "rounds": single["rounds"],
+        "rounds_double": double["rounds"], "atoms_apart": apart(near), "cost_apart": cost,
+        "atoms_apart_tolerance": apart(finer), "ok": apart(near) < apart(finer),
+    }
+
+
+def growing(engines, certificates, ratios):
     """Against N and the size of the arrays, with a picture; then what batches bring."""
     curves = {}
     for engine in [engine for engine in engines if engine != "grpc-float32"]:
@@ -151,42 +197,82 @@ def growing(engines, certificates):
             "bench": "mesh-wire", "engine": engine, "batch": f"1 to {BATCHES[-1]}", "falls_by": each[0] / each[-1],
             "ok": each[0] > each[-1],
         }
-    draw(curves, batches)
+    draw(curves, batches, ratios)
 
 
-def draw(curves, batches):
+COLOURS = {"raw": "#667085", "grpc": "#2456a6", "grpc-tls": "#d97a24", "grpc-float32": "#7aa2dd", "mpi": "#1f9482"}
+LABELS = {"raw": "raw TCP", "grpc": "gRPC", "grpc-tls": "gRPC, mutual TLS", "grpc-float32": "gRPC, float32", "mpi": "MPI"}
+SIZE_NAMES = dict(zip([8 * n for n in SIZES], ["800 B", "51 KB", "160 KB"]))
+
+
+def draw(curves, batches, ratios):
+    """Three measures against N, a column for each size; then what batches bring, and the ratios with their bars."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(12, 8.5), constrained_layout=True)
-    colours = {"raw": "#667085", "grpc": "#2456a6", "grpc-tls": "#d97a24", "mpi": "#1f9482"}
-    styles = {8 * SIZES[0]: ":", 8 * SIZES[1]: "--", 8 * SIZES[2]: "-"}
-    names = {8 * SIZES[0]: "800 B", 8 * SIZES[1]: "51 KB", 8 * SIZES[2]: "160 KB"}
-    parts = [
-        (axes[0][0], "rounds per second", lambda found: 1e6 / found["round_us"]),
-        (axes[0][1], "CPU per round and agent (microseconds)", lambda found: found["cpu_us"]),
-        (axes[1][0], "memory per agent (MB)", lambda found: found["memory_mb"]),
-    ]
-    for axis, label, value in parts:
-        for (engine, size), points in curves.items():
-            xs, ys = [n for n, _ in points], [value(found) for _, found in points]
-            axis.loglog(xs, ys, styles[size], color=colours[engine], marker="o", ms=3, label=f"{engine}, {names[size]}")
-        axis.set_xlabel("processes on a ring")
-        axis.set_title(label, loc="left")
-        axis.set_xticks(AGENTS, [str(n) for n in AGENTS])
-        axis.minorticks_off()
-        axis.grid(alpha=0.3)
-    axes[0][0].legend(fontsize=8, ncols=2)
-    for engine, points in batches.items():
-        axes[1][1].loglog([b for b, _ in points], [us for _, us in points], "-o", ms=3, color=colours[engine], label=engine)
-    axes[1][1].set_title("microseconds per sample and round", loc="left")
-    axes[1][1].set_xlabel(f"samples of {ROWS} numbers in a batch (ring of 4)")
-    axes[1][1].set_xticks(BATCHES, [str(b) for b in BATCHES])
-    axes[1][1].minorticks_off()
-    axes[1][1].grid(alpha=0.3)
-    axes[1][1].legend(fontsize=8)
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25})
+    figure = plt.figure(figsize=(12, 14), constrained_layout=True)
+    above, below = figure.subfigures(2, 1, height_ratios=[3, 1.25])
+    draw_growth(above.subplots(3, 3, sharex=True, sharey="row"), curves)
+    left, right = below.subplots(1, 2)
+    draw_batches(left, batches)
+    draw_ratios(right, ratios)
+    lines = [plt.Line2D([], [], color=COLOURS[engine], marker="o", ms=4) for engine in batches]
+    figure.legend(lines, [LABELS[engine] for engine in batches], loc="outside upper center", ncols=len(lines), frameon=False)
     common.OUT.mkdir(parents=True, exist_ok=True)
-    figure.savefig(common.OUT / "mesh-wire.png", dpi=130)
+    figure.savefig(common.OUT / "mesh-wire.png", dpi=110)
     plt.close(figure)
+
+
+def plain_ticks(axis, ticks):
+    """Numbers as people write them, and no marks between powers of ten."""
+    axis.set_xticks(ticks, [str(tick) for tick in ticks])
+    axis.minorticks_off()
+    axis.yaxis.set_major_formatter(lambda y, _: f"{y:,.0f}" if y >= 1 else f"{y:g}")
+
+
+def draw_growth(axes, curves):
+    measures = [
+        ("rounds a second", lambda found: 1e6 / found["round_us"]),
+        ("CPU a round and agent, microseconds", lambda found: found["cpu_us"]),
+        ("memory of an agent, MB", lambda found: found["memory_mb"]),
+    ]
+    for row, (label, value) in zip(axes, measures):
+        row[0].set_ylabel(label)
+        for axis, size in zip(row, SIZE_NAMES):
+            for engine in [engine for engine, of in curves if of == size]:
+                points = curves[engine, size]
+                axis.plot([n for n, _ in points], [value(found) for _, found in points], "-o", ms=4, color=COLOURS[engine])
+            axis.set_xscale("log")
+            axis.set_yscale("linear" if "memory" in label else "log")
+            plain_ticks(axis, AGENTS)
+    most = max(found["memory_mb"] for points in curves.values() for _, found in points)
+    axes[2][0].set_ylim(0, 1.1 * most)
+    for axis, name in zip(axes[0], SIZE_NAMES.values()):
+        axis.set_title(f"{name} to each neighbour", loc="left", fontsize=11)
+    for axis in axes[2]:
+        axis.set_xlabel(f"processes on a ring, {os.cpu_count()} cores")
+
+
+def draw_batches(axis, batches):
+    for engine, points in batches.items():
+        axis.loglog([b for b, _ in points], [us for _, us in points], "-o", ms=4, color=COLOURS[engine])
+    axis.set_title("microseconds a sample and round", loc="left", fontsize=11)
+    axis.set_xlabel(f"samples of {ROWS} numbers in a batch (ring of 4)")
+    plain_ticks(axis, BATCHES)
+
+
+def draw_ratios(axis, ratios):
+    """A row for each graph and size that has a bar, a dot for each engine; small lines are the bars."""
+    places = [(graph, size) for graph in ["ring", "complete"] for size in list(SIZE_NAMES)[1:]]
+    for y, (graph, size) in enumerate(places):
+        for engine, bar in BARS.items():
+            if (engine, graph, size) in ratios:
+                axis.plot(ratios[engine, graph, size], y, "o", ms=7, color=COLOURS[engine])
+                axis.plot([bar, bar], [y - 0.3, y + 0.3], color=COLOURS[engine], lw=2, alpha=0.6)
+    axis.set_yticks(range(len(places)), [f"{graph}, {SIZE_NAMES[size]}" for graph, size in places])
+    axis.invert_yaxis()
+    axis.set_xlim(left=0)
+    axis.set_title("a round over that of raw TCP (4 processes); lines are the bars", loc="left", fontsize=11)

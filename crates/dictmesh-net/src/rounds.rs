@@ -393,6 +393,7 @@ impl<W: Wire> Exchange for Rounds<W> {
                 }
             }
         }
+        self.wire.flush();
         Ok(())
     }
 }

@@ -41,6 +41,9 @@ pub trait Wire: Send {
     /// takes, the bytes are dropped, and sent again by the caller.
     fn send(&mut self, to: AgentId, bytes: Bytes);
 
+    /// Puts what was sent on its way before the caller turns to something else; [`next`](Wire::next) does it by itself.
+    fn flush(&mut self) {}
+
     /// The next event, or `None` when `until` came first. What has arrived already is given even if `until` is past.
     fn next(&mut self, until: Instant) -> Option<WireEvent>;
 

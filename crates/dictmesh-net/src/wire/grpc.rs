@@ -12,10 +12,13 @@ mod dial;
 mod engine;
 mod guard;
 mod hello;
-mod io_settings;
+mod http2;
 mod links;
 mod message;
+mod read_ahead;
+mod status;
 mod strangers;
+mod stream;
 mod tls;
 
 pub use tls::Tls;
@@ -26,7 +29,6 @@ use dictmesh::agent::AgentId;
 use engine::Engine;
 use hello::Terms;
 use links::{Edge, Queued, Shared};
-use message::MessageCodec;
 use std::fmt::Display;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -146,15 +148,18 @@ impl GrpcWire {
                 incarnation: settings.incarnation,
                 epoch: AtomicU32::new(settings.epoch),
             },
-            codec: MessageCodec {
-                largest: settings.largest_frame,
-            },
+            limit: message::limit(settings.largest_frame),
             tls: settings.tls,
             edges: settings.neighbours.into_iter().map(Edge::new).collect(),
             events: tell,
+            outbox: Default::default(),
             carried: AtomicUsize::new(0),
         });
-        let engine = Engine::start().map_err(Error::Thread)?;
+        let kept = Arc::clone(&shared);
+        let engine = Engine::start(move || {
+            kept.give();
+        })
+        .map_err(Error::Thread)?;
         engine.spawn(begin(Arc::clone(&shared), listener));
         Ok(GrpcWire {
             shared,
@@ -213,17 +218,35 @@ async fn take_leave(shared: &Shared) {
 
 impl Wire for GrpcWire {
     fn send(&mut self, to: AgentId, bytes: Bytes) {
-        if let Some(edge) = self.shared.edge(to) {
-            edge.send(bytes);
+        self.shared.keep(to, bytes);
+        // The keeper gives what it finds when it takes over, and does not look again.
+        if self.engine.is_kept() {
+            self.shared.give();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.shared.has_more() {
+            self.engine.drive(async {
+                self.shared.give();
+                tokio::task::yield_now().await;
+            });
         }
     }
 
     fn next(&mut self, until: Instant) -> Option<WireEvent> {
-        if let Ok((event, _permit)) = self.events.try_recv() {
-            return Some(event);
+        if !self.shared.has_more() {
+            if let Ok((event, _permit)) = self.events.try_recv() {
+                return Some(event);
+            }
         }
-        let events = &mut self.events;
+        let (shared, events) = (&self.shared, &mut self.events);
         let event = self.engine.drive(async {
+            if shared.give() && !events.is_empty() {
+                // It goes out before anything is taken in: the neighbours wait for it. Where nothing has come, the wait
+                // below lets the tasks run, and looks at the sockets once less.
+                tokio::task::yield_now().await;
+            }
             if until <= Instant::now() {
                 // What has arrived at the sockets gets its turn: tasks run, the sockets are looked at, tasks run.
                 tokio::task::yield_now().await;
@@ -241,6 +264,9 @@ impl Wire for GrpcWire {
 
 impl Drop for GrpcWire {
     fn drop(&mut self) {
-        self.engine.drive(take_leave(&self.shared));
+        self.engine.drive(async {
+            self.shared.give();
+            take_leave(&self.shared).await;
+        });
     }
 }

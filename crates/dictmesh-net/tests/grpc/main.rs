@@ -2,6 +2,7 @@
 //! turned away.
 #![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
+mod alien;
 mod common;
 mod links;
 mod strangers;

@@ -3,26 +3,25 @@
 use super::guard::{Guarded, Peer};
 use super::hello::shown;
 use super::links::{words, Edge, Shared, UNSENT};
-use super::message::{Hello, Kind, Message, PATH};
+use super::message::{Hello, Kind, Message, Piece, PATH};
+use super::read_ahead::ReadAhead;
+use super::status::{Code, Status};
 use super::strangers::{Refusals, Slot, Waiting};
-use super::tls;
-use super::{io_settings, HAND_SHAKE};
+use super::stream::{self, End, Incoming};
+use super::{http2, tls, HAND_SHAKE};
 use dictmesh::agent::AgentId;
-use std::future::Future;
+use h2::server::SendResponse;
+use h2::RecvStream;
+use http::{header, Request, Response, StatusCode};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at, Instant};
 use tokio_rustls::rustls;
-use tokio_stream::{Stream, StreamExt};
-use tonic::body::Body;
-use tonic::{Request, Response, Status, Streaming};
 
 /// What a connection is carried by: a socket, or TLS over it.
 trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -31,23 +30,6 @@ type Connection = Guarded<Box<dyn Io>>;
 
 /// Takes connections for as long as the wire lives.
 pub async fn serve(shared: Arc<Shared>, listener: TcpListener) {
-    let (admitted, connections) = mpsc::channel::<Connection>(1);
-    let connections = Received(connections).map(Ok::<_, io::Error>);
-    let largest = shared.codec.limit();
-    let service = Mesh(Arc::clone(&shared));
-    let server = io_settings::server(largest).serve_with_incoming(service, connections);
-    let doors = open_doors(shared, listener, admitted);
-    let (ended, ()) = tokio::join!(server, doors);
-    if let Err(e) = ended {
-        tracing::error!("the server ended: {e}");
-    }
-}
-
-async fn open_doors(
-    shared: Arc<Shared>,
-    listener: TcpListener,
-    admitted: mpsc::Sender<Connection>,
-) {
     let waiting = Arc::new(Waiting::new(shared.edges.len()));
     let refusals = Arc::new(Refusals::default());
     loop {
@@ -68,10 +50,9 @@ async fn open_doors(
             }
         };
         let (shared, refusals) = (Arc::clone(&shared), Arc::clone(&refusals));
-        let admitted = admitted.clone();
         tokio::spawn(async move {
             if let Some(connection) = greet(&shared, socket, address, slot, refusals).await {
-                let _ = admitted.send(connection).await;
+                converse(shared, connection).await;
             }
         });
     }
@@ -91,7 +72,7 @@ async fn greet(
         let io: Box<dyn Io> = Box::new(socket);
         return Some(Guarded::new(io, (address, None), slot, refusals, deadline));
     };
-    let why = match timeout_at(deadline, tls.acceptor.accept(socket)).await {
+    let why = match timeout_at(deadline, tls.acceptor.accept(ReadAhead::new(socket))).await {
         Ok(Ok(stream)) => {
             let certificates = stream.get_ref().1.peer_certificates();
             let certificate = certificates.and_then(|chain| chain.first().cloned());
@@ -126,72 +107,92 @@ pub fn tls_words(e: &io::Error) -> String {
     format!("{known} ({e})")
 }
 
-/// The gRPC service with its one method.
-#[derive(Clone)]
-struct Mesh(Arc<Shared>);
-
-type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
-
-impl tower::Service<http::Request<Body>> for Mesh {
-    type Response = http::Response<Body>;
-    type Error = std::convert::Infallible;
-    type Future = Answer<Self::Response, Self::Error>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let shared = Arc::clone(&self.0);
-        Box::pin(async move {
-            if request.uri().path() != PATH {
-                let only = format!("there is no such method; the only one is {PATH}");
-                return Ok(Status::unimplemented(only).into_http());
-            }
-            let codec = shared.codec;
-            let link = tower::service_fn(move |request| link(Arc::clone(&shared), request));
-            let mut grpc = tonic::server::Grpc::new(codec).max_decoding_message_size(codec.limit());
-            Ok(grpc.streaming(link, request).await)
-        })
+/// HTTP/2 over a connection that was let in, to its end. Why that came too early the guard has said.
+async fn converse(shared: Arc<Shared>, connection: Connection) {
+    let peer = connection.peer();
+    let greeted = http2::server(shared.limit).handshake::<_, Piece>(connection);
+    let Ok(mut connection) = greeted.await else {
+        return;
+    };
+    let alive = http2::keep_alive(connection.ping_pong());
+    let calls = async {
+        while let Some(Ok((request, answer))) = connection.accept().await {
+            tokio::spawn(call(Arc::clone(&shared), peer.clone(), request, answer));
+        }
+    };
+    tokio::select! {
+        () = calls => {}
+        () = alive => {}
     }
 }
 
-type Outgoing = Pin<Box<dyn Stream<Item = Result<Message, Status>> + Send>>;
-
-/// The one method: a hand-shake, then frames both ways until the link ends.
-async fn link(
+/// A call, and its answer.
+async fn call(
     shared: Arc<Shared>,
-    request: Request<Streaming<Message>>,
-) -> Result<Response<Outgoing>, Status> {
-    let Some(peer) = request.extensions().get::<Peer>().cloned() else {
-        return Err(Status::internal("a connection that nobody watches"));
+    peer: Peer,
+    request: Request<RecvStream>,
+    mut answer: SendResponse<Piece>,
+) {
+    let path = request.uri().path();
+    let mut incoming = None;
+    let shaken = match path == PATH {
+        true => {
+            let incoming = incoming.insert(Incoming::new(request.into_body(), shared.limit));
+            hand_shake(&shared, &peer, incoming).await
+        }
+        false => {
+            let why = format!("there is no such method; the only one is {PATH}");
+            Err(Status::new(Code::Unimplemented, why))
+        }
     };
-    let mut incoming = request.into_inner();
-    let (hello, neighbour) = match hand_shake(&shared, &peer, &mut incoming).await {
-        Ok(found) => found,
-        Err(status) => {
+    match (shaken, incoming) {
+        (Ok((hello, neighbour)), Some(incoming)) => {
+            peer.admit();
+            link(&shared, neighbour, &hello, incoming, answer).await;
+        }
+        (Ok(_), None) => {}
+        (Err(status), _) => {
             peer.refuse(&words(&status));
-            // The answer takes its way first; a peer that does not go by itself is closed.
-            tokio::spawn(async move {
-                tokio::time::sleep(LEAVE).await;
-                peer.close();
-            });
-            return Err(status);
+            let _ = answer.send_response(reply(Some(&status)), true);
         }
+    }
+    // What was said last takes its way first; a peer that does not go by itself is closed.
+    tokio::time::sleep(LEAVE).await;
+    peer.close();
+}
+
+/// The head of an answer: the only one, or the first of a stream's.
+fn reply(status: Option<&Status>) -> Response<()> {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::OK;
+    if let Some(status) = status {
+        *response.headers_mut() = status.headers();
+    }
+    let grpc = header::HeaderValue::from_static("application/grpc");
+    response.headers_mut().insert(header::CONTENT_TYPE, grpc);
+    response
+}
+
+/// Frames both ways until the link ends.
+async fn link(
+    shared: &Shared,
+    neighbour: AgentId,
+    hello: &Hello,
+    mut incoming: Incoming,
+    mut answer: SendResponse<Piece>,
+) {
+    let Ok(outgoing) = answer.send_response(reply(None), false) else {
+        return;
     };
-    peer.admit();
-    let own = shared.terms.hello(neighbour);
+    let Some(edge) = shared.edge(neighbour) else {
+        return;
+    };
     let (out, messages) = mpsc::channel(UNSENT);
-    let outgoing = tokio_stream::once(Message::hello(own)).chain(Received(messages));
-    tokio::spawn(async move {
-        if let Some(edge) = shared.edge(neighbour) {
-            let reason = shared.carry(edge, &hello, out, &mut incoming).await;
-            tracing::info!(neighbour, "link down: {reason}");
-        }
-        tokio::time::sleep(LEAVE).await;
-        peer.close();
-    });
-    Ok(Response::new(Box::pin(outgoing.map(Ok))))
+    let own = Message::hello(shared.terms.hello(neighbour));
+    let _ = out.try_send(Piece::of(&own));
+    tokio::spawn(stream::send(outgoing, messages, End::Status));
+    let reason = shared.carry(edge, hello, out, &mut incoming).await;
+    tracing::info!(neighbour, "link down: {reason}");
 }
 
 /// How long a connection is left open when its link has ended.
@@ -200,17 +201,23 @@ const LEAVE: Duration = Duration::from_secs(1);
 async fn hand_shake(
     shared: &Shared,
     peer: &Peer,
-    incoming: &mut Streaming<Message>,
+    incoming: &mut Incoming,
 ) -> Result<(Hello, AgentId), Status> {
     let message = timeout(HAND_SHAKE, incoming.message()).await;
-    let message = message.map_err(|_| Status::deadline_exceeded("no hello in time"))??;
+    let message =
+        message.map_err(|_| Status::new(Code::DeadlineExceeded, "no hello in time"))??;
     let hello = match message.map(|message| (message.name(), message.kind)) {
         Some((_, Some(Kind::Hello(hello)))) => hello,
         Some((name, _)) => {
             let why = format!("it sent {name} where a hello belongs");
-            return Err(Status::invalid_argument(why));
+            return Err(Status::new(Code::InvalidArgument, why));
         }
-        None => return Err(Status::invalid_argument("it ended without a hello")),
+        None => {
+            return Err(Status::new(
+                Code::InvalidArgument,
+                "it ended without a hello",
+            ))
+        }
     };
     let edge = usize::try_from(hello.from)
         .ok()
@@ -218,15 +225,16 @@ async fn hand_shake(
     let Some(edge) = edge else {
         let (from, own) = (hello.from, shared.terms.own);
         let why = format!("it says it is agent {from}, who is no neighbour of agent {own}");
-        return Err(Status::permission_denied(why));
+        return Err(Status::new(Code::PermissionDenied, why));
     };
     check_name(peer, edge)?;
     let neighbour = edge.neighbour.id;
     if neighbour > shared.terms.own {
         let why = "the agent with the smaller id dials; this one has the larger";
-        return Err(Status::failed_precondition(why));
+        return Err(Status::new(Code::FailedPrecondition, why));
     }
-    (shared.terms.check(neighbour, &hello)).map_err(Status::failed_precondition)?;
+    (shared.terms.check(neighbour, &hello))
+        .map_err(|why| Status::new(Code::FailedPrecondition, why))?;
     Ok((hello, neighbour))
 }
 
@@ -239,19 +247,8 @@ fn check_name(peer: &Peer, edge: &Edge) -> Result<(), Status> {
             let why = format!(
                 "it says it is agent {id}, whose certificate is for {name}, but its own is for {names}"
             );
-            Err(Status::permission_denied(why))
+            Err(Status::new(Code::PermissionDenied, why))
         }
         _ => Ok(()),
-    }
-}
-
-/// The receiving end of a queue as a stream.
-pub struct Received<T>(pub mpsc::Receiver<T>);
-
-impl<T> Stream for Received<T> {
-    type Item = T;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        self.0.poll_recv(cx)
     }
 }

@@ -1,11 +1,13 @@
 //! The side that dials, and dials again.
 
-use super::accept::{tls_words, Received};
+use super::accept::tls_words;
 use super::links::{words, Edge, Shared, UNSENT};
-use super::message::{Hello, Kind, Message, PATH};
-use super::{io_settings, HAND_SHAKE};
-use hyper_util::rt::TokioIo;
-use std::io;
+use super::message::{Hello, Kind, Message, Piece, PATH};
+use super::read_ahead::ReadAhead;
+use super::status::{Code, Status};
+use super::stream::{self, End, Incoming};
+use super::{http2, HAND_SHAKE};
+use http::{header, Request, Version};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -13,8 +15,6 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_stream::StreamExt;
-use tonic::{Request, Streaming};
 
 /// The pause before the second attempt,
 const FIRST: Duration = Duration::from_millis(50);
@@ -68,14 +68,14 @@ async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, NoLink> {
     let neighbour = edge.neighbour.id;
     if let Err(why) = shared.terms.check(neighbour, &hello) {
         // It has to be on its way before the stream is dropped.
-        let _ = out.send(Message::refusal(why.clone())).await;
+        let _ = out.send(Piece::of(&Message::refusal(why.clone()))).await;
         sleep(FIRST).await;
         return Err(NoLink::Refused(why));
     }
     Ok(shared.carry(edge, &hello, out, &mut incoming).await)
 }
 
-type Shaken = (Hello, mpsc::Sender<Message>, Streaming<Message>);
+type Shaken = (Hello, mpsc::Sender<Piece>, Incoming);
 
 async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
     let name = &edge.neighbour.name;
@@ -87,7 +87,7 @@ async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
         Some(tls) => {
             let nobody = |_| NoLink::Refused(format!("\"{name}\" can be in no certificate"));
             let server = ServerName::try_from(name.clone()).map_err(nobody)?;
-            let socket = tls.connector.connect(server, socket).await;
+            let socket = tls.connector.connect(server, ReadAhead::new(socket)).await;
             let socket = socket.map_err(|e| NoLink::Refused(tls_words(&e)))?;
             stream(shared, edge, socket).await
         }
@@ -100,24 +100,29 @@ async fn stream<IO>(shared: &Shared, edge: &Edge, io: IO) -> Result<Shaken, Stri
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let codec = shared.codec;
-    let endpoint = io_settings::client(&edge.neighbour.name, codec.limit());
-    let endpoint = endpoint.map_err(|e| e.to_string())?;
-    let mut io = Some(TokioIo::new(io));
-    let once = tower::service_fn(move |_: http::Uri| {
-        let io = io.take().ok_or(io::ErrorKind::NotConnected);
-        async move { io.map_err(io::Error::from) }
-    });
-    let channel = endpoint.connect_with_connector(once).await;
-    let channel = channel.map_err(|e| root(&e))?;
-    let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(codec.limit());
-    client.ready().await.map_err(|e| root(&e))?;
+    let request = request(shared, edge).map_err(|e| e.to_string())?;
+    let (client, connection) = http2::client(shared.limit)
+        .handshake(io)
+        .await
+        .map_err(|e| e.to_string())?;
+    tokio::spawn(http2::carry(connection));
+    let mut client = client.ready().await.map_err(|e| e.to_string())?;
+    let (answer, outgoing) = (client.send_request(request, false)).map_err(|e| e.to_string())?;
     let (out, messages) = mpsc::channel(UNSENT);
-    let own = shared.terms.hello(edge.neighbour.id);
-    let outgoing = tokio_stream::once(Message::hello(own)).chain(Received(messages));
-    let path = http::uri::PathAndQuery::from_static(PATH);
-    let answer = client.streaming(Request::new(outgoing), path, codec).await;
-    let mut incoming = answer.map_err(|status| words(&status))?.into_inner();
+    let own = Message::hello(shared.terms.hello(edge.neighbour.id));
+    let _ = out.try_send(Piece::of(&own));
+    tokio::spawn(stream::send(outgoing, messages, End::Silent));
+    let answer = answer.await.map_err(|e| e.to_string())?;
+    if !answer.status().is_success() {
+        return Err(format!(
+            "it answered as a web server does: {}",
+            answer.status()
+        ));
+    }
+    if let Some(status) = Status::of(answer.headers()).filter(|s| s.code != Code::Ok) {
+        return Err(words(&status));
+    }
+    let mut incoming = Incoming::new(answer.into_body(), shared.limit);
     let first = incoming.message().await.map_err(|status| words(&status))?;
     match first.map(|message| (message.name(), message.kind)) {
         Some((_, Some(Kind::Hello(hello)))) => Ok((hello, out, incoming)),
@@ -126,11 +131,20 @@ where
     }
 }
 
-/// What lies at the bottom of an error.
-fn root(error: &dyn std::error::Error) -> String {
-    let mut deepest = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest.to_string()
+/// The call of the one method. The connection is made already: of the address only the name is used.
+fn request(shared: &Shared, edge: &Edge) -> Result<Request<()>, http::Error> {
+    let scheme = if shared.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    Request::post(format!("{scheme}://{}{PATH}", edge.neighbour.name))
+        .version(Version::HTTP_2)
+        .header(header::CONTENT_TYPE, "application/grpc")
+        .header(header::TE, "trailers")
+        .header(
+            header::USER_AGENT,
+            concat!("dictmesh/", env!("CARGO_PKG_VERSION")),
+        )
+        .body(())
 }

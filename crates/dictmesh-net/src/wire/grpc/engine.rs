@@ -14,15 +14,17 @@ use tokio::sync::Notify;
 const AWAY: Duration = Duration::from_millis(20);
 
 /// A runtime that two threads drive in turns.
-#[derive(Debug)]
 pub struct Engine {
     shared: Arc<Turns>,
     keeper: Option<JoinHandle<()>>,
 }
 
-#[derive(Debug)]
+/// What the keeper does first when it takes over.
+type Before = Box<dyn Fn() + Send + Sync>;
+
 struct Turns {
     runtime: Runtime,
+    before: Before,
     /// The agent waits for the network, and drives it.
     agent: AtomicBool,
     /// When it last stopped to.
@@ -34,10 +36,18 @@ struct Turns {
     ends: AtomicBool,
 }
 
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
 impl Engine {
-    pub fn start() -> io::Result<Self> {
+    /// With what the keeper does first when it takes over.
+    pub fn start(before: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
         let shared = Arc::new(Turns {
             runtime: Builder::new_current_thread().enable_all().build()?,
+            before: Box::new(before),
             agent: AtomicBool::new(false),
             left: Mutex::new(Instant::now()),
             kept: AtomicBool::new(false),
@@ -55,6 +65,11 @@ impl Engine {
     /// Begins a task, which goes on for as long as somebody drives.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.shared.runtime.spawn(task);
+    }
+
+    /// Whether the keeper drives, or is about to.
+    pub fn is_kept(&self) -> bool {
+        self.shared.kept.load(Ordering::SeqCst)
     }
 
     /// Drives until this is done.
@@ -87,7 +102,10 @@ impl Turns {
             self.kept.store(true, Ordering::SeqCst);
             // The agent looks at `kept` after it has set `agent`, and we the other way round: one sees the other.
             if !self.agent.load(Ordering::SeqCst) {
-                self.runtime.block_on(self.back.notified());
+                self.runtime.block_on(async {
+                    (self.before)();
+                    self.back.notified().await;
+                });
             }
             self.kept.store(false, Ordering::SeqCst);
         }

@@ -11,7 +11,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 use tokio::time::{sleep_until, Instant, Sleep};
 use tokio_rustls::rustls::pki_types::CertificateDer;
-use tonic::transport::server::Connected;
 
 /// Bytes before the end of the hand-shake at most: HTTP/2's settings and headers, and the hello.
 const ALLOWANCE: usize = 64 << 10;
@@ -113,6 +112,11 @@ impl<IO> Guarded<IO> {
         }
     }
 
+    /// Who is at the other end.
+    pub fn peer(&self) -> Peer {
+        self.peer.clone()
+    }
+
     /// What was read while on probation: does it go on?
     fn inspect(&mut self, new: &[u8]) -> io::Result<()> {
         let expected = PREFACE.get(self.read..).unwrap_or_default();
@@ -185,14 +189,6 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Guarded<IO> {
 
     fn is_write_vectored(&self) -> bool {
         self.io.is_write_vectored()
-    }
-}
-
-impl<IO> Connected for Guarded<IO> {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
     }
 }
 

@@ -1,7 +1,9 @@
 //! The links there are now, one at most for each neighbour, and what comes in by them.
 
 use super::hello::{shown, Terms};
-use super::message::{Hello, Kind, Message, MessageCodec};
+use super::message::{Hello, Kind, Piece};
+use super::status::Status;
+use super::stream::Incoming;
 use super::{Neighbour, Tls, Traffic};
 use crate::WireEvent;
 use bytes::Bytes;
@@ -9,7 +11,6 @@ use dictmesh::agent::AgentId;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
-use tonic::Streaming;
 
 /// Events of one neighbour that the agent has not taken yet. When there are so many, the stream is not read, and
 /// HTTP/2's flow control holds the sender.
@@ -24,10 +25,14 @@ pub type Queued = (WireEvent, OwnedSemaphorePermit);
 #[derive(Debug)]
 pub struct Shared {
     pub terms: Terms,
-    pub codec: MessageCodec,
+    /// Bytes of a message at most.
+    pub limit: usize,
     pub tls: Option<Tls>,
     pub edges: Vec<Edge>,
     pub events: mpsc::UnboundedSender<Queued>,
+    /// What was sent since the network was last driven. Tasks that are woken by whoever drives them cost no system
+    /// call.
+    pub outbox: Mutex<Vec<(AgentId, Bytes)>>,
     /// How many links are being carried.
     pub carried: AtomicUsize,
 }
@@ -45,7 +50,7 @@ pub struct Edge {
 struct Link {
     /// Counts the links this edge has had.
     generation: u64,
-    out: Option<mpsc::Sender<Message>>,
+    out: Option<mpsc::Sender<Piece>>,
     /// Dropped when a newer link takes over.
     _current: Option<oneshot::Sender<()>>,
 }
@@ -68,7 +73,7 @@ impl Edge {
     pub fn send(&self, bytes: Bytes) {
         let length = bytes.len() as u64;
         if let Some(out) = &self.link().out {
-            if out.try_send(Message::frame(bytes)).is_ok() {
+            if out.try_send(Piece::frame(bytes)).is_ok() {
                 self.traffic.sent.fetch_add(length, Ordering::Relaxed);
             } else {
                 self.traffic.dropped.fetch_add(1, Ordering::Relaxed);
@@ -84,6 +89,33 @@ impl Edge {
 }
 
 impl Shared {
+    /// Takes bytes that are to be given to a link soon, or drops them.
+    pub fn keep(&self, to: AgentId, bytes: Bytes) {
+        let mut outbox = self.outbox.lock().unwrap_or_else(|e| e.into_inner());
+        if outbox.iter().filter(|(id, _)| *id == to).count() < UNSENT {
+            outbox.push((to, bytes));
+        } else if let Some(edge) = self.edge(to) {
+            edge.traffic.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives the links what is for them, if there is anything. It goes out when the network's tasks run next.
+    pub fn give(&self) -> bool {
+        let mut outbox = self.outbox.lock().unwrap_or_else(|e| e.into_inner());
+        let any = !outbox.is_empty();
+        for (to, bytes) in outbox.drain(..) {
+            if let Some(edge) = self.edge(to) {
+                edge.send(bytes);
+            }
+        }
+        any
+    }
+
+    /// Whether there is anything to give.
+    pub fn has_more(&self) -> bool {
+        !(self.outbox.lock().unwrap_or_else(|e| e.into_inner())).is_empty()
+    }
+
     /// The edge to this neighbour.
     pub fn edge(&self, neighbour: AgentId) -> Option<&Edge> {
         (self.edges.iter()).find(|edge| edge.neighbour.id == neighbour)
@@ -103,8 +135,8 @@ impl Shared {
         &self,
         edge: &Edge,
         hello: &Hello,
-        out: mpsc::Sender<Message>,
-        incoming: &mut Streaming<Message>,
+        out: mpsc::Sender<Piece>,
+        incoming: &mut Incoming,
     ) -> String {
         let neighbour = edge.neighbour.id;
         let (current, displaced) = oneshot::channel();
@@ -147,7 +179,7 @@ impl Shared {
     async fn receive(
         &self,
         edge: &Edge,
-        incoming: &mut Streaming<Message>,
+        incoming: &mut Incoming,
         mut displaced: oneshot::Receiver<()>,
     ) -> String {
         let neighbour = edge.neighbour.id;
@@ -177,21 +209,12 @@ impl Shared {
 
 /// This agent ends: what still comes in is not for it, but the other side must get what is under way to it before
 /// the stream is cut.
-async fn let_go(incoming: &mut Streaming<Message>) -> String {
+async fn let_go(incoming: &mut Incoming) -> String {
     while let Ok(Some(_)) = incoming.message().await {}
     "this agent ends".into()
 }
 
-/// A gRPC status as a reason for a log, with what lies behind it.
-pub fn words(status: &tonic::Status) -> String {
-    let mut said = shown(status.message());
-    let mut source = std::error::Error::source(status);
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !said.contains(&more) {
-            said = format!("{said}: {more}");
-        }
-        source = error.source();
-    }
-    said
+/// A status as a reason for a log.
+pub fn words(status: &Status) -> String {
+    shown(&status.message)
 }

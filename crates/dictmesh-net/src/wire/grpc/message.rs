@@ -1,11 +1,9 @@
 //! What goes over a stream, as `mesh.proto` describes it, and how it becomes bytes: the control messages by prost's
-//! derive, which needs no compiler of .proto files; a frame as bytes that are copied once on the way out and never
-//! on the way in.
+//! derive, which needs no compiler of .proto files; a frame as bytes that are not copied, neither on the way out nor on
+//! the way in.
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use prost::Message as _;
-use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::Status;
 
 /// The path of the one method, `/package.Service/Method`.
 pub const PATH: &str = "/dictmesh.v1.Mesh/Link";
@@ -71,12 +69,6 @@ impl Message {
         }
     }
 
-    pub fn frame(bytes: Bytes) -> Self {
-        Message {
-            kind: Some(Kind::Frame(bytes)),
-        }
-    }
-
     /// For the log: what came in place of what was expected.
     pub fn name(&self) -> &'static str {
         match self.kind {
@@ -88,73 +80,80 @@ impl Message {
     }
 }
 
-/// How messages become bytes; `largest` is that of an encoded frame.
-#[derive(Clone, Copy, Debug)]
-pub struct MessageCodec {
-    pub largest: usize,
-}
-
-impl MessageCodec {
-    /// Bytes of a message at most: a frame, or a hello, and what protobuf puts around it.
-    pub fn limit(self) -> usize {
-        self.largest.max(LARGEST_HELLO) + AROUND
-    }
+/// Bytes of a message at most, where `largest` is the size of an encoded frame: a frame, or a hello, and what
+/// protobuf puts around it.
+pub fn limit(largest: usize) -> usize {
+    largest.max(LARGEST_HELLO) + AROUND
 }
 
 /// Bytes of a hello at most.
-pub const LARGEST_HELLO: usize = 32 << 10;
+const LARGEST_HELLO: usize = 32 << 10;
 /// A tag and a length.
 const AROUND: usize = 16;
+/// What gRPC puts before each message: whether it is compressed, and its length.
+pub const BEFORE: usize = 5;
+/// The field of a frame, as protobuf writes it.
+const FRAME: u8 = 3 << 3 | 2;
 
-impl Codec for MessageCodec {
-    type Encode = Message;
-    type Decode = Message;
-    type Encoder = Self;
-    type Decoder = Self;
+/// A message as it goes out: some bytes that stand before it, and its body, which is not copied.
+#[derive(Debug, Default)]
+pub struct Piece {
+    before: [u8; BEFORE + AROUND],
+    /// What of `before` has not gone out yet.
+    from: usize,
+    to: usize,
+    body: Bytes,
+}
 
-    fn encoder(&mut self) -> Self {
-        *self
+impl Piece {
+    /// A message that is a frame, whose bytes these are.
+    pub fn frame(body: Bytes) -> Self {
+        let mut field = [FRAME; AROUND];
+        let mut rest = &mut field[1..];
+        prost::encoding::encode_varint(body.len() as u64, &mut rest);
+        let around = AROUND - rest.len();
+        let mut piece = Piece::before(around + body.len(), body);
+        piece.before[BEFORE..BEFORE + around].copy_from_slice(&field[..around]);
+        piece.to += around;
+        piece
     }
 
-    fn decoder(&mut self) -> Self {
-        *self
+    /// Any message.
+    pub fn of(message: &Message) -> Self {
+        let body = Bytes::from(message.encode_to_vec());
+        Piece::before(body.len(), body)
+    }
+
+    fn before(length: usize, body: Bytes) -> Self {
+        let mut before = [0; BEFORE + AROUND];
+        // Messages are far below 4 GB, which the limits see to.
+        before[1..BEFORE].copy_from_slice(&(length as u32).to_be_bytes());
+        Piece {
+            before,
+            from: 0,
+            to: BEFORE,
+            body,
+        }
     }
 }
 
-impl Encoder for MessageCodec {
-    type Item = Message;
-    type Error = Status;
-
-    fn encode(&mut self, item: Message, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        // In one piece: growing would copy what is there already.
-        to.reserve(item.encoded_len());
-        item.encode(to).map_err(|e| Status::internal(e.to_string()))
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.to - self.from + self.body.len()
     }
 
-    fn buffer_settings(&self) -> BufferSettings {
-        buffers(self.largest)
-    }
-}
-
-impl Decoder for MessageCodec {
-    type Item = Message;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Message>, Status> {
-        let message = Message::decode(from);
-        message
-            .map(Some)
-            .map_err(|e| Status::invalid_argument(format!("no message of dictmesh: {e}")))
+    fn chunk(&self) -> &[u8] {
+        match self.from < self.to {
+            true => &self.before[self.from..self.to],
+            false => &self.body,
+        }
     }
 
-    fn buffer_settings(&self) -> BufferSettings {
-        buffers(self.largest)
+    fn advance(&mut self, count: usize) {
+        let first = count.min(self.to - self.from);
+        self.from += first;
+        self.body.advance(count - first);
     }
-}
-
-/// Room for a whole frame of usual size at once, and one frame at a time to the socket.
-fn buffers(largest: usize) -> BufferSettings {
-    BufferSettings::new(largest.clamp(8 << 10, 1 << 20), 32 << 10)
 }
 
 #[cfg(test)]
@@ -162,17 +161,43 @@ mod tests {
     use super::*;
     use bytes::BytesMut;
 
+    fn frame(bytes: &[u8]) -> Message {
+        let bytes = Bytes::copy_from_slice(bytes);
+        Message {
+            kind: Some(Kind::Frame(bytes)),
+        }
+    }
+
     #[test]
-    fn a_frame_is_the_bytes_that_the_proto_file_promises() {
-        let bytes = Message::frame(Bytes::from_static(b"abc")).encode_to_vec();
-        assert_eq!(bytes, b"\x1a\x03abc"); // field 3, length-delimited
+    fn messages_are_the_bytes_that_the_proto_file_promises() {
+        assert_eq!(frame(b"abc").encode_to_vec(), b"\x1a\x03abc"); // field 3, length-delimited
         let refusal = Message::refusal("no".into()).encode_to_vec();
         assert_eq!(refusal, b"\x12\x02no");
     }
 
+    /// The way of a frame past prost is prost's own to the byte, for lengths with one to four bytes.
+    #[test]
+    fn a_piece_is_what_grpc_and_prost_make_of_it() {
+        for length in [0, 1, 127, 128, 16_383, 16_384, 3_000_000] {
+            let body = Bytes::from(vec![9; length]);
+            let encoded = frame(&body).encode_to_vec();
+            let mut expected = vec![0];
+            expected.extend_from_slice(&(encoded.len() as u32).to_be_bytes());
+            expected.extend_from_slice(&encoded);
+            for mut piece in [Piece::frame(body.clone()), Piece::of(&frame(&body))] {
+                assert_eq!(piece.remaining(), expected.len());
+                // In two parts, as a window that closes cuts it.
+                let first = piece.copy_to_bytes(expected.len() / 3);
+                let second = piece.copy_to_bytes(piece.remaining());
+                assert!([first, second].concat() == expected, "{length}");
+            }
+            assert_eq!(Piece::frame(body.clone()).body.as_ptr(), body.as_ptr());
+        }
+    }
+
     #[test]
     fn a_frame_comes_in_without_a_copy() {
-        let sent = Message::frame(Bytes::from(vec![7; 1000])).encode_to_vec();
+        let sent = frame(&[7; 1000]).encode_to_vec();
         let bytes = Bytes::from(BytesMut::from(&sent[..]));
         let Some(Kind::Frame(frame)) = Message::decode(bytes.clone()).unwrap().kind else {
             panic!("a frame went in");

@@ -40,7 +40,7 @@ impl Tls {
         let chain = certificates(certificate)?;
         let private = PrivateKeyDer::from_pem_file(key).map_err(|e| Error::credentials(key, e))?;
         warn_if_open(key);
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(provider());
         let wrong = |e| Error::credentials(certificate, e);
         let server = server_config(&provider, &roots, &chain, &private).map_err(wrong)?;
         let client = client_config(&provider, roots, chain, private).map_err(wrong)?;
@@ -48,6 +48,21 @@ impl Tls {
             acceptor: TlsAcceptor::from(Arc::new(server)),
             connector: TlsConnector::from(Arc::new(client)),
         })
+    }
+}
+
+/// The suite that TLS 1.3 asks everyone to have comes first: as safe here as the one with longer keys, and faster.
+fn provider() -> CryptoProvider {
+    use ring::cipher_suite::{
+        TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
+    };
+    CryptoProvider {
+        cipher_suites: vec![
+            TLS13_AES_128_GCM_SHA256,
+            TLS13_AES_256_GCM_SHA384,
+            TLS13_CHACHA20_POLY1305_SHA256,
+        ],
+        ..ring::default_provider()
     }
 }
 

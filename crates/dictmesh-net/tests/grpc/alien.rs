@@ -1,0 +1,153 @@
+//! An agent that somebody else wrote: by the words of `mesh.proto`, over another implementation of gRPC (tonic) with its
+//! usual settings, so frames come in many small parts.
+
+use crate::common::*;
+use bytes::Bytes;
+use dictmesh_net::grpc::GrpcWire;
+use dictmesh_net::Wire;
+use std::net::SocketAddr;
+use tokio::sync::mpsc;
+use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request, Status, Streaming};
+use tonic_prost::ProstCodec;
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Said {
+    #[prost(oneof = "What", tags = "1, 2, 3")]
+    what: Option<What>,
+}
+
+#[derive(Clone, PartialEq, prost::Oneof)]
+enum What {
+    #[prost(message, tag = "1")]
+    Hello(Hello),
+    #[prost(string, tag = "2")]
+    Refusal(String),
+    #[prost(bytes = "vec", tag = "3")]
+    Frame(Vec<u8>),
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Hello {
+    #[prost(uint32, tag = "1")]
+    protocol: u32,
+    #[prost(string, tag = "2")]
+    run: String,
+    #[prost(uint64, tag = "3")]
+    from: u64,
+    #[prost(uint64, tag = "4")]
+    to: u64,
+    #[prost(fixed64, tag = "5")]
+    incarnation: u64,
+    #[prost(uint32, tag = "6")]
+    epoch: u32,
+    #[prost(message, repeated, tag = "7")]
+    agreed: Vec<Setting>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Setting {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+fn said(what: What) -> Said {
+    Said { what: Some(what) }
+}
+
+/// What agent 0 of this run says to agent 1.
+fn hello(run: &str) -> Said {
+    let setting = |(name, value): (&str, &str)| Setting {
+        name: name.into(),
+        value: value.into(),
+    };
+    said(What::Hello(Hello {
+        protocol: 1,
+        run: run.into(),
+        from: 0,
+        to: 1,
+        incarnation: 42,
+        epoch: 3,
+        agreed: [("batch", "16"), ("M", "100")].map(setting).into(),
+    }))
+}
+
+async fn link(
+    address: SocketAddr,
+    first: Said,
+) -> Result<(mpsc::Sender<Said>, Streaming<Said>), Status> {
+    let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let mut client = tonic::client::Grpc::new(endpoint.connect().await.unwrap());
+    client.ready().await.unwrap();
+    let (out, messages) = mpsc::channel(4);
+    out.send(first).await.unwrap();
+    let path = http::uri::PathAndQuery::from_static("/dictmesh.v1.Mesh/Link");
+    let codec = ProstCodec::<Said, Said>::default();
+    let call = Request::new(ReceiverStream::new(messages));
+    let answer = client.streaming(call, path, codec).await?;
+    Ok((out, answer.into_inner()))
+}
+
+async fn next(incoming: &mut Streaming<Said>) -> What {
+    let message = tokio::time::timeout(PATIENCE, incoming.message()).await;
+    message.unwrap().unwrap().unwrap().what.unwrap()
+}
+
+#[test]
+fn an_agent_over_another_grpc_can_take_part() {
+    record();
+    let nowhere = "127.0.0.1:1".to_string();
+    let mut one = GrpcWire::start(settings(1, "127.0.40.1:0", &[(0, nowhere)])).unwrap();
+    let address = one.address().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let (out, mut incoming) = runtime.block_on(link(address, hello("a-run"))).unwrap();
+    assert_eq!(up(&mut one, 0), (42, 3));
+    match runtime.block_on(next(&mut incoming)) {
+        What::Hello(hello) => assert_eq!((hello.from, hello.to, hello.protocol), (1, 0, 1)),
+        other => panic!("{other:?}"),
+    }
+    for length in [0, 1, 300, 16_384, LARGEST] {
+        let bytes: Vec<u8> = (0..length).map(|i| ((i * i) >> 3) as u8).collect();
+        let frame_of = said(What::Frame(bytes.clone()));
+        runtime.block_on(out.send(frame_of)).unwrap();
+        assert!(frame(&mut one, 0) == bytes, "{length}");
+        one.send(0, Bytes::from(bytes.clone()));
+        one.flush();
+        assert!(
+            runtime.block_on(next(&mut incoming)) == What::Frame(bytes),
+            "{length}"
+        );
+    }
+    // It ends, and is told that all was well.
+    drop(out);
+    assert_eq!(down(&mut one, 0), "it ended the stream");
+    let end = runtime.block_on(async { tokio::time::timeout(PATIENCE, incoming.message()).await });
+    assert_eq!(end.unwrap().unwrap(), None);
+}
+
+#[test]
+fn it_is_told_why_it_is_refused() {
+    record();
+    let nowhere = "127.0.0.1:1".to_string();
+    let one = GrpcWire::start(settings(1, "127.0.41.1:0", &[(0, nowhere)])).unwrap();
+    let address = one.address().unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let refused = runtime.block_on(link(address, hello("yesterday")));
+    let status = refused.map(|_| ()).unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert!(status.message().contains("\"yesterday\""), "{status}");
+    let frame = said(What::Frame(vec![1, 2, 3]));
+    let refused = runtime.block_on(link(address, frame));
+    let status = refused.map(|_| ()).unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(
+        status.message().contains("where a hello belongs"),
+        "{status}"
+    );
+}
