@@ -9,9 +9,6 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::mesh::Mesh;
 
-/// A fit of all agents at once is believed if it leaves no more than this unexplained.
-const BELIEVED: f64 = 0.05;
-
 /// The atoms of all agents but the attackers, by the limit.
 pub struct Joint {
     atoms: Vec<(AgentId, Matrix)>,
@@ -103,7 +100,7 @@ pub fn attack(
             (Some([_, joint]), false) => joint.iter().collect(),
             (None, _) => Vec::new(),
         };
-        let (found, unexplained, by) = better(mesh, single, &joint);
+        let (found, unexplained, by) = better(mesh, atoms, single, &joint);
         let x = (!knows_x).then(|| {
             let mut estimates = vec![trace.last_nu()];
             if informed {
@@ -131,20 +128,24 @@ pub fn attack(
     Ok([knowing?, not_knowing?])
 }
 
-/// Of what the attacks found for the target, what leaves least unexplained.
-fn better(mesh: &Mesh, single: Option<Fit>, joint: &[&Joint]) -> (Matrix, f64, Attack) {
-    let nothing = Matrix::zeros(mesh.rows(), 0);
-    let mut best = match single {
-        Some(fit) => (fit.of(0), fit.unexplained, Attack::RoundByRound),
-        None => (nothing, f64::INFINITY, Attack::None),
-    };
-    for joint in joint {
-        // All agents are in it, so that it is right or wrong for all of them; the other evidence is noisy where
-        // neighbours are out of sight, but of one agent alone.
-        let believed = joint.unexplained < BELIEVED || best.2 == Attack::None;
-        if believed && joint.unexplained < best.1 {
-            best = (joint.all(mesh), joint.unexplained, Attack::Limit);
+/// Of what the attacks found, what comes nearest to the target's atoms: an audit must not be flattered by an attacker that
+/// chooses badly.
+fn better(
+    mesh: &Mesh,
+    target: &Matrix,
+    single: Option<Fit>,
+    joint: &[&Joint],
+) -> (Matrix, f64, Attack) {
+    let nothing = (Matrix::zeros(mesh.rows(), 0), f64::INFINITY, Attack::None);
+    let single = single.map(|fit| (fit.of(0), fit.unexplained, Attack::RoundByRound));
+    let joint = (joint.iter()).map(|joint| (joint.all(mesh), joint.unexplained, Attack::Limit));
+    let near = |found: &Matrix| target.columns().map(|w| nearest(found, w)).sum::<f64>();
+    single.into_iter().chain(joint).fold(nothing, |best, next| {
+        let ahead = near(&next.0) - near(&best.0);
+        // As near as the other, it is the one that the attacker has more reason to believe.
+        match ahead > 1e-6 || (ahead > -1e-6 && next.1 < best.1) {
+            true => next,
+            false => best,
         }
-    }
-    best
+    })
 }

@@ -8,7 +8,10 @@ const STEPS: usize = 60;
 /// Steps of conjugate gradients in each, at most.
 const INNER: usize = 80;
 /// Multiply-adds that a fit may take, about.
-const WORK: f64 = 2e10;
+const WORK: f64 = 1e9;
+/// A step that lowers what is left by less than this share brings nothing; so many of them end the search.
+const PROGRESS: f64 = 1e-3;
+const IDLE: usize = 4;
 /// So little left unexplained is rounding.
 const EXACT: f64 = 1e-22;
 
@@ -30,7 +33,7 @@ impl Evidence<'_> {
         let product = self.values.rows() as f64 * atoms as f64 * wide;
         let mut work = WORK;
         let energy = square(&self.values);
-        let mut damping = 1e-2;
+        let (mut damping, mut idle) = (1e-2, 0);
         let mut codes = self.codes(&fit);
         let mut left = self.left(&fit, &codes);
         for _ in 0..STEPS {
@@ -41,13 +44,18 @@ impl Evidence<'_> {
             axpy(1.0, step.as_slice(), next.atoms.as_mut_slice());
             let next_codes = self.codes(&next);
             let next_left = self.left(&next, &next_codes);
-            if square(&next_left) < square(&left) {
+            let lower = square(&next_left) < square(&left);
+            idle = match square(&next_left) < (1.0 - PROGRESS) * square(&left) {
+                true => 0,
+                false => idle + 1,
+            };
+            if lower {
                 (fit, codes, left) = (next, next_codes, next_left);
                 damping = (damping / 5.0).max(1e-12);
             } else {
                 damping *= 4.0;
             }
-            if damping > 1e6 || work < 0.0 || square(&left) < EXACT * energy {
+            if damping > 1e6 || idle >= IDLE || work < 0.0 || square(&left) < EXACT * energy {
                 break;
             }
         }
