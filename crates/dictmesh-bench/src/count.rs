@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout)]
 
 mod scale;
+mod sizes;
 
 use clap::Parser;
 

@@ -9,6 +9,7 @@ mod given;
 mod learning;
 mod mesh;
 mod scale;
+mod sizes;
 mod wire;
 
 use clap::{Parser, Subcommand};

@@ -1,6 +1,6 @@
 //! Rounds of a whole mesh on random atoms and samples.
 
-use crate::given::Sizes;
+use crate::sizes::Sizes;
 use anyhow::Result;
 use clap::Args;
 use dictmesh::inference::StrategySpec;

@@ -1,6 +1,6 @@
 //! Jobs whose sizes can be doubled one by one: what they take, and what they have to keep.
 
-use crate::given::Sizes;
+use crate::sizes::Sizes;
 use anyhow::{ensure, Result};
 use clap::{Args, ValueEnum};
 use dictmesh::random::{gaussian, stream};

@@ -32,6 +32,7 @@ use dictmesh::task::Task;
 use dictmesh::Matrix;
 use pace::Pace;
 use std::path::Path;
+use std::time::Instant;
 use talk::{Halt, Talk};
 
 /// Who hears of what an agent does.
@@ -51,12 +52,14 @@ pub struct Agent {
     state: State,
     checkpoints: Checkpoints,
     around: Surroundings,
-    /// Where it has come to its end, if it has, and how often it has waited since for somebody in vain.
+    /// Where it has come to its end, if it has, and since when it waits for somebody who has not.
     ended_at: Option<u64>,
-    waited: u32,
+    waits_since: Option<Instant>,
     pace: Pace,
     /// Batches since the last file was written.
     unwritten: u64,
+    /// Who has just left, and who must be there without it.
+    without: Option<(AgentId, Vec<AgentId>)>,
     /// Its last update was beyond all numbers.
     troubled: bool,
     /// y_k of the last batch.
@@ -107,7 +110,8 @@ impl Agent {
             checkpoints,
             around,
             ended_at: None,
-            waited: 0,
+            waits_since: None,
+            without: None,
             pace: Pace::new(),
             unwritten: 0,
             troubled: false,
@@ -137,6 +141,9 @@ impl Agent {
 
     /// Codes and learns until the samples end, it is told to end, or it cannot go on.
     pub fn run(&mut self) -> Result<Outcome, Error> {
+        if self.around.gone.contains(&self.settings.id) {
+            return Ok(Outcome::Left); // it was ended when the others had let it go
+        }
         if self.talk.starts_together() {
             // Whatever their checkpoints say of earlier times: all of them begin now.
             self.around.ended = false;
@@ -186,7 +193,8 @@ impl Agent {
 
     /// Those who want to come in do so.
     fn admit(&mut self) {
-        self.around.active.extend(self.talk.knocking());
+        let knocking = self.talk.knocking();
+        self.around.active.extend(knocking);
         self.around.active.sort_unstable();
         self.around.active.dedup();
     }

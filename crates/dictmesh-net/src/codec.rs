@@ -38,7 +38,7 @@ impl Limits {
     /// agents.
     pub fn new(rows: usize, batch: usize) -> Self {
         Limits {
-            scalars: SCALARS + 2 + batch,
+            scalars: batch.saturating_add(SCALARS + 2),
             dual: rows.saturating_mul(batch),
         }
     }

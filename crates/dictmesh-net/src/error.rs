@@ -79,6 +79,30 @@ pub enum Error {
         /// What the others could.
         others: Vec<u64>,
     },
+    /// Somebody announced a batch that cannot be.
+    #[error(
+        "at sample {position} a batch of {given} samples was announced; a batch of this run has 1 to {batch}: do all agents \
+         run the same version with the same settings?"
+    )]
+    Announced {
+        /// The number of samples before the batch.
+        position: u64,
+        /// What was announced.
+        given: f64,
+        /// What a batch has at most.
+        batch: usize,
+    },
+    /// The graph fell apart when an agent left.
+    #[error(
+        "without agent {left}, which has left, the agents {cut_off:?} cannot be reached, and the run ends here; what was \
+         learned is in the checkpoints. Let the agents be each other's neighbours in another way, and start them again"
+    )]
+    CutOff {
+        /// Who left.
+        left: AgentId,
+        /// Those beyond it.
+        cut_off: Vec<AgentId>,
+    },
     /// A neighbour keeps the form of frames but not the protocol.
     #[error("agent {from} does not keep the protocol: {why}; do all agents run the same version?")]
     Protocol {
@@ -97,7 +121,11 @@ impl Error {
     pub(crate) fn is_common(&self) -> bool {
         matches!(
             self,
-            Error::Counts { .. } | Error::Uninformed { .. } | Error::NoCommonSample { .. }
+            Error::Counts { .. }
+                | Error::Announced { .. }
+                | Error::CutOff { .. }
+                | Error::Uninformed { .. }
+                | Error::NoCommonSample { .. }
         )
     }
 }

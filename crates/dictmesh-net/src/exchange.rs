@@ -120,31 +120,24 @@ pub enum Fault {
     Engine(String),
 }
 
-/// One agent's rounds with its neighbours.
+/// One agent's rounds with its neighbours. Nothing has a default: what one exchange forgot to pass on to another would be lost
+/// without a word.
 pub trait Exchange: Send {
     /// Who is on the other ends and takes part, rising.
     fn neighbours(&self) -> &[AgentId];
 
     /// From now on these neighbours (rising) take part. An engine whose agents neither come nor go need not do it.
-    fn take_part(&mut self, neighbours: &[AgentId]) {
-        let _ = neighbours;
-    }
+    fn take_part(&mut self, neighbours: &[AgentId]);
 
     /// These have left for good: nothing is heard of them any more.
-    fn forget(&mut self, gone: &[AgentId]) {
-        let _ = gone;
-    }
+    fn forget(&mut self, gone: &[AgentId]);
 
     /// Those who do not take part and were heard since they last did: they want to come in.
-    fn knocking(&self) -> Vec<AgentId> {
-        Vec::new()
-    }
+    fn knocking(&mut self) -> Vec<AgentId>;
 
     /// From now on a neighbour's word that all have come to their end counts, or does not: it does for an agent that has
     /// written down its own, and has nothing left to do.
-    fn has_ended(&mut self, ended: bool) {
-        let _ = ended;
-    }
+    fn has_ended(&mut self, ended: bool);
 
     /// One round: `own` goes to every neighbour; `inbox[i]` becomes the frame of the same tag of the i-th of
     /// [`neighbours`](Exchange::neighbours), in memory it already has. Returns when all have arrived. By
@@ -157,20 +150,13 @@ pub trait Exchange: Send {
     ) -> Result<(), Fault>;
 
     /// Whether [`sum`](Exchange::sum) can be had where all agents are each other's neighbours, and is worth it.
-    fn can_sum(&self) -> bool {
-        false
-    }
+    fn can_sum(&self) -> bool;
 
     /// A round among agents that are all each other's neighbours, and of which only the sum is wanted: `sum` becomes
     /// that of all dual vectors, this agent's included, in an order of the engine's own; `most` the largest of each
     /// scalar.
-    fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
-        let _ = (own, sum, most);
-        Err(Fault::Engine("this engine has no sums".into()))
-    }
+    fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault>;
 
     /// Whether all agents are started together, always: nobody can be at its end while another is not.
-    fn starts_together(&self) -> bool {
-        false
-    }
+    fn starts_together(&self) -> bool;
 }

@@ -151,8 +151,12 @@ impl<E: Exchange> Exchange for Metered<E> {
         self.inner.forget(gone);
     }
 
-    fn knocking(&self) -> Vec<AgentId> {
+    fn knocking(&mut self) -> Vec<AgentId> {
         self.inner.knocking()
+    }
+
+    fn has_ended(&mut self, ended: bool) {
+        self.inner.has_ended(ended);
     }
 
     fn round(
@@ -168,6 +172,23 @@ impl<E: Exchange> Exchange for Metered<E> {
             self.metrics.round(began.elapsed());
         }
         done
+    }
+
+    fn can_sum(&self) -> bool {
+        self.inner.can_sum()
+    }
+
+    fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
+        let began = Instant::now();
+        let done = self.inner.sum(own, sum, most);
+        if done.is_ok() && own.tag.phase == Phase::Inference {
+            self.metrics.round(began.elapsed());
+        }
+        done
+    }
+
+    fn starts_together(&self) -> bool {
+        self.inner.starts_together()
     }
 }
 

@@ -99,6 +99,17 @@ impl Exchange for Mpi {
         &self.neighbours
     }
 
+    // Ranks neither come nor go, and end together.
+    fn take_part(&mut self, _: &[AgentId]) {}
+
+    fn forget(&mut self, _: &[AgentId]) {}
+
+    fn knocking(&mut self) -> Vec<AgentId> {
+        Vec::new()
+    }
+
+    fn has_ended(&mut self, _: bool) {}
+
     fn round(
         &mut self,
         own: &Frame,
@@ -178,12 +189,17 @@ fn write(frame: &Frame, numbers: &mut Vec<f64>) {
     numbers.extend_from_slice(&frame.dual);
 }
 
-/// The tag as numbers; all are whole and small enough to be exact.
+/// The tag as numbers; all are whole and small enough to be exact. The samples of closing rounds are counted down from the
+/// largest number there is.
 fn head(frame: &Frame) -> [f64; HEAD - 2] {
     let tag = frame.tag;
+    let sample = match tag.phase {
+        Phase::Closing => -((u64::MAX - tag.sample) as f64),
+        _ => tag.sample as f64,
+    };
     [
         f64::from(tag.epoch),
-        tag.sample as f64,
+        sample,
         f64::from(tag.phase as u8),
         f64::from(tag.round),
     ]

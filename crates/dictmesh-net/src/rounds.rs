@@ -222,6 +222,31 @@ impl<W: Wire> Rounds<W> {
         Ok(())
     }
 
+    /// Hears what has come where nobody takes part: an agent that is left alone has no rounds in which it would.
+    fn listen_alone(&mut self) {
+        while self.active.is_empty() {
+            let (neighbour, frame) = match self.wire.next(Instant::now()) {
+                None => return,
+                Some(WireEvent::Down { .. }) => continue,
+                Some(WireEvent::Up {
+                    neighbour,
+                    incarnation,
+                    ..
+                }) => {
+                    if let Some(edge) = self.edges.get_mut(&neighbour) {
+                        edge.incarnation = Some(incarnation);
+                    }
+                    continue;
+                }
+                Some(WireEvent::Frame { neighbour, bytes }) => (neighbour, bytes),
+            };
+            let header = codec::header(&frame, &self.options.limits);
+            if let (Some(edge), Ok(header)) = (self.edges.get_mut(&neighbour), header) {
+                edge.knocks |= edge.incarnation == Some(header.incarnation);
+            }
+        }
+    }
+
     fn on_up(
         &mut self,
         from: AgentId,
@@ -348,9 +373,22 @@ impl<W: Wire> Exchange for Rounds<W> {
         gone.iter().for_each(|l| drop(self.edges.remove(l)));
     }
 
-    fn knocking(&self) -> Vec<AgentId> {
+    fn knocking(&mut self) -> Vec<AgentId> {
+        self.listen_alone();
         let knocking = self.edges.iter().filter(|(_, edge)| edge.knocks);
         knocking.map(|(l, _)| *l).collect()
+    }
+
+    fn can_sum(&self) -> bool {
+        false
+    }
+
+    fn sum(&mut self, _: &Frame, _: &mut [f64], _: &mut [f64]) -> Result<(), Fault> {
+        Err(Fault::Engine("rounds on single links have no sums".into()))
+    }
+
+    fn starts_together(&self) -> bool {
+        false
     }
 
     fn round(

@@ -165,6 +165,9 @@ pub(crate) fn bits<S: Simd>(mask: S::m32s) -> u64 {
     if const { size_of::<S::m32s>() == size_of::<u16>() } {
         return cast::<_, u16>(mask).into();
     }
+    if const { size_of::<S::m32s>() == size_of::<u8>() } {
+        return cast::<_, u8>(mask).into(); // one lane
+    }
     let lanes: S::u32s = cast(mask);
     (cast_slice::<_, u32>(&[lanes]).iter().enumerate())
         .fold(0, |bits, (i, lane)| bits | u64::from(lane & 1) << i)

@@ -62,6 +62,8 @@ pub fn run(args: Args) -> Result<Ended> {
             let model = parts::own_model(&config, start.as_ref(), &agent);
             if let Some(path) = &config.output {
                 save_model(&model, path)?;
+                keep_private(path)?;
+                tracing::info!("atoms: {}", path.display());
             }
             if outcome == Outcome::Left {
                 leaving::done(&config.state)?;
@@ -78,6 +80,18 @@ pub fn run(args: Args) -> Result<Ended> {
                 .into(),
         ),
     }
+}
+
+/// Atoms are for their owner's eyes.
+fn keep_private(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(path, mode)
+            .map_err(|e| format!("{}: {}", path.display(), refusal(&e)))?;
+    }
+    Ok(())
 }
 
 /// The agent, ready to run.

@@ -60,7 +60,7 @@ struct Found {
     rounds: usize,
     /// Neighbours that work together.
     colluding: usize,
-    /// Directions that an attacker may come up with.
+    /// Directions that an attacker may come up with, at most.
     directions: usize,
     /// Strategies that were not tried, and why.
     left_out: Vec<String>,
@@ -120,7 +120,17 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             left_out.push(say(why));
             continue;
         }
-        let audit = audit(&mesh, &x, &strategy, rounds, colluding).map_err(say)?;
+        let audit = match (
+            audit(&mesh, &x, &strategy, rounds, colluding),
+            &options.strategy,
+        ) {
+            (Ok(audit), _) => audit,
+            (Err(why), None) if total > 1 => {
+                left_out.push(say(why));
+                continue;
+            }
+            (Err(why), _) => return Err(say(why)),
+        };
         let curve = target.curve(&mesh, &strategy, rounds).map_err(say)?;
         audits.push(Audited {
             name,

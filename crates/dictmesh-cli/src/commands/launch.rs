@@ -9,7 +9,7 @@ pub use group::{Group, Member};
 pub use told::Told;
 
 use super::agent::leaving;
-use super::{check_place, save_model, say, Ended, Result, Speech};
+use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
 use dictmesh_net::config::{MeshConfig, SourceConfig};
 use serde_json::json;
@@ -119,7 +119,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         told.cost_of(0),
         told.cost_of(told.batches.len().saturating_sub(1)),
     );
-    let again = format!("dictmesh launch {}", args.mesh.display());
+    let again = command_line_with(&[], &[]);
     let collected = args.collect.as_ref().filter(|_| !interrupted);
     let result = json!({
         "agents": mesh.agents.len(), "samples": told.samples(), "batches": told.batches.len(), "rounds": told.rounds(),

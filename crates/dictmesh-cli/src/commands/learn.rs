@@ -165,6 +165,9 @@ pub fn run(args: Args) -> Result<Ended> {
         save_model(&model, &args.output)?;
         // The checkpoint has done its duty; if it cannot go, that harms nobody.
         let _ = std::fs::remove_file(checkpoint(&args.output));
+        if let Some(Over::Processes) = args.over {
+            processes::clear(&args);
+        }
         match (interrupt::at_once(), &args.report) {
             (true, _) => {
                 ended = Ended::Interrupted;

@@ -126,11 +126,15 @@ impl Members {
     }
 }
 
+/// Agents that there may be: what a neighbour tells of has a bound.
+const AGENTS: usize = 5_000;
+
 /// Finds out who is there.
 pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members, Halt> {
     let id = own.id;
     let mut records = BTreeMap::from([(id, own)]);
     let (mut new, mut distance, mut diameter) = (vec![id], None, 0_usize);
+    let mut told_by = id;
     let mut tag = Tag::agreement(epoch);
     let is_done = |round: u32, agents: usize| round as usize >= 2 * agents;
     while talk.degree() > 0 && (distance.is_none() || !is_done(tag.round, records.len())) {
@@ -146,9 +150,15 @@ pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members,
         new.clear();
         for (from, frame) in talk.heard() {
             let (largest, heard) = read(from, &frame.scalars)?;
-            diameter = diameter.max(largest);
+            if largest > diameter {
+                (diameter, told_by) = (largest, from);
+            }
             for record in heard {
                 match records.get(&record.id) {
+                    None if records.len() >= AGENTS => {
+                        let why = format!("it tells of more than {AGENTS} agents");
+                        return Err(Error::Protocol { from, why }.into());
+                    }
                     None => {
                         new.push(record.id);
                         records.insert(record.id, record);
@@ -163,6 +173,13 @@ pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members,
             diameter = diameter.max(tag.round as usize);
         }
         tag.round += 1;
+    }
+    if diameter >= records.len() {
+        let why = format!(
+            "it tells of a distance of {diameter} links among {} agents",
+            records.len()
+        );
+        return Err(Error::Protocol { from: told_by, why }.into());
     }
     Ok(Members { records, diameter })
 }

@@ -75,7 +75,7 @@ impl Checkpoints {
         for position in positions_in(directory)? {
             let path = path_of(directory, position);
             let bytes = fs::read(&path).map_err(failed(&path))?;
-            match format::read(&bytes, run, id, rows) {
+            match format::read(&bytes, run, id, rows).and_then(|found| placed(found, position)) {
                 Ok(found) => {
                     all.files.push(position);
                     newest = Some(found);
@@ -178,10 +178,25 @@ impl Checkpoints {
         let directory = self.directory.as_deref().unwrap_or(Path::new("."));
         let path = path_of(directory, position);
         let bytes = fs::read(&path).map_err(failed(&path))?;
-        format::read(&bytes, &self.run, self.id, self.rows).map_err(|refused| Error::Checkpoint {
-            path,
-            why: refused.why(),
-        })
+        format::read(&bytes, &self.run, self.id, self.rows)
+            .and_then(|found| placed(found, position))
+            .map_err(|refused| Error::Checkpoint {
+                path,
+                why: refused.why(),
+            })
+    }
+}
+
+/// What was found, if it is of the sample that its name says.
+fn placed(
+    found: (State, Surroundings),
+    position: u64,
+) -> Result<(State, Surroundings), format::Refused> {
+    match found.0.position {
+        p if p == position => Ok(found),
+        other => Err(format::Refused::Damaged(format!(
+            "it is of sample {other}, and its name says {position}"
+        ))),
     }
 }
 

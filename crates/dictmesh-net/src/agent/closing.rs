@@ -15,6 +15,7 @@ use super::talk::Halt;
 use super::Agent;
 use crate::exchange::{Fault, Phase, Tag};
 use dictmesh::agent::AgentId;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// How long an agent that goes leaves its neighbours alone after one of them has gone on.
@@ -24,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TELLING: u64 = u64::MAX - 2;
 /// See [`TELLING`].
 const GOING: u64 = u64::MAX - 1;
-/// How often an agent at its end waits for `linger` where some neighbours are there and others are not.
+/// How many times `linger` an agent at its end waits where some neighbours are there and others are not.
 const TRIES: u32 = 30;
 
 impl Agent {
@@ -37,7 +38,7 @@ impl Agent {
     /// Forgets it, where an agreement has gone back to an earlier sample.
     pub(super) fn is_past_the_end(&mut self) {
         if self.ended_at.is_some_and(|at| at != self.state.position) {
-            (self.ended_at, self.waited) = (None, 0);
+            (self.ended_at, self.waits_since) = (None, None);
             self.talk.has_ended(None);
         }
     }
@@ -60,6 +61,7 @@ impl Agent {
                 Err(Fault::NewEpoch { epoch, by }) => {
                     return Err(Fault::NewEpoch { epoch, by }.into());
                 }
+                Err(Fault::Engine(why)) => return Err(Fault::Engine(why).into()),
                 Err(_) => return Ok(Outcome::Ended),
             }
         }
@@ -74,8 +76,8 @@ impl Agent {
 
     /// Whether one that has come to its end need not wait for these any longer.
     pub(super) fn has_waited_enough(&mut self, missing: &[AgentId]) -> bool {
-        self.waited += 1;
-        missing.len() == self.around.active.len() || self.waited >= TRIES
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        missing.len() == self.around.active.len() || since.elapsed() >= TRIES * self.settings.linger
     }
 
     /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
@@ -91,7 +93,7 @@ impl Agent {
     /// again and again, for so many times `linger` at most.
     fn say_and_go(&mut self, tag: Tag, times: u32) {
         let until = Instant::now() + times * self.settings.linger;
-        while Instant::now() < until {
+        while Instant::now() < until && !self.control.interrupt.load(Ordering::Relaxed) {
             match self.closing(tag, Some(self.settings.linger)) {
                 Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
                 _ => return,

@@ -3,7 +3,7 @@
 use super::agreement::{self, Members, Record, POSITIONS};
 use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Wish};
-use super::settings::Weighting;
+use super::settings::{Policy, Weighting};
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
@@ -44,13 +44,31 @@ impl Agent {
             match self.open(&mesh)? {
                 (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
                 (Opened::Leaves(id), _) if id == self.settings.id => {
+                    if !self.control.leave.load(Ordering::Relaxed) {
+                        return Err(Error::Protocol {
+                            from: id,
+                            why: "somebody says that this agent leaves, which it does not".into(),
+                        }
+                        .into());
+                    }
+                    // Who has confirmed it may be in the next epoch already: a new one is no reason to stay.
                     let _ = opening::confirm(&mut self.talk);
+                    // It may be ended while it lingers; nobody would be there for it when it returns.
+                    self.around.gone.push(id);
+                    self.checkpoints
+                        .keep(self.state.clone(), &self.around, true)?;
                     self.close();
                     return Ok(Outcome::Left);
                 }
                 (Opened::Leaves(id), _) => {
                     self.around.active.retain(|l| *l != id);
                     self.around.gone.push(id);
+                    let mut stay = mesh.members.ids();
+                    stay.retain(|l| *l != id);
+                    self.without = Some((id, stay));
+                    // Before it is confirmed: whoever is restarted now must not wait for one that will not return.
+                    self.checkpoints
+                        .keep(self.state.clone(), &self.around, true)?;
                     opening::confirm(&mut self.talk)?;
                     return Err(self.change(id));
                 }
@@ -85,6 +103,13 @@ impl Agent {
             positions,
         };
         let members = agreement::agree(&mut self.talk, epoch, own)?;
+        if let (Some((left, stay)), Policy::Wait) = (self.without.take(), &self.settings.policy) {
+            let there = members.ids();
+            let cut_off: Vec<AgentId> = stay.into_iter().filter(|l| !there.contains(l)).collect();
+            if !cut_off.is_empty() {
+                return Err(Error::CutOff { left, cut_off }.into());
+            }
+        }
         let position = members.position(&self.settings.policy)?;
         self.go_to(position)?;
         self.is_past_the_end();
@@ -158,6 +183,7 @@ impl Agent {
                 taken = self.take()?;
             }
             let wish = Wish {
+                batch: self.settings.batch,
                 samples: taken
                     .as_ref()
                     .map(|x: &Option<Samples>| x.as_ref().map_or(0, Samples::len)),

@@ -12,6 +12,8 @@ use dictmesh::agent::AgentId;
 /// What an agent has to say before a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wish {
+    /// Samples that a batch has at most.
+    pub batch: usize,
     /// Samples that it has for the batch, 0 if its source has ended; `None` if it is not informed.
     pub samples: Option<usize>,
     /// It is informed, and its source has not enough yet.
@@ -79,7 +81,7 @@ pub(super) fn open(
             (known.iter_mut().zip(&frame.scalars)).for_each(|(own, v)| *own = own.max(*v));
         }
     }
-    judge(known, position).map_err(Halt::from)
+    judge(known, position, wish.batch).map_err(Halt::from)
 }
 
 /// One more round of the same: whoever has come through it knows that its neighbours know what was decided, so that
@@ -92,7 +94,7 @@ pub(super) fn confirm(talk: &mut Talk) -> Result<(), Halt> {
     Ok(())
 }
 
-fn judge(known: [f64; 6], position: u64) -> Result<Opened, Error> {
+fn judge(known: [f64; 6], position: u64, batch: usize) -> Result<Opened, Error> {
     let [most, fewest, pending, leaves, change, troubled] = known;
     let fewest = -fewest;
     Ok(if troubled > 0.0 {
@@ -111,7 +113,13 @@ fn judge(known: [f64; 6], position: u64) -> Result<Opened, Error> {
         });
     } else if most == 0.0 {
         Opened::End
-    } else {
+    } else if (1.0..=batch as f64).contains(&most) && most.fract() == 0.0 {
         Opened::Batch(most as usize)
+    } else {
+        return Err(Error::Announced {
+            position,
+            given: most,
+            batch,
+        });
     })
 }

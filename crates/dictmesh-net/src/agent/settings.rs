@@ -106,6 +106,7 @@ impl AgentSettings {
         let pair = |name: &str, value: String| (name.to_string(), value);
         vec![
             pair("residual", format!("{:?}", self.task.residual)),
+            pair("task", format!("{:?}", self.task.common)),
             pair("strategy", format!("{:?}", self.strategy)),
             pair("stopping", format!("{:?}", self.stopping)),
             pair("update", format!("{:?}", self.update)),

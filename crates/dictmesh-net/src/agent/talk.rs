@@ -72,7 +72,7 @@ impl Talk {
     }
 
     /// Those who want to.
-    pub fn knocking(&self) -> Vec<AgentId> {
+    pub fn knocking(&mut self) -> Vec<AgentId> {
         self.exchange.knocking()
     }
 

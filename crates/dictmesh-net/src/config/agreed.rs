@@ -1,6 +1,7 @@
 //! What all agents of a run have in common.
 
 use super::{ConfigError, Result};
+use crate::codec::Limits;
 use dictmesh::inference::{Common, StrategySpec};
 use dictmesh::mesh::Stopping;
 use dictmesh::task::TaskSpec;
@@ -36,6 +37,9 @@ pub struct Agreed {
     pub update: Update,
 }
 
+/// Bytes of a frame, at most: gRPC counts them in 32 bits.
+const LARGEST: usize = 2 << 30;
+
 fn yes() -> bool {
     true
 }
@@ -48,6 +52,14 @@ impl Agreed {
             if value == 0 {
                 return Err(ConfigError::new(format!("{name} = 0: must be 1 or more")));
             }
+        }
+        let largest = Limits::new(self.rows, self.batch).largest();
+        if largest > LARGEST {
+            return Err(ConfigError::new(format!(
+                "rows = {} and batch = {}: a frame could have {largest} bytes, more than the {LARGEST} that are sent at \
+                 once; take smaller batches",
+                self.rows, self.batch
+            )));
         }
         let task = self.task.build().map_err(library)?;
         self.update.check(task.residual()).map_err(library)?;

@@ -116,6 +116,12 @@ impl MeshConfig {
 
     fn check(&self) -> Result<()> {
         let wrong = |why: String| Err(ConfigError::new(why));
+        if !(self.deadline > 0.0 && self.deadline.is_finite()) {
+            return wrong(format!(
+                "deadline = {}: give seconds, more than 0",
+                self.deadline
+            ));
+        }
         let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for agent in &self.agents {
             check_name(&agent.name)?;

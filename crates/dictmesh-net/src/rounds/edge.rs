@@ -45,6 +45,9 @@ impl Edge {
 
     pub fn refuse(&mut self, from: AgentId, why: &str) {
         self.refused += 1;
-        tracing::warn!(agent = from, why, "frame refused");
+        // Ever more seldom: a flood must not fill the disk.
+        if self.refused <= 20 || self.refused.is_power_of_two() {
+            tracing::warn!(agent = from, why, refused = self.refused, "frame refused");
+        }
     }
 }

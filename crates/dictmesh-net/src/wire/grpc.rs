@@ -3,8 +3,8 @@
 //!
 //! Guaranteed: under TLS, a neighbour's frames come from whoever holds the private key of a certificate that the run's
 //! authority gave to that neighbour's name. Everyone else is refused with a line in the log that names the peer, and
-//! costs a bounded amount of memory until then: at most 64 KB and 5 s for each connection, of which few may
-//! wait at a time. Not guaranteed: that whoever can flood the network cannot keep a neighbour from reconnecting
+//! costs a bounded amount of memory until then: some 200 KB (what is read ahead, what TLS and HTTP/2 keep) and
+//! 5 s for each connection, of which few may wait at a time. Not guaranteed: that whoever can flood the network cannot keep a neighbour from reconnecting
 //! for a while.
 
 mod accept;

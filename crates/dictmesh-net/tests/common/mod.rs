@@ -12,6 +12,7 @@ use dictmesh_net::agent::{
 };
 use dictmesh_net::codec::Limits;
 use dictmesh_net::memory::{Hub, MemoryWire};
+use dictmesh_net::metrics::{Metered, Metrics};
 use dictmesh_net::{Error, Rounds, RoundsOptions, Source, Taken, Wire, WireEvent};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -217,6 +218,9 @@ impl Started {
             ..RoundsOptions::new(incarnation, limits)
         };
         let rounds = Rounds::new(wire, &ids, options, control.interrupt.clone());
+        // As in the program: what counts rounds must pass everything on.
+        let metrics = Arc::new(Metrics::new(self.settings.id, Vec::new()));
+        let rounds = Metered::new(rounds, metrics);
         let (heard, asked) = (events.clone(), control.clone());
         let thread = std::thread::spawn(move || {
             let mut agent = Agent::new(

@@ -16,8 +16,9 @@
 //!   it, and nobody has to be in sight.
 //!
 //! Both give equations in which only atoms are unknown, as y_l is a known function of W_l and nu; they are solved in
-//! `evidence.rs` and `fit.rs`. An attacker sees how well it has solved them by the samples it put aside, and takes what
-//! explains these best. With the atoms, x = f*'(nu) + sum of W_l y_l.
+//! `evidence.rs` and `fit.rs`. An attacker sees how well it has solved them by the samples it put aside. Of the two
+//! attacks the one that comes nearer to the atoms is counted: an audit must not be flattered by an attacker that
+//! chooses badly. With the atoms, x = f*'(nu) + sum of W_l y_l.
 //!
 //! The figures are what these attacks got, not a bound on what a better one could get.
 
@@ -38,6 +39,8 @@ use attack::{all_at_once, attack, beyond, Joint};
 use rayon::prelude::*;
 use trace::View;
 
+/// What messages must stay below: far more than any that mean something.
+const BOUND: f64 = 1e60;
 /// Bytes of messages kept at most.
 const ROOM: usize = 2 << 30;
 /// An atom whose direction is known to this cosine counts as recovered.
@@ -57,7 +60,7 @@ struct Traffic {
 pub struct Atom {
     /// |cosine| of the nearest direction it found with the atom.
     pub cosine: f64,
-    /// Whether the atom had a coefficient in any sample and round: one that had none left no trace.
+    /// Whether the atom had a coefficient in any of the rounds that were looked at: one that had none left no trace.
     pub fired: bool,
 }
 
@@ -72,7 +75,7 @@ pub struct Recovered {
     pub unseen: usize,
     /// The target's atoms.
     pub atoms: Vec<Atom>,
-    /// The attack whose atoms these are: the one that explains best what the attacker put aside.
+    /// The attack whose atoms these are: the one that comes nearest.
     pub by: Attack,
     /// The share that these atoms leave unexplained of what the attacker put aside: near 0, it knows that it has them.
     pub unexplained: f64,
@@ -117,7 +120,7 @@ pub struct Audit {
     /// |cosine| with atoms of agents that are no neighbours of the attackers, and of which they never get a message: for
     /// every group of attackers that does not see all of an agent's neighbours, not knowing x.
     pub beyond: Vec<f64>,
-    /// Mean |cosine| of an agent's last nu with x: what all agents are given, whatever the strategy.
+    /// Mean |cosine| of an agent's last message with x: what its neighbours are given, whatever the strategy.
     pub nu_and_x: f64,
 }
 
@@ -246,7 +249,18 @@ fn record(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<Traffic> {
     let mut sent = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         run.round();
-        sent.push(run.sent().cloned().collect());
+        let messages: Vec<Matrix> = run.sent().cloned().collect();
+        let sound = |m: &Matrix| m.as_slice().iter().all(|v| v.abs() < BOUND);
+        if !messages.iter().all(sound) {
+            let strategy = mesh.strategy();
+            return Err(Error::parameter(
+                "strategy",
+                strategy.name(),
+                "its messages grow beyond all bounds on these samples, so that there is nothing to find in them; give smaller \
+                 constants, or none for good ones",
+            ));
+        }
+        sent.push(messages);
     }
     Ok(Traffic {
         strategy: mesh.strategy().resolve(&mesh.common())?,

@@ -199,6 +199,15 @@ impl<'a> Quadratic<'a> {
     /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
     /// for some W and c, of which `energies` has |c|^2/a. To be called where it [can](Quadratic::can_start).
     pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) {
+        dispatch(self.side_by_side(g, energies, y));
+    }
+
+    fn side_by_side<'s>(
+        &'s mut self,
+        g: &'s [f64],
+        energies: &'s [f64],
+        y: &'s mut [f64],
+    ) -> SideBySide<'s, 'a> {
         let problem = Problem {
             gram: self.gram,
             scale: self.scale,
@@ -207,13 +216,13 @@ impl<'a> Quadratic<'a> {
             lo: &self.v.lo,
             hi: &self.v.hi,
         };
-        dispatch(SideBySide {
+        SideBySide {
             lanes: self.v.lanes.get_or_insert_with(Lanes::new),
             problem,
             g,
             energies,
             y,
-        });
+        }
     }
 
     /// Whether `y` solves the problem for `g` but for rounding; r is g - H y, or minus any other gradient. For the

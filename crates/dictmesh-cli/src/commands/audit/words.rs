@@ -21,7 +21,7 @@ pub fn text(found: &Found) -> String {
 
 /// How to read the table.
 pub const LEGEND: &str = "\
-Cosines of what the attacker finds with what is there: 1 is found, a guess is in the last line.
+Cosines of what the attacker finds with what is there: 1 is found; a guess gets no more than the last line.
 x known, x hidden: the private atoms, by a neighbour that has the samples or has not (mean over
 the atoms, and how many are found to 0.99 of those that ever had a coefficient); out of sight: mean over
 atoms of agents from which it never gets a message; x itself: mean over the samples, where it is hidden.

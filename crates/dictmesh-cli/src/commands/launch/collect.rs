@@ -34,6 +34,7 @@ fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<B
                 samples.unwrap_or(0)
             ));
         }
+        check_owner(mesh, *k, &path, &model)?;
         let block = model.blocks.into_iter().next();
         let block = block.ok_or_else(|| format!("{}: there is no block in it", path.display()))?;
         Ok(BlockData { agent: i, ..block })
@@ -44,6 +45,32 @@ fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<B
         .map(block)
         .collect::<Result<_>>()?;
     Ok((blocks, samples.unwrap_or(0)))
+}
+
+/// Whether these atoms can be those of agent k: the same task, strategy and sizes, and a seed of this mesh.
+fn check_owner(mesh: &MeshConfig, k: usize, path: &Path, model: &Model) -> Result<()> {
+    let (agreed, given) = (&mesh.agreed, &model.description);
+    let common = agreed.task.own.get(&k).unwrap_or(&agreed.task.common);
+    let atoms: usize = model.blocks.iter().map(|block| block.atoms.cols()).sum();
+    let differs = [
+        (
+            "task",
+            given.task.residual != agreed.task.residual || given.task.common != *common,
+        ),
+        ("strategy", given.strategy != agreed.strategy),
+        ("batch", given.batch != agreed.batch),
+        ("rows", given.rows != agreed.rows),
+        ("seed", given.seed != mesh.seed),
+        ("number of atoms", atoms != mesh.agents[k].atoms),
+    ];
+    match differs.iter().find(|(_, differs)| *differs) {
+        None => Ok(()),
+        Some((what, _)) => Err(format!(
+            "{}: its {what} is not that of {} in mesh.toml; these atoms are of another run or another agent",
+            path.display(),
+            mesh.agents[k].name
+        )),
+    }
 }
 
 /// The blocks of all agents that have not left, and the samples they have seen.

@@ -124,7 +124,7 @@ fn choices(model: &Model) -> Options {
 }
 
 /// A choice that is not the model's would be ignored: better to say so.
-fn same_choices(path: &Path, model: &Model, options: &Options) -> Result<()> {
+pub fn same_choices(path: &Path, model: &Model, options: &Options) -> Result<()> {
     let known = model.description.extra.get(CHOICES);
     let given = serde_json::to_value(options).map_err(say)?;
     let given = given.as_object().into_iter().flatten();

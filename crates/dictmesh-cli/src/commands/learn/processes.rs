@@ -82,10 +82,12 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
                 command_line_with(&[("--resume", true)], &["--resume", &resume])
             );
         }
+        // It goes when the model is saved.
+        Ok(_) => {}
         // What was there before is not ours to take away because it does not work today.
         Err(_) if args.resume.is_some() => {}
-        // What is in it is in the model, or of no use; if it cannot go, that harms nobody.
-        _ => drop(fs::remove_dir_all(&place)),
+        // Of no use; if it cannot go, that harms nobody.
+        Err(_) => drop(fs::remove_dir_all(&place)),
     }
     let mut learned = learned(begun, &done?);
     if learned.ended == Ended::Complete {
@@ -97,6 +99,12 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
         learned.past = scored?;
     }
     Ok(learned)
+}
+
+/// Takes the agents' directories away once the model is saved; if they cannot go, that harms nobody.
+pub fn clear(args: &Args) {
+    let place = (args.resume.clone()).unwrap_or_else(|| place(&args.output));
+    let _ = fs::remove_dir_all(place);
 }
 
 fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) -> Result<Told> {

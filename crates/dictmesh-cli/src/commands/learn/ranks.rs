@@ -112,10 +112,10 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
 /// A job that was ended when every rank had written its block: there is nothing left to do.
 fn through(args: &Args, begun: &Begun, job: &Job, places: &Places) -> Result<Ended> {
     let all = (begun.passes * begun.data.total) as u64;
-    let seen = load_model(&places.block)?
-        .description
-        .progress
-        .samples_learned;
+    let model = load_model(&places.block)?;
+    // It may be of an older job.
+    begin::same_choices(&places.block, &model, &args.choices.options()?)?;
+    let seen = model.description.progress.samples_learned;
     if seen != all {
         return Err(format!(
             "{}: this block has learned {seen} samples of {all}, and some rank has no checkpoint to go on from; learn \

@@ -1,5 +1,6 @@
 //! `dictmesh mesh add`.
 
+use super::super::agent::leaving::has_left;
 use super::super::{say, Result, Speech};
 use super::files::{agent_file, mesh_file, write_credentials};
 use crate::picture::counted;
@@ -36,7 +37,10 @@ pub fn run(args: &Args) -> Result<()> {
     let id = mesh.agents.len();
     let entry = entry(args, &mesh)?;
     let name = entry.name.clone();
-    mesh.edges.extend(args.neighbours.iter().map(|l| (*l, id)));
+    let mut neighbours = args.neighbours.clone();
+    neighbours.sort_unstable();
+    neighbours.dedup();
+    mesh.edges.extend(neighbours.iter().map(|l| (*l, id)));
     mesh.agents.push(entry);
     let mesh = mesh.completed().map_err(say)?;
     let authority = match mesh.tls {
@@ -56,7 +60,7 @@ pub fn run(args: &Args) -> Result<()> {
     // The whole before the parts: launch writes the parts anew from it.
     mesh_file(&mesh, &args.directory)?;
     let mut changed = Vec::new();
-    for l in &args.neighbours {
+    for l in &neighbours {
         let name = &mesh.agents[*l].name;
         agent_file(&mesh, *l, &args.directory.join(name))?;
         changed.push(name.clone());
@@ -71,6 +75,13 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
         return Err(format!(
             "--neighbours {unknown}: agents are numbered from 0 to {}",
             id - 1
+        ));
+    }
+    let has_left =
+        |l: &&usize| has_left(&args.directory.join(&mesh.agents[**l].name).join("state"));
+    if let Some(gone) = args.neighbours.iter().find(has_left) {
+        return Err(format!(
+            "--neighbours {gone}: this agent has left the mesh for good; name one that is there"
         ));
     }
     if matches!(mesh.agreed.weights, WeightRule::Given(_)) {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -23,6 +24,8 @@ const LONGEST: Duration = Duration::from_secs(2);
 
 /// For so long a neighbour may not be there without anybody being warned: agents are not started all at once.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long what was said last may take to go out.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Why there is no link.
 #[derive(Debug, PartialEq)]
@@ -62,7 +65,7 @@ pub async fn keep(shared: Arc<Shared>, index: usize) {
 /// One link, from dialling to its end: why it ended, or why there was none.
 async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, NoLink> {
     let late = |_| NoLink::Absent(format!("no hand-shake within {} s", HAND_SHAKE.as_secs()));
-    let (hello, out, mut incoming) = timeout(HAND_SHAKE, shake(shared, edge))
+    let (hello, out, mut incoming, _ends) = timeout(HAND_SHAKE, shake(shared, edge))
         .await
         .map_err(late)??;
     let neighbour = edge.neighbour.id;
@@ -75,7 +78,24 @@ async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, NoLink> {
     Ok(shared.carry(edge, &hello, out, &mut incoming).await)
 }
 
-type Shaken = (Hello, mpsc::Sender<Piece>, Incoming);
+type Shaken = (Hello, mpsc::Sender<Piece>, Incoming, Ends);
+
+/// Ends the tasks of a connection soon after nobody needs it: a peer that opens no window would keep them for ever.
+struct Ends(Vec<AbortHandle>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let tasks = std::mem::take(&mut self.0);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                sleep(LAST_WORDS).await;
+                tasks.iter().for_each(AbortHandle::abort);
+            });
+        } else {
+            tasks.iter().for_each(AbortHandle::abort);
+        }
+    }
+}
 
 async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
     let name = &edge.neighbour.name;
@@ -105,13 +125,14 @@ where
         .handshake(io)
         .await
         .map_err(|e| e.to_string())?;
-    tokio::spawn(http2::carry(connection));
+    let mut ends = Ends(vec![tokio::spawn(http2::carry(connection)).abort_handle()]);
     let mut client = client.ready().await.map_err(|e| e.to_string())?;
     let (answer, outgoing) = (client.send_request(request, false)).map_err(|e| e.to_string())?;
     let (out, messages) = mpsc::channel(UNSENT);
     let own = Message::hello(shared.terms.hello(edge.neighbour.id));
     let _ = out.try_send(Piece::of(&own));
-    tokio::spawn(stream::send(outgoing, messages, End::Silent));
+    let sending = tokio::spawn(stream::send(outgoing, messages, End::Silent));
+    ends.0.push(sending.abort_handle());
     let answer = answer.await.map_err(|e| e.to_string())?;
     if !answer.status().is_success() {
         return Err(format!(
@@ -125,7 +146,7 @@ where
     let mut incoming = Incoming::new(answer.into_body(), shared.limit);
     let first = incoming.message().await.map_err(|status| words(&status))?;
     match first.map(|message| (message.name(), message.kind)) {
-        Some((_, Some(Kind::Hello(hello)))) => Ok((hello, out, incoming)),
+        Some((_, Some(Kind::Hello(hello)))) => Ok((hello, out, incoming, ends)),
         Some((name, _)) => Err(format!("it sent {name} where a hello belongs")),
         None => Err("it ended without a hello".into()),
     }

@@ -17,7 +17,7 @@ const CONNECTION: u32 = (1 << 31) - 1;
 
 /// Bytes that may be on the way unread: two of the largest messages, and enough that the window is seldom renewed.
 fn window(largest: usize) -> u32 {
-    (2 * largest).clamp(4 << 20, 64 << 20) as u32
+    largest.saturating_mul(2).clamp(4 << 20, 64 << 20) as u32
 }
 
 /// Bytes of an HTTP/2 frame at most: a message of usual size in one piece.
@@ -34,7 +34,7 @@ pub fn server(largest: usize) -> server::Builder {
         .max_frame_size(piece(largest))
         .max_concurrent_streams(1)
         .max_header_list_size(HEADERS)
-        .max_send_buffer_size(largest);
+        .max_send_buffer_size(largest.min(u32::MAX as usize));
     builder
 }
 
@@ -47,7 +47,7 @@ pub fn client(largest: usize) -> client::Builder {
         .max_frame_size(piece(largest))
         .enable_push(false)
         .max_header_list_size(HEADERS)
-        .max_send_buffer_size(largest);
+        .max_send_buffer_size(largest.min(u32::MAX as usize));
     builder
 }
 

@@ -1,6 +1,6 @@
 //! What goes over a stream, as `mesh.proto` describes it, and how it becomes bytes: the control messages by prost's
-//! derive, which needs no compiler of .proto files; a frame as bytes that are not copied, neither on the way out nor on
-//! the way in.
+//! derive, which needs no compiler of .proto files; a frame as bytes that are not copied on the way out, nor on the way
+//! in where they come in one piece.
 
 use bytes::{Buf, Bytes};
 use prost::Message as _;
@@ -83,7 +83,7 @@ impl Message {
 /// Bytes of a message at most, where `largest` is the size of an encoded frame: a frame, or a hello, and what
 /// protobuf puts around it.
 pub fn limit(largest: usize) -> usize {
-    largest.max(LARGEST_HELLO) + AROUND
+    largest.max(LARGEST_HELLO).saturating_add(AROUND)
 }
 
 /// Bytes of a hello at most.
@@ -126,7 +126,7 @@ impl Piece {
 
     fn before(length: usize, body: Bytes) -> Self {
         let mut before = [0; BEFORE + AROUND];
-        // Messages are far below 4 GB, which the limits see to.
+        // Messages are below 4 GB: no run with larger ones can be set up.
         before[1..BEFORE].copy_from_slice(&(length as u32).to_be_bytes());
         Piece {
             before,

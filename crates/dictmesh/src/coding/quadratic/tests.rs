@@ -56,6 +56,31 @@ fn solved(gram: &Matrix, scale: f64, h: &dyn Regularizer, g: &Matrix) -> (Matrix
     (y, at_once)
 }
 
+/// On CPUs with one lane, and with half as many as the widest have, the same is found.
+#[test]
+fn registers_of_any_width_find_the_same() {
+    let (gram, g) = problem(20, 40, 50, 0.0, 9);
+    let h = ElasticNet::new(1.0, 0.3).unwrap();
+    let hs = vec![&h as &dyn Regularizer; 40];
+    let (reference, _) = solved(&gram, 1.0, &h, &g);
+    let energies = vec![1.0; g.cols()];
+    let found = |run: &dyn Fn(SideBySide)| {
+        let mut problem = Quadratic::new(&gram, 1.0, &hs, Memory::default());
+        let mut y = Matrix::zeros(40, g.cols());
+        assert!(problem.can_start(y.as_slice()));
+        run(problem.side_by_side(g.as_slice(), &energies, y.as_mut_slice()));
+        let near = (0..g.cols())
+            .filter(|j| crate::matrix::distance(y.column(*j), reference.column(*j)) < 1e-8)
+            .count();
+        assert!(near > 40, "{near} of 50");
+    };
+    found(&|work| work.with_simd(pulp::Scalar::new()));
+    #[cfg(target_arch = "x86_64")]
+    if let Some(v3) = pulp::x86::V3::try_new() {
+        found(&|work| Simd::vectorize(v3, work));
+    }
+}
+
 #[test]
 fn side_by_side_is_one_after_the_other() {
     let elastic = |size: f64| ElasticNet::new(0.3 * size, 0.2).unwrap();

@@ -1,0 +1,20 @@
+//! The flags that jobs on random meshes have in common.
+
+use clap::Args;
+
+/// The sizes of a random mesh.
+#[derive(Args)]
+pub struct Sizes {
+    /// N.
+    #[arg(long, default_value_t = 1)]
+    pub agents: usize,
+    /// Atoms of each agent.
+    #[arg(long, default_value_t = 1)]
+    pub atoms: usize,
+    /// M.
+    #[arg(long)]
+    pub rows: usize,
+    /// B, or how many samples there are.
+    #[arg(long)]
+    pub samples: usize,
+}
