@@ -125,7 +125,15 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             &options.strategy,
         ) {
             (Ok(audit), _) => audit,
-            (Err(why), None) if total > 1 => {
+            // One of all there are whose messages grow without bound says nothing of the others.
+            (
+                Err(
+                    why @ dictmesh::Error::Parameter {
+                        name: "strategy", ..
+                    },
+                ),
+                None,
+            ) if total > 1 => {
                 left_out.push(say(why));
                 continue;
             }
@@ -137,6 +145,9 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             audit,
             needs: curve.both()[2],
         });
+    }
+    if let (true, Some(why)) = (audits.is_empty(), left_out.last()) {
+        return Err(why.clone());
     }
     let fewest = (0..mesh.agents()).map(|k| mesh.block(k).len()).min();
     Ok(Found {

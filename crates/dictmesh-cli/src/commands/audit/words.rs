@@ -108,7 +108,7 @@ pub fn verdicts(found: &Found) -> Vec<String> {
     let fallen = |a: &&Audited| falls(&a.audit);
     let names = |list: Vec<&Audited>| {
         let names: Vec<&str> = list.iter().map(|a| a.name.as_str()).collect();
-        names.join("; ")
+        names.join(";\n  ")
     };
     let (fallen, rest): (Vec<&Audited>, Vec<&Audited>) = found.audits.iter().partition(fallen);
     if !fallen.is_empty() {
