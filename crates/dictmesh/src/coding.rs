@@ -39,10 +39,10 @@ pub(crate) use envelope::solve_on_gram;
 use envelope::{Envelope, Given};
 use faer::{MatMut, MatRef};
 use loops::{add_atoms, Correlate};
-use rayon::prelude::*;
 pub use scratch::Memory;
 use scratch::Scratch;
 pub(crate) use scratch::{emptied, Scratches, Shelves};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
@@ -102,42 +102,39 @@ impl Coding<'_> {
         v: &mut Matrix,
         scratches: &Scratches,
     ) -> Stop {
-        let (m, n) = (c.rows(), self.atoms.cols());
-        if n < FEW || c.cols() < 2 {
+        let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
+        let all = 0..c.cols();
+        if self.atoms.cols() < FEW || c.cols() < 2 {
             // Mostly over before another thread wakes up, and agents work side by side already.
-            let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
-            return self.solve_part(c, share, 0, y, v, scratches);
+            return self.solve_part(c, share, all, y, v, scratches);
         }
-        let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);
-        let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
-        parts
-            .enumerate()
-            .with_max_len(1) // no thread may end with two of them while another has none
-            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v, scratches))
-            .reduce(|| Stop::Converged, Stop::worse)
+        let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
+            self.solve_part(c, share, columns, y, v, scratches)
+        };
+        in_parts(all, y, v, &solve, &Stop::worse)
     }
 
-    /// Solves for the columns from `from` on, as many as `v` has room for.
-    fn solve_part(
+    /// Solves for these columns of C, one thread.
+    pub fn solve_part(
         &self,
         c: &Matrix,
         share: Option<&Matrix>,
-        from: usize,
+        columns: Range<usize>,
         y: &mut [f64],
         v: &mut [f64],
         scratches: &Scratches,
     ) -> Stop {
-        let (m, n) = (c.rows(), self.atoms.cols());
-        let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
-        let mut worst = Stop::Converged;
-        let ended = |stop| worst = worst.worse(stop);
-        let range = from * m..(from + columns) * m;
+        let range = columns.start * c.rows()..columns.end * c.rows();
         let given = Given {
             c: &c.as_slice()[range.clone()],
             share: share.map(|b| &b.as_slice()[range]),
         };
+        let mut worst = Stop::Converged;
+        let ended = |stop| worst = worst.worse(stop);
         match self.shape() {
-            Some(Envelope::Quadratic(a)) if n == 1 => self.solve_one_atom(a, given, y, v),
+            Some(Envelope::Quadratic(a)) if self.atoms.cols() == 1 => {
+                self.solve_one_atom(a, given, y, v)
+            }
             Some(envelope) => {
                 scratches
                     .with(|scratch| self.solve_enveloped(envelope, given, y, v, scratch, ended));
@@ -266,6 +263,34 @@ impl Coding<'_> {
             (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
         })
     }
+}
+
+/// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
+/// tells. The parts and the order in which they are joined depend on nothing but the number of columns.
+pub(crate) fn in_parts<T: Send>(
+    columns: Range<usize>,
+    y: &mut [f64],
+    v: &mut [f64],
+    solve: &(impl Fn(Range<usize>, &mut [f64], &mut [f64]) -> T + Sync),
+    join: &(impl Fn(T, T) -> T + Sync),
+) -> T {
+    let (from, to) = (columns.start, columns.end);
+    // The last quarter goes in smaller ones, for a thread that would have nothing to do while another ends.
+    let width = match 4 * from >= 3 * to {
+        true => TOGETHER / 2,
+        false => TOGETHER,
+    };
+    if columns.len() <= width {
+        return solve(columns, y, v);
+    }
+    let half = columns.len().div_ceil(2).next_multiple_of(width);
+    let (n, m) = (y.len() / columns.len(), v.len() / columns.len());
+    let ((y, y_right), (v, v_right)) = (y.split_at_mut(half * n), v.split_at_mut(half * m));
+    let (left, right) = rayon::join(
+        || in_parts(from..from + half, y, v, solve, join),
+        || in_parts(from + half..to, y_right, v_right, solve, join),
+    );
+    join(left, right)
 }
 
 pub(crate) use proximal_point::{separates, support_within_reach};

@@ -114,12 +114,49 @@ impl AtomUse {
 /// nu y', M x N_k: the sum over the samples of a batch.
 pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(nu.rows(), y.rows());
-    add_products(y, &mut out, |j, y, w| dispatch(Add(y, nu.column(j), w)));
+    let parts = (out.as_mut_slice()).par_chunks_mut((nu.rows() * ATOMS).max(1));
+    parts.enumerate().with_max_len(1).for_each(|(part, out)| {
+        let first = part * ATOMS;
+        dispatch(Products { nu, y, first, out });
+    });
     out
 }
 
 /// Atoms that one thread takes at a time.
 const ATOMS: usize = 16;
+
+/// The columns of nu y' from `first` on, at most [`ATOMS`], into `out`. Few codes are not 0: those of some samples
+/// are listed for each atom, without a branch that nobody could predict, and their dual vectors added in registers.
+struct Products<'a> {
+    nu: &'a Matrix,
+    y: &'a Matrix,
+    first: usize,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Products<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Products { nu, y, first, out } = self;
+        let mut fired = [[(0, 0.0); TOGETHER]; ATOMS];
+        for from in (0..y.cols()).step_by(TOGETHER) {
+            let mut counts = [0; ATOMS];
+            for j in from..(from + TOGETHER).min(y.cols()) {
+                let codes = y.column(j)[first..].iter();
+                for ((fired, count), y) in fired.iter_mut().zip(&mut counts).zip(codes) {
+                    fired[*count] = (j, *y);
+                    *count += usize::from(*y != 0.0);
+                }
+            }
+            for ((w, fired), count) in (out.chunks_exact_mut(nu.rows()).zip(&fired)).zip(counts) {
+                let pairs = fired[..count].iter().map(|(j, y)| (*y, nu.column(*j)));
+                simd::add_all(simd, from == 0, pairs, w);
+            }
+        }
+    }
+}
 
 /// For each atom q and sample j with y_qj not 0, in this order, `add` (j, y_qj, column q of `out`): few are not 0.
 pub(crate) fn add_products(
@@ -139,18 +176,6 @@ pub(crate) fn add_products(
             }
         }
     });
-}
-
-/// `w += a x`.
-struct Add<'a>(f64, &'a [f64], &'a mut [f64]);
-
-impl WithSimd for Add<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        simd::add(simd, self.0, self.1, self.2);
-    }
 }
 
 /// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only

@@ -69,12 +69,6 @@ impl Matrix {
         Matrix { rows, cols, data }
     }
 
-    /// The same number everywhere.
-    pub(crate) fn filled(rows: usize, cols: usize, entry: f64) -> Self {
-        let data = vec![entry; rows * cols];
-        Matrix { rows, cols, data }
-    }
-
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -246,22 +240,34 @@ pub(crate) fn gemm_by_rows(
 
 /// a'a, by tiles of rows on all threads, which are added up in the same order for any number of threads.
 pub(crate) fn gram(a: MatRef<'_, f64>) -> Matrix {
-    let mut out = lower_gram(a);
-    for j in 0..out.cols {
-        for i in 0..j {
-            out.data[j * out.rows + i] = out.data[i * out.rows + j];
+    let mut out = by_tiles(a.nrows(), &|rows| {
+        let mut out = Matrix::zeros(a.ncols(), a.ncols());
+        lower_gram(out.view_mut(), a.subrows(rows.start, rows.len()));
+        out
+    });
+    // By squares that stay in the first cache.
+    let (n, squares) = (out.cols, (0..out.cols).step_by(MIRRORED));
+    for (right, low) in squares
+        .clone()
+        .flat_map(|j| squares.clone().map(move |i| (j, i)))
+    {
+        for j in right..(right + MIRRORED).min(n) {
+            for i in low..(low + MIRRORED).min(j) {
+                out.data[j * n + i] = out.data[i * n + j];
+            }
         }
     }
     out
 }
 
-/// The lower half of a'a.
-fn lower_gram(a: MatRef<'_, f64>) -> Matrix {
-    by_tiles(a.nrows(), &|rows| {
-        let a = a.subrows(rows.start, rows.len());
-        let mut out = Matrix::zeros(a.ncols(), a.ncols());
-        triangular::matmul(
-            out.view_mut(),
+const MIRRORED: usize = 16;
+
+/// The lower half of a'a: of many columns in two pieces of as much work, the triangles of each half of them and the
+/// square of both.
+fn lower_gram(out: MatMut<'_, f64>, a: MatRef<'_, f64>) {
+    if a.ncols() < MANY {
+        return triangular::matmul(
+            out,
             BlockStructure::TriangularLower,
             Accum::Replace,
             a.transpose(),
@@ -271,9 +277,21 @@ fn lower_gram(a: MatRef<'_, f64>) -> Matrix {
             1.0,
             Par::Seq,
         );
-        out
-    })
+    }
+    let half = a.ncols() / 2;
+    let (left, right) = a.split_at_col(half);
+    let (upper, _, square, lower) = out.split_at_mut(half, half);
+    rayon::join(
+        || {
+            lower_gram(upper, left);
+            lower_gram(lower, right);
+        },
+        || gemm(square, right.transpose(), left, 1.0, false),
+    );
 }
+
+/// Columns from which on two threads are worth their while.
+const MANY: usize = 128;
 
 /// a'b, by tiles of rows as [`gram`].
 pub(crate) fn transpose_times_by_rows(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Matrix {

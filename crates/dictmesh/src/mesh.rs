@@ -18,6 +18,7 @@ mod stopping;
 
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
+use coded::{Coded, Kept};
 pub use events::{Event, Warning};
 use found::settled;
 pub use found::Inference;
@@ -157,24 +158,14 @@ impl Mesh {
         self.update.check(self.task.residual())?;
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
-        let mut warm = None;
+        let (mut kept, pool) = (Kept::default(), self.pool.clone());
         for from in (0..block.len()).step_by(self.batch) {
             let x = block.range(from..(from + self.batch).min(block.len()));
-            // Inference: nu_k by exchange with the neighbours, y_k from it.
-            let found = self.code(&x, &mut warm)?;
+            let (found, movement) = in_pool(&pool, || self.learn_batch(&x, s, &mut kept))?;
             let mut stop = found.stop;
             if stop == Stop::Interrupted {
                 return Ok(stop);
             }
-            // Update: each agent alone.
-            let movement = match stop {
-                Stop::Converged | Stop::RoundLimit => {
-                    self.samples_learned += x.len() as u64;
-                    self.blocks_learned = s;
-                    self.update(found.products, &found.codes, s)
-                }
-                Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
-            };
             if !movement.is_finite() {
                 stop = Stop::Diverged; // the step of the update is beyond all numbers
             }
@@ -197,24 +188,35 @@ impl Mesh {
         Ok(worst)
     }
 
+    /// What was found for one batch of block s, and how far the atoms moved.
+    fn learn_batch(&mut self, x: &Samples, s: usize, kept: &mut Kept) -> Result<(Coded, f64)> {
+        // Inference: nu_k by exchange with the neighbours, y_k from it.
+        let mut found = self.code(x, kept)?;
+        // Update: each agent alone.
+        let movement = match found.stop {
+            Stop::Converged | Stop::RoundLimit => {
+                self.samples_learned += x.len() as u64;
+                self.blocks_learned = s;
+                self.update(std::mem::take(&mut found.products), &found.codes, s)
+            }
+            Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
+        };
+        kept.y = found.codes.pop().unwrap_or_default();
+        Ok((found, movement))
+    }
+
     /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F.
     fn update(&mut self, products: Vec<Matrix>, codes: &[Matrix], s: usize) -> f64 {
-        let (update, residual, pool) = (self.update, self.task.residual(), self.pool.clone());
-        let agents = &mut self.agents;
-        let work = || -> Vec<f64> {
-            (agents.par_iter_mut().zip(products).zip(codes))
-                .map(|((agent, product), y)| {
-                    let Agent {
-                        task, block, used, ..
-                    } = agent;
-                    update_block(&update, s, residual, task, product, y, block, used)
-                })
-                .collect()
-        };
-        let moved = match pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        };
+        let (update, residual) = (self.update, self.task.residual());
+        let agents = self.agents.par_iter_mut().zip(products).zip(codes);
+        let moved: Vec<f64> = agents
+            .map(|((agent, product), y)| {
+                let Agent {
+                    task, block, used, ..
+                } = agent;
+                update_block(&update, s, residual, task, product, y, block, used)
+            })
+            .collect();
         moved.iter().map(|m| m * m).sum::<f64>().sqrt()
     }
 
@@ -295,9 +297,13 @@ impl Mesh {
 
     /// Runs in the mesh's own pool of threads, if it has one.
     fn in_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
+        in_pool(&self.pool, work)
+    }
+}
+
+fn in_pool<T: Send>(pool: &Option<Arc<rayon::ThreadPool>>, work: impl FnOnce() -> T + Send) -> T {
+    match pool {
+        Some(pool) => pool.install(work),
+        None => work(),
     }
 }

@@ -8,16 +8,33 @@
 //! nu y' = X Y' - W (Y Y')
 //! ```
 
-use super::coded::Coded;
-use super::found::mean_sparsity;
+use super::coded::{Coded, Kept};
 use super::{Agent, Mesh};
-use crate::coding::{solve_on_gram, start_code, Coding, TOGETHER};
+use crate::coding::{in_parts, solve_on_gram, start_code, Coding};
 use crate::inference::Combine;
 use crate::learning::{self, add_products};
 use crate::matrix::{gemm, gemm_by_rows, Matrix};
 use crate::samples::Samples;
 use crate::Stop;
 use rayon::prelude::*;
+use std::ops::Range;
+
+/// How some samples ended, the sum of their costs, and how many of their coefficients are not zero.
+struct Told {
+    stop: Stop,
+    cost: f64,
+    fired: usize,
+}
+
+impl Told {
+    fn with(self, other: Told) -> Told {
+        Told {
+            stop: self.stop.worse(other.stop),
+            cost: self.cost + other.cost,
+            fired: self.fired + other.fired,
+        }
+    }
+}
 
 impl Mesh {
     /// The agent, if it is alone with the squared residual and codes as well as it can. Without reduction it goes
@@ -33,33 +50,37 @@ impl Mesh {
     }
 
     /// What the agent that is alone finds for a batch.
-    pub(super) fn code_alone(&self, agent: &Agent, x: &Samples) -> Coded {
-        let start = start_code(agent.task.regularizer());
-        let mut y = Matrix::filled(agent.block.len(), x.len(), start);
-        let found = match x.dense_columns() {
-            Some(x) => self.code_dense(agent, x, &mut y),
+    pub(super) fn code_alone(&self, agent: &Agent, x: &Samples, kept: &mut Kept) -> Coded {
+        let mut y = std::mem::take(&mut kept.y);
+        y.reshape(agent.block.len(), x.len());
+        let (told, product) = match x.dense_columns() {
+            Some(x) => self.code_dense(agent, x, &mut y, &mut kept.nu),
             None => self.code_sparse(agent, x, &mut y),
         };
-        let (stop, costs, product) = found;
-        let cost = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
+        let samples = x.len().max(1) as f64;
         Coded {
             rounds: 1,
             bytes: 0,
-            stop: if cost.is_finite() {
-                stop
-            } else {
-                stop.worse(Stop::Diverged)
+            stop: match told.cost.is_finite() {
+                true => told.stop,
+                false => told.stop.worse(Stop::Diverged),
             },
             infeasible: None,
-            cost,
-            sparsity: mean_sparsity(std::slice::from_ref(&y)),
+            cost: told.cost / samples,
+            sparsity: told.fired as f64 / samples,
             products: vec![product],
             codes: vec![y],
         }
     }
 
-    /// The codes; how they ended, the cost of each sample, and nu y'.
-    fn code_dense(&self, agent: &Agent, x: &Matrix, y: &mut Matrix) -> (Stop, Vec<f64>, Matrix) {
+    /// The codes and nu; what is told of them, and nu y'.
+    fn code_dense(
+        &self,
+        agent: &Agent,
+        x: &Matrix,
+        y: &mut Matrix,
+        nu: &mut Matrix,
+    ) -> (Told, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
         let problem = Coding {
             residual: self.task.residual(),
@@ -70,20 +91,25 @@ impl Mesh {
             q: 0.0,
             interrupt: self.interrupt.as_deref(),
         };
-        let mut nu = Matrix::zeros(x.rows(), x.cols());
+        nu.reshape(x.rows(), x.cols());
         let scratches = self.memory.of(block.version());
-        let stop = problem.solve_batch(x, None, y, &mut nu, &scratches);
-        let costs = (0..x.cols()).into_par_iter().with_min_len(TOGETHER);
-        let costs = costs.map(|j| {
-            let fired = y.column(j).iter().filter(|y| **y != 0.0);
-            problem.residual.value(nu.column(j)) + fired.map(|y| h.value_at(*y)).sum::<f64>()
-        });
-        (stop, costs.collect(), learning::product(&nu, y))
+        let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
+            y.fill(start_code(h));
+            Told {
+                stop: problem.solve_part(x, None, columns, y, nu, &scratches),
+                cost: problem.residual.value(nu) + h.value(y),
+                fired: y.iter().filter(|y| **y != 0.0).count(),
+            }
+        };
+        let (columns, codes) = (0..x.cols(), y.as_mut_slice());
+        let told = in_parts(columns, codes, nu.as_mut_slice(), &solve, &Told::with);
+        (told, learning::product(nu, y))
     }
 
     /// The same.
-    fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (Stop, Vec<f64>, Matrix) {
+    fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (Told, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
+        y.as_mut_slice().fill(start_code(h));
         let g = x.correlations(block.atoms());
         let (scratches, interrupt) = (self.memory.of(block.version()), self.interrupt.as_deref());
         let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
@@ -98,9 +124,16 @@ impl Mesh {
                 let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
                 cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
             }
-            cost
+            (cost, fired.len())
         });
-        (stop, costs.collect(), product(block.atoms(), x, y))
+        // Added up in one order, for any number of threads.
+        let costs: Vec<(f64, usize)> = costs.collect();
+        let told = Told {
+            stop,
+            cost: costs.iter().map(|(cost, _)| cost).sum(),
+            fired: costs.iter().map(|(_, fired)| fired).sum(),
+        };
+        (told, product(block.atoms(), x, y))
     }
 }
 

@@ -24,13 +24,24 @@ pub(super) struct Coded {
     pub products: Vec<Matrix>,
 }
 
+/// What one batch leaves to the next.
+#[derive(Default)]
+pub(super) struct Kept {
+    /// Where it ended, if the next one may start there.
+    pub warm: Option<State>,
+    /// Memory for the codes of an agent that is alone.
+    pub y: Matrix,
+    /// And for its dual vectors.
+    pub nu: Matrix,
+}
+
 impl Mesh {
-    /// Codes a batch. `warm` is where the last batch ended, if this one may start there, and becomes where it ends.
-    pub(super) fn code(&self, x: &Samples, warm: &mut Option<State>) -> Result<Coded> {
+    /// Codes a batch.
+    pub(super) fn code(&self, x: &Samples, kept: &mut Kept) -> Result<Coded> {
         if let Some(agent) = self.alone() {
-            return Ok(self.in_pool(|| self.code_alone(agent, x)));
+            return Ok(self.in_pool(|| self.code_alone(agent, x, kept)));
         }
-        let mut run = match warm.take() {
+        let mut run = match kept.warm.take() {
             Some(state) if state.samples == x.len() => Run::start_warm(self, x, state)?,
             _ if self.warm_start => Run::start(self, x)?,
             _ => self.in_pool(|| Run::start_reduced(self, x))?,
@@ -53,7 +64,7 @@ impl Mesh {
             }
         });
         if self.warm_start {
-            *warm = Some(run.into_state()?);
+            kept.warm = Some(run.into_state()?);
         }
         Ok(coded)
     }
