@@ -111,7 +111,7 @@ impl Coding<'_> {
         let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
             self.solve_part(c, share, columns, y, v, scratches)
         };
-        in_parts(all, y, v, &solve, &Stop::worse)
+        in_parts(all, c.cols(), y, v, &solve, &Stop::worse)
     }
 
     /// Solves for these columns of C, one thread.
@@ -266,19 +266,23 @@ impl Coding<'_> {
 }
 
 /// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
-/// tells. The parts and the order in which they are joined depend on nothing but the number of columns.
+/// tells. The parts and the order in which they are joined depend on nothing but the number of columns, `all`.
 pub(crate) fn in_parts<T: Send>(
     columns: Range<usize>,
+    all: usize,
     y: &mut [f64],
     v: &mut [f64],
     solve: &(impl Fn(Range<usize>, &mut [f64], &mut [f64]) -> T + Sync),
     join: &(impl Fn(T, T) -> T + Sync),
 ) -> T {
     let (from, to) = (columns.start, columns.end);
-    // The last quarter goes in smaller ones, for a thread that would have nothing to do while another ends.
-    let width = match 4 * from >= 3 * to {
-        true => TOGETHER / 2,
-        false => TOGETHER,
+    // Smaller ones at the end, for a thread that would have nothing to do while another is at its last.
+    let width = if 4 * from < 3 * all {
+        TOGETHER
+    } else if 8 * from < 7 * all {
+        TOGETHER / 2
+    } else {
+        TOGETHER / 4
     };
     if columns.len() <= width {
         return solve(columns, y, v);
@@ -287,8 +291,8 @@ pub(crate) fn in_parts<T: Send>(
     let (n, m) = (y.len() / columns.len(), v.len() / columns.len());
     let ((y, y_right), (v, v_right)) = (y.split_at_mut(half * n), v.split_at_mut(half * m));
     let (left, right) = rayon::join(
-        || in_parts(from..from + half, y, v, solve, join),
-        || in_parts(from + half..to, y_right, v_right, solve, join),
+        || in_parts(from..from + half, all, y, v, solve, join),
+        || in_parts(from + half..to, all, y_right, v_right, solve, join),
     );
     join(left, right)
 }

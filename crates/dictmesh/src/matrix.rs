@@ -241,8 +241,19 @@ pub(crate) fn gemm_by_rows(
 /// a'a, by tiles of rows on all threads, which are added up in the same order for any number of threads.
 pub(crate) fn gram(a: MatRef<'_, f64>) -> Matrix {
     let mut out = by_tiles(a.nrows(), &|rows| {
+        let a = a.subrows(rows.start, rows.len());
         let mut out = Matrix::zeros(a.ncols(), a.ncols());
-        lower_gram(out.view_mut(), a.subrows(rows.start, rows.len()));
+        triangular::matmul(
+            out.view_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            a.transpose(),
+            BlockStructure::Rectangular,
+            a,
+            BlockStructure::Rectangular,
+            1.0,
+            Par::Seq,
+        );
         out
     });
     // By squares that stay in the first cache.
@@ -261,37 +272,6 @@ pub(crate) fn gram(a: MatRef<'_, f64>) -> Matrix {
 }
 
 const MIRRORED: usize = 16;
-
-/// The lower half of a'a: of many columns in two pieces of as much work, the triangles of each half of them and the
-/// square of both.
-fn lower_gram(out: MatMut<'_, f64>, a: MatRef<'_, f64>) {
-    if a.ncols() < MANY {
-        return triangular::matmul(
-            out,
-            BlockStructure::TriangularLower,
-            Accum::Replace,
-            a.transpose(),
-            BlockStructure::Rectangular,
-            a,
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
-    }
-    let half = a.ncols() / 2;
-    let (left, right) = a.split_at_col(half);
-    let (upper, _, square, lower) = out.split_at_mut(half, half);
-    rayon::join(
-        || {
-            lower_gram(upper, left);
-            lower_gram(lower, right);
-        },
-        || gemm(square, right.transpose(), left, 1.0, false),
-    );
-}
-
-/// Columns from which on two threads are worth their while.
-const MANY: usize = 128;
 
 /// a'b, by tiles of rows as [`gram`].
 pub(crate) fn transpose_times_by_rows(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Matrix {

@@ -37,7 +37,7 @@ use crate::task::{LocalTask, Task};
 use crate::topology::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::Stop;
 use rayon::prelude::*;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
@@ -160,8 +160,10 @@ impl Mesh {
         let mut worst = Stop::Converged;
         let (mut kept, pool) = (Kept::default(), self.pool.clone());
         for from in (0..block.len()).step_by(self.batch) {
-            let x = block.range(from..(from + self.batch).min(block.len()));
-            let (found, movement) = in_pool(&pool, || self.learn_batch(&x, s, &mut kept))?;
+            let batch = from..(from + self.batch).min(block.len());
+            let samples = batch.len();
+            let work = || self.learn_batch(block, batch, s, &mut kept);
+            let (found, movement) = in_pool(&pool, work)?;
             let mut stop = found.stop;
             if stop == Stop::Interrupted {
                 return Ok(stop);
@@ -172,7 +174,7 @@ impl Mesh {
             worst = worst.worse(stop);
             let event = Event {
                 samples: self.samples_learned,
-                batch: x.len(),
+                batch: samples,
                 rounds: found.rounds,
                 bytes: found.bytes,
                 stop,
@@ -189,13 +191,20 @@ impl Mesh {
     }
 
     /// What was found for one batch of block s, and how far the atoms moved.
-    fn learn_batch(&mut self, x: &Samples, s: usize, kept: &mut Kept) -> Result<(Coded, f64)> {
+    fn learn_batch(
+        &mut self,
+        block: &Samples,
+        batch: Range<usize>,
+        s: usize,
+        kept: &mut Kept,
+    ) -> Result<(Coded, f64)> {
+        let samples = batch.len() as u64;
         // Inference: nu_k by exchange with the neighbours, y_k from it.
-        let mut found = self.code(x, kept)?;
+        let mut found = self.code(block, batch, kept)?;
         // Update: each agent alone.
         let movement = match found.stop {
             Stop::Converged | Stop::RoundLimit => {
-                self.samples_learned += x.len() as u64;
+                self.samples_learned += samples;
                 self.blocks_learned = s;
                 self.update(std::mem::take(&mut found.products), &found.codes, s)
             }

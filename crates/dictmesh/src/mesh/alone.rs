@@ -50,14 +50,20 @@ impl Mesh {
     }
 
     /// What the agent that is alone finds for a batch.
-    pub(super) fn code_alone(&self, agent: &Agent, x: &Samples, kept: &mut Kept) -> Coded {
+    pub(super) fn code_alone(
+        &self,
+        agent: &Agent,
+        block: &Samples,
+        batch: Range<usize>,
+        kept: &mut Kept,
+    ) -> Coded {
+        let samples = batch.len().max(1) as f64;
         let mut y = std::mem::take(&mut kept.y);
-        y.reshape(agent.block.len(), x.len());
-        let (told, product) = match x.dense_columns() {
-            Some(x) => self.code_dense(agent, x, &mut y, &mut kept.nu),
-            None => self.code_sparse(agent, x, &mut y),
+        y.reshape(agent.block.len(), batch.len());
+        let (told, product) = match block.dense_columns() {
+            Some(x) => self.code_dense(agent, x, batch, &mut y, &mut kept.nu),
+            None => self.code_sparse(agent, &block.range(batch), &mut y),
         };
-        let samples = x.len().max(1) as f64;
         Coded {
             rounds: 1,
             bytes: 0,
@@ -78,6 +84,7 @@ impl Mesh {
         &self,
         agent: &Agent,
         x: &Matrix,
+        batch: Range<usize>,
         y: &mut Matrix,
         nu: &mut Matrix,
     ) -> (Told, Matrix) {
@@ -91,9 +98,10 @@ impl Mesh {
             q: 0.0,
             interrupt: self.interrupt.as_deref(),
         };
-        nu.reshape(x.rows(), x.cols());
+        nu.reshape(x.rows(), batch.len());
         let scratches = self.memory.of(block.version());
         let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
+            let columns = batch.start + columns.start..batch.start + columns.end;
             y.fill(start_code(h));
             Told {
                 stop: problem.solve_part(x, None, columns, y, nu, &scratches),
@@ -101,8 +109,8 @@ impl Mesh {
                 fired: y.iter().filter(|y| **y != 0.0).count(),
             }
         };
-        let (columns, codes) = (0..x.cols(), y.as_mut_slice());
-        let told = in_parts(columns, codes, nu.as_mut_slice(), &solve, &Told::with);
+        let (all, codes, duals) = (batch.len(), y.as_mut_slice(), nu.as_mut_slice());
+        let told = in_parts(0..all, all, codes, duals, &solve, &Told::with);
         (told, learning::product(nu, y))
     }
 

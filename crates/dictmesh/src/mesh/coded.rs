@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::samples::Samples;
 use crate::Stop;
+use std::ops::Range;
 
 /// What was found for a batch.
 pub(super) struct Coded {
@@ -36,33 +37,37 @@ pub(super) struct Kept {
 }
 
 impl Mesh {
-    /// Codes a batch.
-    pub(super) fn code(&self, x: &Samples, kept: &mut Kept) -> Result<Coded> {
+    /// Codes a batch of a block.
+    pub(super) fn code(
+        &self,
+        block: &Samples,
+        batch: Range<usize>,
+        kept: &mut Kept,
+    ) -> Result<Coded> {
         if let Some(agent) = self.alone() {
-            return Ok(self.in_pool(|| self.code_alone(agent, x, kept)));
+            return Ok(self.code_alone(agent, block, batch, kept));
         }
+        let x = &block.range(batch);
         let mut run = match kept.warm.take() {
             Some(state) if state.samples == x.len() => Run::start_warm(self, x, state)?,
             _ if self.warm_start => Run::start(self, x)?,
-            _ => self.in_pool(|| Run::start_reduced(self, x))?,
+            _ => Run::start_reduced(self, x)?,
         };
-        let coded = self.in_pool(|| {
-            let stop = run.until(&self.stopping);
-            let found = run.found_without_duals(stop);
-            Coded {
-                rounds: found.rounds,
-                bytes: found.bytes,
-                stop: found.stop,
-                infeasible: found.infeasible.first().copied(),
-                cost: found.mean_cost(),
-                sparsity: found.mean_sparsity(),
-                products: match stop {
-                    Stop::Interrupted => Vec::new(),
-                    _ => run.products(&found.codes),
-                },
-                codes: found.codes,
-            }
-        });
+        let stop = run.until(&self.stopping);
+        let found = run.found_without_duals(stop);
+        let coded = Coded {
+            rounds: found.rounds,
+            bytes: found.bytes,
+            stop: found.stop,
+            infeasible: found.infeasible.first().copied(),
+            cost: found.mean_cost(),
+            sparsity: found.mean_sparsity(),
+            products: match stop {
+                Stop::Interrupted => Vec::new(),
+                _ => run.products(&found.codes),
+            },
+            codes: found.codes,
+        };
         if self.warm_start {
             kept.warm = Some(run.into_state()?);
         }
