@@ -46,7 +46,7 @@ pub(crate) use scratch::{emptied, Scratches, Shelves};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
-pub(crate) const TOGETHER: usize = 64;
+pub(crate) const PRODUCTS_TOGETHER: usize = 64;
 /// Problems with fewer atoms than this are small enough to be solved one after the other.
 const FEW: usize = 16;
 
@@ -108,12 +108,17 @@ impl Coding<'_> {
             let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
             return self.solve_part(c, share, 0, y, v, scratches);
         }
-        let parts = y.as_mut_slice().par_chunks_mut(n * TOGETHER);
-        let parts = parts.zip(v.as_mut_slice().par_chunks_mut((m * TOGETHER).max(1)));
+        let parts = y.as_mut_slice().par_chunks_mut(n * PRODUCTS_TOGETHER);
+        let parts = parts.zip(
+            v.as_mut_slice()
+                .par_chunks_mut((m * PRODUCTS_TOGETHER).max(1)),
+        );
         parts
             .enumerate()
             .with_max_len(1) // no thread may end with two of them while another has none
-            .map(|(part, (y, v))| self.solve_part(c, share, part * TOGETHER, y, v, scratches))
+            .map(|(part, (y, v))| {
+                self.solve_part(c, share, part * PRODUCTS_TOGETHER, y, v, scratches)
+            })
             .reduce(|| Stop::Converged, Stop::worse)
     }
 
@@ -128,7 +133,7 @@ impl Coding<'_> {
         scratches: &Scratches,
     ) -> Stop {
         let (m, n) = (c.rows(), self.atoms.cols());
-        let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { TOGETHER });
+        let columns = (c.cols() - from).min(if n < FEW { c.cols() } else { PRODUCTS_TOGETHER });
         let mut worst = Stop::Converged;
         let ended = |stop| worst = worst.worse(stop);
         let range = from * m..(from + columns) * m;

@@ -9,7 +9,7 @@
 
 use crate::agent::Block;
 use crate::atoms::AtomSet;
-use crate::coding::TOGETHER;
+use crate::coding::PRODUCTS_TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{distance_squared, Matrix};
 use crate::random::{gaussian, Rng};
@@ -219,7 +219,7 @@ pub fn update_block(
 /// depends on the number of threads.
 fn uses(y: &Matrix) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
-    let parts = y.as_slice().par_chunks(n * TOGETHER);
+    let parts = y.as_slice().par_chunks(n * PRODUCTS_TOGETHER);
     let parts = parts.map(|part| {
         let mut uses = vec![(0, 0.0); y.rows()];
         for column in part.chunks_exact(n) {

@@ -11,7 +11,7 @@
 use super::coded::Coded;
 use super::found::mean_sparsity;
 use super::{Agent, Mesh};
-use crate::coding::{solve_on_gram, start_code, Coding, TOGETHER};
+use crate::coding::{solve_on_gram, start_code, Coding, PRODUCTS_TOGETHER};
 use crate::inference::Combine;
 use crate::learning::{self, add_products};
 use crate::matrix::{gemm, gemm_by_rows, Matrix};
@@ -73,7 +73,9 @@ impl Mesh {
         let mut nu = Matrix::zeros(x.rows(), x.cols());
         let scratches = self.memory.of(block.version());
         let stop = problem.solve_batch(x, None, y, &mut nu, &scratches);
-        let costs = (0..x.cols()).into_par_iter().with_min_len(TOGETHER);
+        let costs = (0..x.cols())
+            .into_par_iter()
+            .with_min_len(PRODUCTS_TOGETHER);
         let costs = costs.map(|j| {
             let fired = y.column(j).iter().filter(|y| **y != 0.0);
             problem.residual.value(nu.column(j)) + fired.map(|y| h.value_at(*y)).sum::<f64>()
