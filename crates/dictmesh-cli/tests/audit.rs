@@ -94,3 +94,23 @@ fn what_cannot_be_audited_is_refused() {
     );
     refused(dir, "audit nowhere.csv", &["nowhere.csv"]);
 }
+
+/// A start beyond all bounds says nothing of the other strategies; one that was asked for by name is refused.
+#[test]
+fn a_strategy_that_diverges_does_not_end_the_audit_of_the_others() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    fs::write(dir.join("x.csv"), samples(40, 3)).unwrap();
+    let line =
+        "audit x.csv --header no --agents 3 --topology complete --gamma 0.02 --rounds 60 --samples 6";
+    let found = json(dir, &format!("{line} --random-start 1e61 --json"));
+    assert_eq!(found["strategies"].as_array().unwrap().len(), 5, "{found}");
+    let verdicts = found["verdicts"].to_string();
+    let left_out = "Not tried: strategy = relaxed-admm: its messages grow beyond all bounds";
+    assert!(verdicts.contains(left_out), "{verdicts}");
+    refused(
+        dir,
+        &format!("{line} --strategy diffusion --mu 50"),
+        &["strategy = diffusion", "beyond all bounds", "smaller"],
+    );
+}

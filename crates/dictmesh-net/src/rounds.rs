@@ -5,11 +5,12 @@
 //! last two frames are all that a neighbour can still need of us.
 
 mod edge;
+mod hearing;
 mod waiting;
 
-use crate::codec::{self, Header, Limits, Refusal};
+use crate::codec::{self, Limits};
 use crate::exchange::{Exchange, Fault, Frame, Phase, Tag};
-use crate::wire::{Wire, WireEvent};
+use crate::wire::Wire;
 use bytes::{Bytes, BytesMut};
 use dictmesh::agent::AgentId;
 use edge::Edge;
@@ -18,9 +19,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use waiting::Waiting;
-
-/// An epoch that is ahead by more than this is no epoch but an error.
-const EPOCHS_AHEAD: u32 = 10_000;
 
 /// How rounds are made.
 #[derive(Clone, Debug)]
@@ -143,206 +141,16 @@ impl<W: Wire> Rounds<W> {
         for (i, l) in self.active.clone().into_iter().enumerate() {
             // Once is enough: it may have gone.
             if round.own.tag.is_all_ended() && self.edges.get(&l).is_some_and(|edge| edge.ended) {
-                round.waiting.got[i] = true;
-                round.waiting.missing -= 1;
+                round.waiting.got(i);
                 continue;
             }
             let early = self.edges.get_mut(&l).and_then(|edge| edge.early.take());
-            if let Some((header, bytes)) = early {
-                self.place(l, i, header, bytes, round)?;
+            if let Some(came) = early {
+                self.place(l, i, came, round)?;
             }
         }
         Ok(())
     }
-
-    /// Puts a frame of a neighbour that takes part where it belongs.
-    fn place(
-        &mut self,
-        from: AgentId,
-        i: usize,
-        header: Header,
-        bytes: Bytes,
-        round: &mut Round<'_>,
-    ) -> Result<(), Fault> {
-        let Some(edge) = self.edges.get_mut(&from) else {
-            return Ok(());
-        };
-        let own = round.own;
-        let (tag, epoch) = (header.tag, own.tag.epoch);
-        if self.ended && tag.is_all_ended() {
-            edge.ended = true;
-            if !own.tag.is_all_ended() {
-                return Err(Fault::AllEnded { by: from });
-            }
-            // In whichever epoch either of us has come to know it.
-            round.waiting.missing -= usize::from(!round.waiting.got[i]);
-            round.waiting.got[i] = true;
-            if header.asks {
-                self.send_again(from, epoch, false);
-            }
-            return Ok(());
-        }
-        if tag.epoch > epoch {
-            if tag.epoch - epoch > EPOCHS_AHEAD {
-                edge.refuse(
-                    from,
-                    &format!("its epoch {} is too far ahead of {epoch}", tag.epoch),
-                );
-                return Ok(());
-            }
-            edge.early = Some((header, bytes));
-            return Err(Fault::NewEpoch {
-                epoch: tag.epoch,
-                by: from,
-            });
-        }
-        if tag.epoch < epoch {
-            return Ok(());
-        }
-        edge.heard_in = Some(epoch);
-        match tag.cmp(&own.tag) {
-            std::cmp::Ordering::Less => {}
-            std::cmp::Ordering::Greater if is_next(own.tag, tag) => edge.keep_early(header, bytes),
-            std::cmp::Ordering::Greater => {
-                edge.refuse(from, "it is of a round that nobody can have come to yet");
-            }
-            std::cmp::Ordering::Equal if round.waiting.got[i] => {}
-            std::cmp::Ordering::Equal => match accept(&bytes, &header, own, &mut round.inbox[i]) {
-                Ok(()) => {
-                    round.waiting.got[i] = true;
-                    round.waiting.missing -= 1;
-                }
-                Err(refusal) => edge.refuse(from, &refusal.to_string()),
-            },
-        }
-        // It waits for us, so what we sent was lost. Answers do not ask, or they would never end.
-        if header.asks && tag <= own.tag {
-            self.send_again(from, epoch, false);
-        }
-        Ok(())
-    }
-
-    /// Hears what has come where nobody takes part: an agent that is left alone has no rounds in which it would.
-    fn listen_alone(&mut self) {
-        while self.active.is_empty() {
-            let (neighbour, frame) = match self.wire.next(Instant::now()) {
-                None => return,
-                Some(WireEvent::Down { .. }) => continue,
-                Some(WireEvent::Up {
-                    neighbour,
-                    incarnation,
-                    ..
-                }) => {
-                    if let Some(edge) = self.edges.get_mut(&neighbour) {
-                        edge.incarnation = Some(incarnation);
-                    }
-                    continue;
-                }
-                Some(WireEvent::Frame { neighbour, bytes }) => (neighbour, bytes),
-            };
-            let header = codec::header(&frame, &self.options.limits);
-            if let (Some(edge), Ok(header)) = (self.edges.get_mut(&neighbour), header) {
-                edge.knocks |= edge.incarnation == Some(header.incarnation);
-            }
-        }
-    }
-
-    fn on_up(
-        &mut self,
-        from: AgentId,
-        incarnation: u64,
-        newest: u32,
-        tag: Tag,
-    ) -> Result<(), Fault> {
-        let active = self.active.contains(&from);
-        let Some(edge) = self.edges.get_mut(&from) else {
-            return Ok(());
-        };
-        let before = edge.incarnation.replace(incarnation);
-        let another = before.is_some_and(|before| before != incarnation);
-        edge.heard_at = Instant::now();
-        if another {
-            edge.early = None;
-            // What it said in this epoch it does not know any more; all must agree anew.
-            if active && edge.heard_in.take() == Some(tag.epoch) {
-                return Err(Fault::NewEpoch {
-                    epoch: newest
-                        .min(tag.epoch.saturating_add(EPOCHS_AHEAD))
-                        .max(tag.epoch)
-                        + 1,
-                    by: from,
-                });
-            }
-        }
-        if active {
-            self.send_again(from, tag.epoch, false);
-        }
-        Ok(())
-    }
-
-    fn on_frame(
-        &mut self,
-        from: AgentId,
-        bytes: Bytes,
-        round: &mut Round<'_>,
-    ) -> Result<(), Fault> {
-        let Some(edge) = self.edges.get_mut(&from) else {
-            return Ok(());
-        };
-        let header = match codec::header(&bytes, &self.options.limits) {
-            Ok(header) => header,
-            Err(refusal) => {
-                edge.refuse(from, &refusal.to_string());
-                return Ok(());
-            }
-        };
-        if edge.incarnation != Some(header.incarnation) {
-            return Ok(()); // from before it was started anew
-        }
-        edge.heard_at = Instant::now();
-        if let Ok(i) = self.active.binary_search(&from) {
-            return self.place(from, i, header, bytes, round);
-        }
-        // It wants to come in, or has not heard that it was given up. While all agree on who is there it comes in at
-        // once, as others may be waiting for it already; otherwise it waits for the end of the batch.
-        edge.knocks = true;
-        let (theirs, epoch) = (header.tag.epoch, round.own.tag.epoch);
-        if round.own.tag.phase == Phase::Agreement {
-            let epoch = theirs.min(epoch.saturating_add(EPOCHS_AHEAD)).max(epoch) + 1;
-            return Err(Fault::NewEpoch { epoch, by: from });
-        }
-        // From our frame it learns that we are alive, and in which epoch.
-        if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
-            self.wire.send(from, bytes.clone());
-        }
-        Ok(())
-    }
-}
-
-/// Whether the second tag can be that of the round after the first: the next of its phase, or the first of another.
-fn is_next(now: Tag, next: Tag) -> bool {
-    match (now.sample, now.phase) == (next.sample, next.phase) {
-        true => next.round == now.round + 1,
-        false => next.round == 0,
-    }
-}
-
-/// The numbers of a frame of this very round, if it has as many as ours.
-fn accept(bytes: &[u8], header: &Header, own: &Frame, to: &mut Frame) -> Result<(), Refusal> {
-    let same = |what, given, expected| match given == expected {
-        true => Ok(()),
-        false => Err(Refusal::Dimension {
-            what,
-            given,
-            expected,
-        }),
-    };
-    same("dual entries", header.dual, own.dual.len())?;
-    // Agents know of different numbers of others while they agree.
-    if own.tag.phase != Phase::Agreement {
-        same("scalars", header.scalars, own.scalars.len())?;
-    }
-    codec::decode(bytes, header, to)
 }
 
 impl<W: Wire> Exchange for Rounds<W> {
@@ -374,7 +182,8 @@ impl<W: Wire> Exchange for Rounds<W> {
     }
 
     fn knocking(&mut self) -> Vec<AgentId> {
-        self.listen_alone();
+        // An agent that is left alone has no rounds in which it would hear.
+        while self.active.is_empty() && matches!(self.hear(Instant::now(), None), Ok(true)) {}
         let knocking = self.edges.iter().filter(|(_, edge)| edge.knocks);
         knocking.map(|(l, _)| *l).collect()
     }
@@ -416,20 +225,7 @@ impl<W: Wire> Exchange for Rounds<W> {
             if Instant::now() >= round.waiting.look {
                 self.look_at_clocks(&mut round.waiting)?;
             }
-            match self.wire.next(round.waiting.look) {
-                None => {}
-                Some(WireEvent::Up {
-                    neighbour,
-                    incarnation,
-                    epoch,
-                }) => self.on_up(neighbour, incarnation, epoch, own.tag)?,
-                Some(WireEvent::Down { neighbour, reason }) => {
-                    tracing::info!(agent = neighbour, %reason, "link down");
-                }
-                Some(WireEvent::Frame { neighbour, bytes }) => {
-                    self.on_frame(neighbour, bytes, &mut round)?;
-                }
-            }
+            self.hear(round.waiting.look, Some(&mut round))?;
         }
         self.wire.flush();
         Ok(())

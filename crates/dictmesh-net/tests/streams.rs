@@ -123,10 +123,15 @@ fn an_interrupted_agent_finishes_its_batch_and_a_restart_goes_on() {
     let plan = plan(40);
     let (mut mesh, hub) = (plan.mesh(false), Hub::new(0));
     let directory = tempfile::tempdir().unwrap();
+    // The last sample does not come before all three were interrupted: nobody can be at its end by then.
+    let there = Arc::new(AtomicUsize::new(39));
     let at = |k: usize| {
-        Started::new(&plan, &mesh, k)
-            .in_directory(directory.path())
-            .start(&hub)
+        let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        if agent.source.is_some() {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent.start(&hub)
     };
     let mut agents: Vec<Running> = (0..4).map(at).collect();
     for (k, position) in [(2, 6), (0, 15), (1, 24)] {
@@ -137,6 +142,7 @@ fn an_interrupted_agent_finishes_its_batch_and_a_restart_goes_on() {
         assert!(done.position > position && done.position < 40);
         agents.insert(k, at(k));
     }
+    there.store(40, Ordering::Relaxed);
     mesh.learn(&plan.x, |_| Continue(())).unwrap();
     for (k, agent) in agents.into_iter().enumerate() {
         assert_eq!(agent.wait().unwrap().atoms, *mesh.block(k).atoms(), "{k}");

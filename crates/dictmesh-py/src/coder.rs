@@ -5,7 +5,7 @@ use crate::from_json;
 use crate::mesh::stop_name;
 use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::agent::Block;
-use dictmesh::inference::exact::{self, Exact, Part, TOGETHER};
+use dictmesh::inference::exact::{self, Exact, Part, SOLVED_TOGETHER};
 use dictmesh::task::{Task, TaskSpec};
 use dictmesh::{Matrix, Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
@@ -151,8 +151,8 @@ impl Coder {
     ) -> PyResult<Solved> {
         let mut solved = Solved::none(x);
         // The dual vectors of a part are dense.
-        let most = (NUMBERS / x.features().max(1) / TOGETHER).max(1) * TOGETHER;
-        let (mut size, mut from) = (most.min(TOGETHER * threads), 0);
+        let most = (NUMBERS / x.features().max(1) / SOLVED_TOGETHER).max(1) * SOLVED_TOGETHER;
+        let (mut size, mut from) = (most.min(SOLVED_TOGETHER * threads), 0);
         while from < x.len() && !stop.load(Ordering::SeqCst) {
             let (to, clock) = ((from + size).min(x.len()), Instant::now());
             self.part(&x.part(from..to)?, &mut solved)?;

@@ -46,7 +46,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Samples whose products with the atoms are formed together.
-pub(crate) const TOGETHER: usize = 64;
+pub(crate) const PRODUCTS_TOGETHER: usize = 64;
 /// Problems with fewer atoms than this are small enough to be solved one after the other.
 const FEW: usize = 16;
 
@@ -278,11 +278,11 @@ pub(crate) fn in_parts<T: Send>(
     let (from, to) = (columns.start, columns.end);
     // Smaller ones at the end, for a thread that would have nothing to do while another is at its last.
     let width = if 4 * from < 3 * all {
-        TOGETHER
+        PRODUCTS_TOGETHER
     } else if 8 * from < 7 * all {
-        TOGETHER / 2
+        PRODUCTS_TOGETHER / 2
     } else {
-        TOGETHER / 4
+        PRODUCTS_TOGETHER / 4
     };
     if columns.len() <= width {
         return solve(columns, y, v);

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 /// What can be wrong with what a caller, a file or a peer gave us.
 ///
-/// Not converging is not an error: it is a [`Stop`](crate::Stop) value.
+/// Not converging is not an error: it is a [`Stop`](crate::Stop) value. Only whoever can make nothing of such a run
+/// refuses it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -85,6 +86,15 @@ pub enum Error {
         with: String,
         /// Why, and what can be used instead.
         why: String,
+    },
+    /// A run that diverged, and of which nothing can be made.
+    #[error(
+        "strategy = {strategy}: its messages grow beyond all bounds on these samples, so that there is nothing to find in \
+         them; give smaller constants, or none for good ones"
+    )]
+    Diverged {
+        /// The strategy's name.
+        strategy: &'static str,
     },
     /// A name that is not on the list.
     #[error("unknown {kind} \"{given}\": choose one of {known}")]

@@ -9,7 +9,7 @@
 
 use crate::agent::Block;
 use crate::atoms::AtomSet;
-use crate::coding::TOGETHER;
+use crate::coding::PRODUCTS_TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{distance_squared, Matrix};
 use crate::random::{gaussian, Rng};
@@ -140,10 +140,10 @@ impl WithSimd for Products<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Products { nu, y, first, out } = self;
-        let mut fired = [[(0, 0.0); TOGETHER]; ATOMS];
-        for from in (0..y.cols()).step_by(TOGETHER) {
+        let mut fired = [[(0, 0.0); PRODUCTS_TOGETHER]; ATOMS];
+        for from in (0..y.cols()).step_by(PRODUCTS_TOGETHER) {
             let mut counts = [0; ATOMS];
-            for j in from..(from + TOGETHER).min(y.cols()) {
+            for j in from..(from + PRODUCTS_TOGETHER).min(y.cols()) {
                 let codes = y.column(j)[first..].iter();
                 for ((fired, count), y) in fired.iter_mut().zip(&mut counts).zip(codes) {
                     fired[*count] = (j, *y);
@@ -244,7 +244,7 @@ pub fn update_block(
 /// depends on the number of threads.
 fn uses(y: &Matrix) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
-    let parts = y.as_slice().par_chunks(n * TOGETHER);
+    let parts = y.as_slice().par_chunks(n * PRODUCTS_TOGETHER);
     let parts = parts.map(|part| {
         let mut uses = vec![(0, 0.0); y.rows()];
         for column in part.chunks_exact(n) {

@@ -2,7 +2,7 @@
 
 mod select;
 
-use crate::coding::TOGETHER;
+use crate::coding::PRODUCTS_TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{axpy, dot, gemm, norm, Matrix};
 use crate::work::count;
@@ -169,10 +169,10 @@ impl Samples {
                 let mut out = Matrix::zeros(atoms.cols(), x.cols());
                 let parts = out
                     .as_mut_slice()
-                    .par_chunks_mut((atoms.cols() * TOGETHER).max(1));
+                    .par_chunks_mut((atoms.cols() * PRODUCTS_TOGETHER).max(1));
                 parts.enumerate().for_each(|(part, out)| {
                     let columns = out.len() / atoms.cols();
-                    let x = x.view().subcols(part * TOGETHER, columns);
+                    let x = x.view().subcols(part * PRODUCTS_TOGETHER, columns);
                     let out = MatMut::from_column_major_slice_mut(out, atoms.cols(), columns);
                     gemm(out, atoms.view().transpose(), x, 1.0, false);
                 });

@@ -17,6 +17,7 @@ use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -38,6 +39,17 @@ pub struct Args {
     /// End when the process with this number ends, which started this one
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<u32>,
+}
+
+/// Does this beside the agent, for as long as it takes.
+fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let thread = thread::Builder::new().name(name.into()).spawn(work);
+    thread.map(drop).map_err(|e| {
+        format!(
+            "the system gives this agent no thread beside its own ({e}); allow it more (ulimit -u), or run fewer \
+             programs beside it"
+        )
+    })
 }
 
 pub fn run(args: Args) -> Result<Ended> {

@@ -13,7 +13,7 @@ use crate::terminal::Bar;
 use dictmesh::apps::audit::{audit, Audit};
 use dictmesh::apps::learning_curve::Target;
 use dictmesh::inference::StrategySpec;
-use dictmesh::{Mesh, Samples, Start};
+use dictmesh::{Error, Mesh, Samples, Start};
 use std::path::PathBuf;
 
 /// Rounds that are recorded, if nothing else is said.
@@ -111,33 +111,17 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             total,
             cost: None,
         });
-        let symmetric = mesh.weights().is_symmetric();
-        // One that was asked for by name is refused where it does not fit; of all there are, those that fit are tried.
-        if let (None, Err(why)) = (
-            &options.strategy,
-            strategy.check(mesh.task().residual(), symmetric),
-        ) {
-            left_out.push(say(why));
-            continue;
-        }
-        let audit = match (
-            audit(&mesh, &x, &strategy, rounds, colluding),
-            &options.strategy,
-        ) {
-            (Ok(audit), _) => audit,
-            // One of all there are whose messages grow without bound says nothing of the others.
-            (
-                Err(
-                    why @ dictmesh::Error::Parameter {
-                        name: "strategy", ..
-                    },
-                ),
-                None,
-            ) if total > 1 => {
+        let audit = match audit(&mesh, &x, &strategy, rounds, colluding) {
+            Ok(audit) => audit,
+            // One that was asked for by name is refused where it does not fit or diverges; of all there are, the others
+            // are tried.
+            Err(why @ (Error::Unsupported { .. } | Error::Diverged { .. }))
+                if options.strategy.is_none() =>
+            {
                 left_out.push(say(why));
                 continue;
             }
-            (Err(why), _) => return Err(say(why)),
+            Err(why) => return Err(say(why)),
         };
         let curve = target.curve(&mesh, &strategy, rounds).map_err(say)?;
         audits.push(Audited {

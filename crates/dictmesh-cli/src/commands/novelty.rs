@@ -3,14 +3,14 @@
 mod engine;
 mod input;
 mod show;
+mod words;
 
 pub use engine::{blocks, curve, explain, truth, Engine};
 pub use input::Input;
 
-use super::score::{quoted, threshold};
+use super::past;
+use super::score::threshold;
 use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
-use super::{pages, past};
-use crate::canvas::numbers::{exact, fixed};
 use crate::data::{self, Format};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
@@ -156,7 +156,7 @@ pub fn run(args: Args) -> Result<()> {
         }
         bar.clear();
         if !args.speech.json && !args.speech.quiet {
-            super::print(&lines(&outcome, &input))?;
+            super::print(&words::lines(&outcome, &input))?;
         }
         outcomes.push(outcome);
     }
@@ -261,39 +261,6 @@ fn known_truth(
     ))
 }
 
-/// What is said of a block.
-fn lines(outcome: &Outcome, input: &Input) -> String {
-    let number = outcome.number;
-    let atoms = counted(outcome.atoms, "atom");
-    let mesh = format!("{atoms} at {}", counted(outcome.agents, "agent"));
-    let documents = counted(outcome.range.len(), "document");
-    if number == 0 {
-        return format!("block 0: {documents} learned; {mesh}\n");
-    }
-    let mut text = format!("block {number}: {documents}");
-    if let Some(chi) = outcome.threshold {
-        let novel = outcome.novel.len();
-        text += &format!(", {novel} called novel (score above {})", fixed(chi, 4));
-    }
-    if let Some(roc) = &outcome.roc {
-        text += &format!(", AUC {:.3}", roc.auc());
-    }
-    text += &format!("; {mesh}\n");
-    for document in &outcome.top {
-        let name = input.name(outcome.range.start + document.at);
-        text += &format!("  {}  {name}\n", fixed(document.score, 4));
-        if !document.unexplained.is_empty() {
-            let terms = pages::words(&document.unexplained);
-            text += &format!("          unexplained: {terms}\n");
-        }
-        for (atom, weight, terms) in &document.atoms {
-            let terms = pages::words(terms);
-            text += &format!("          lit atom {atom} by {weight:.2}: {terms}\n");
-        }
-    }
-    text
-}
-
 fn finish(
     args: &Args,
     input: &Input,
@@ -311,15 +278,15 @@ fn finish(
         save_model(&model, path)?;
     }
     if let Some(path) = &args.output {
-        write_file("the scores", path, csv(input, outcomes).as_bytes())?;
+        write_file("the scores", path, words::csv(input, outcomes).as_bytes())?;
     }
     let page = match &args.report {
         Some(dir) => Some(show::report(args, input, mesh, outcomes, truth).write(dir)?),
         None => None,
     };
-    let aucs: Vec<f64> = outcomes.iter().filter_map(auc).collect();
+    let aucs: Vec<f64> = outcomes.iter().filter_map(Outcome::auc).collect();
     let mean = (!aucs.is_empty()).then(|| aucs.iter().sum::<f64>() / aucs.len() as f64);
-    let blocks: Vec<Value> = outcomes.iter().map(|o| block_json(o, input)).collect();
+    let blocks: Vec<Value> = outcomes.iter().map(|o| words::json(o, input)).collect();
     let result = json!({
         "documents": input.len(), "blocks": blocks, "mean_auc": mean, "scores": args.output,
         "model": args.model, "report": page,
@@ -340,55 +307,6 @@ fn finish(
         }
         text
     })
-}
-
-fn auc(outcome: &Outcome) -> Option<f64> {
-    outcome.roc.as_ref().map(|roc| roc.auc())
-}
-
-fn block_json(outcome: &Outcome, input: &Input) -> Value {
-    let from = outcome.range.start;
-    let top: Vec<Value> = outcome
-        .top
-        .iter()
-        .map(|document| {
-            let atoms: Vec<Value> = document
-                .atoms
-                .iter()
-                .map(|(atom, weight, terms)| {
-                    json!({"atom": atom, "weight": weight, "terms": pages::list(terms)})
-                })
-                .collect();
-            json!({
-                "document": from + document.at, "name": input.name(from + document.at),
-                "score": document.score, "unexplained": pages::list(&document.unexplained),
-                "atoms": atoms,
-            })
-        })
-        .collect();
-    let novel: Vec<usize> = outcome.novel.iter().map(|j| from + j).collect();
-    json!({
-        "block": outcome.number, "documents": outcome.range.len(), "threshold": outcome.threshold,
-        "novel": novel, "auc": auc(outcome), "agents": outcome.agents, "atoms": outcome.atoms,
-        "top": top,
-    })
-}
-
-fn csv(input: &Input, outcomes: &[Outcome]) -> String {
-    let mut text = String::from("block,document,name,score,novel\n");
-    for outcome in outcomes {
-        for (j, score) in outcome.scores.iter().enumerate() {
-            let document = outcome.range.start + j;
-            let name = quoted(&input.name(document));
-            let novel = u8::from(outcome.novel.binary_search(&j).is_ok());
-            text += &format!(
-                "{},{document},{name},{},{novel}\n",
-                outcome.number,
-                exact(*score)
-            );
-        }
-    }
-    text
 }
 
 fn at_least_one(text: &str) -> std::result::Result<usize, String> {

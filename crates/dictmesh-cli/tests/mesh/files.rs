@@ -100,3 +100,20 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         &["rum", "line 2"],
     );
 }
+
+/// A link that leads nowhere stands where the newcomer's directory should appear: its key must not stay behind under
+/// another name.
+#[test]
+fn an_agent_that_cannot_be_added_leaves_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let (at, mesh) = (place.path(), place.path().join("m"));
+    fs::write(at.join("x.csv"), table(20)).unwrap();
+    ok(at, "mesh init m --data x.csv --agents 2 --tls");
+    std::os::unix::fs::symlink("nowhere", mesh.join("agent-2")).unwrap();
+    let settings = || fs::read_to_string(mesh.join("mesh.toml")).unwrap();
+    let before = (files(&mesh), settings());
+    refused(at, "mesh add m --neighbours 1", &["agent-2"]);
+    assert_eq!((files(&mesh), settings()), before);
+    fs::remove_file(mesh.join("agent-2")).unwrap();
+    ok(at, "mesh add m --neighbours 1");
+}

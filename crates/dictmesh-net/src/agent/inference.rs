@@ -40,6 +40,20 @@ pub(super) struct Found {
     pub troubled: bool,
 }
 
+/// Where the rounds of a batch have come to.
+struct Course {
+    rounds: usize,
+    /// Rounds of the strategy and those of proofs.
+    exchanges: u32,
+    /// nu_k before the last round, where it is needed after it.
+    before: Matrix,
+    /// What came in, combined.
+    combined: Vec<f64>,
+    flood: Flood,
+    /// The round in which all stop, once it is proven that no code meets the constraint.
+    infeasible_by: Option<usize>,
+}
+
 /// What travels with the dual vectors.
 struct Flood {
     /// The largest residual that was heard of since the last window.
@@ -52,76 +66,120 @@ struct Flood {
     last: Option<f64>,
 }
 
+impl Flood {
+    fn hear(&mut self, residual: f64, trouble: f64) {
+        self.residual = self.residual.max(residual);
+        self.trouble = self.trouble.min(trouble);
+    }
+}
+
+impl Course {
+    fn new(numbers: usize) -> Self {
+        Course {
+            rounds: 0,
+            exchanges: 0,
+            before: Matrix::zeros(0, 0),
+            combined: vec![0.0; numbers],
+            flood: Flood {
+                residual: 0.0,
+                trouble: NEVER,
+                measured: None,
+                floods: Floods::default(),
+                last: None,
+            },
+            infeasible_by: None,
+        }
+    }
+
+    fn found(&self, stop: Stop) -> Found {
+        Found {
+            stop,
+            rounds: self.rounds,
+            residual: self.flood.last,
+            troubled: false,
+        }
+    }
+}
+
 impl Inference<'_> {
     /// Rounds until the stopping rule ends them, for all agents in the same round.
     pub fn run(&self, strategy: &mut dyn Strategy, talk: &mut Talk) -> Result<Found, Halt> {
-        let alone = self.local.agents == 1 && self.combine == Combine::NeighbourSum;
-        let window = if alone {
-            1
-        } else {
-            measure::window(self.diameter)
-        };
-        let numbers = self.local.rows() * self.local.samples;
-        let (mut combined, mut before) = (vec![0.0; numbers], Matrix::zeros(0, 0));
-        let mut flood = Flood {
-            residual: 0.0,
-            trouble: NEVER,
-            measured: None,
-            floods: Floods::default(),
-            last: None,
-        };
+        let mut course = Course::new(self.local.rows() * self.local.samples);
         strategy.start(&self.local);
-        let (mut rounds, mut exchanges, mut infeasible_by) = (0, 0, None);
-        while rounds < self.stopping.rounds {
-            let measures = self.stopping.tolerance.is_some() && (rounds + 1) % window == 0;
-            let last = rounds + 1 == self.stopping.rounds;
-            if measures || last {
-                before = strategy.dual().clone();
+        while course.rounds < self.stopping.rounds {
+            let next = course.rounds + 1;
+            if self.measures(next) || next == self.stopping.rounds {
+                course.before = strategy.dual().clone();
             }
             strategy.adapt(&self.local);
-            let outgoing = strategy.outgoing();
-            self.say(outgoing, rounds, &mut exchanges, &mut flood, talk);
-            match self.sums {
-                true => self.sum(outgoing.as_slice(), &mut flood, talk, &mut combined)?,
-                false => self.hear(outgoing.as_slice(), &mut flood, talk, &mut combined)?,
+            self.exchange(strategy.outgoing(), &mut course, talk)?;
+            strategy.absorb(&self.local, &course.combined);
+            course.rounds = next;
+            if let Some(stop) = self.end(strategy, &mut course, talk)? {
+                return Ok(course.found(stop));
             }
-            strategy.absorb(&self.local, &combined);
-            rounds += 1;
-            if infeasible_by.is_some_and(|by| rounds >= by) {
-                return Ok(found(Stop::Infeasible, rounds, &flood));
-            }
-            if let Some(stop) = self.judge(&mut flood, rounds, window) {
-                return Ok(found(stop, rounds, &flood));
-            }
-            if measures {
-                self.measure(strategy.dual(), &before, &combined, rounds, &mut flood);
-                let now = alone.then(|| strategy.argmin_stop());
-                if let Some(stop) = now.or_else(|| self.judge(&mut flood, rounds, window)) {
-                    return Ok(found(stop, rounds, &flood));
-                }
-            }
-            // The proof takes as many rounds as two floods: it is tried after 1, 2, 4, 8, ... windows, and at the end.
-            let due = measures && (rounds / window).is_power_of_two() || last;
-            if due && infeasible_by.is_none() && self.can_be_proven_infeasible() {
-                let nu = strategy.dual();
-                let proven = match alone {
-                    true => strategy.argmin_stop() == Stop::Infeasible,
-                    false => self.is_infeasible(nu, &before, &mut exchanges, talk)?,
-                };
-                infeasible_by = proven.then_some(rounds + self.diameter);
-                if infeasible_by.is_some() && (last || self.diameter == 0) {
-                    return Ok(found(Stop::Infeasible, rounds, &flood));
-                }
-            }
-        }
-        if infeasible_by.is_some() {
-            return Ok(found(Stop::Infeasible, rounds, &flood));
         }
         let away = self.has_run_away(strategy.dual());
         Ok(Found {
-            troubled: away || flood.trouble < NEVER,
-            ..found(Stop::RoundLimit, rounds, &flood)
+            troubled: away || course.flood.trouble < NEVER,
+            ..course.found(Stop::RoundLimit)
         })
+    }
+
+    /// What this round means for all, if it means the end before the limit of rounds.
+    fn end(
+        &self,
+        strategy: &dyn Strategy,
+        course: &mut Course,
+        talk: &mut Talk,
+    ) -> Result<Option<Stop>, Halt> {
+        let rounds = course.rounds;
+        if course.infeasible_by.is_some_and(|by| rounds >= by) {
+            return Ok(Some(Stop::Infeasible));
+        }
+        if let Some(stop) = self.judge(&mut course.flood, rounds) {
+            return Ok(Some(stop));
+        }
+        let (measures, last) = (self.measures(rounds), rounds == self.stopping.rounds);
+        if measures {
+            self.measure(strategy.dual(), course);
+            let now = self.is_alone().then(|| strategy.argmin_stop());
+            if let Some(stop) = now.or_else(|| self.judge(&mut course.flood, rounds)) {
+                return Ok(Some(stop));
+            }
+        }
+        // The proof takes as many rounds as two floods: it is tried after 1, 2, 4, 8, ... windows, and at the end.
+        let due = measures && (rounds / self.window()).is_power_of_two() || last;
+        if due && course.infeasible_by.is_none() && self.can_be_proven_infeasible() {
+            let Course {
+                before, exchanges, ..
+            } = &mut *course;
+            let proven = match self.is_alone() {
+                true => strategy.argmin_stop() == Stop::Infeasible,
+                false => self.is_infeasible(strategy.dual(), before, exchanges, talk)?,
+            };
+            course.infeasible_by = proven.then_some(rounds + self.diameter);
+        }
+        let now = course.infeasible_by.filter(|by| last || *by == rounds);
+        Ok(now.map(|_| Stop::Infeasible))
+    }
+
+    /// Whether there is nobody to exchange anything with, so that the first argmin is the whole problem.
+    fn is_alone(&self) -> bool {
+        self.local.agents == 1 && self.combine == Combine::NeighbourSum
+    }
+
+    /// Rounds between two measurements.
+    fn window(&self) -> usize {
+        match self.is_alone() {
+            true => 1,
+            false => measure::window(self.diameter),
+        }
+    }
+
+    /// Whether this round, counted from 1, is measured.
+    fn measures(&self, round: usize) -> bool {
+        self.stopping.tolerance.is_some() && round.is_multiple_of(self.window())
     }
 
     /// Whether there is a constraint, and room in a frame for what all agents add to the proof.
@@ -142,16 +200,15 @@ impl Inference<'_> {
         }
     }
 
-    /// What this agent says next, with what it knows of the others.
-    fn say(
+    /// What this agent says, with what it knows of the others, goes out; theirs comes in and is combined.
+    fn exchange(
         &self,
         outgoing: &Matrix,
-        rounds: usize,
-        exchanges: &mut u32,
-        flood: &mut Flood,
+        course: &mut Course,
         talk: &mut Talk,
-    ) {
-        talk.own.tag = self.tag(exchanges);
+    ) -> Result<(), Halt> {
+        let flood = &mut course.flood;
+        talk.own.tag = self.tag(&mut course.exchanges);
         let own = &mut talk.own;
         own.dual.clear();
         own.dual.extend_from_slice(outgoing.as_slice());
@@ -162,13 +219,17 @@ impl Inference<'_> {
             .fold(false, |found, v| found | !v.is_finite())
         {
             own.dual.fill(0.0);
-            flood.trouble = flood.trouble.min(rounds as f64);
+            flood.trouble = flood.trouble.min(course.rounds as f64);
         }
         own.scalars.clear();
         own.scalars.extend([flood.residual, flood.trouble]);
+        match self.sums {
+            true => self.sum(outgoing.as_slice(), flood, talk, &mut course.combined),
+            false => self.hear(outgoing.as_slice(), flood, talk, &mut course.combined),
+        }
     }
 
-    /// It goes out, theirs comes in, and is combined in the order of the agents.
+    /// In the order of the agents.
     fn hear(
         &self,
         outgoing: &[f64],
@@ -178,8 +239,7 @@ impl Inference<'_> {
     ) -> Result<(), Halt> {
         talk.round()?;
         for (_, frame) in talk.heard() {
-            flood.residual = flood.residual.max(frame.scalars[0]);
-            flood.trouble = flood.trouble.min(frame.scalars[1]);
+            flood.hear(frame.scalars[0], frame.scalars[1]);
         }
         combine(
             talk.weighted(self.id, self.weights, outgoing, |f| &f.dual),
@@ -201,7 +261,7 @@ impl Inference<'_> {
         talk.own.scalars[1] = -flood.trouble;
         let mut most = [0.0; 2];
         talk.sum(combined, &mut most)?;
-        (flood.residual, flood.trouble) = (most[0], -most[1]);
+        flood.hear(most[0], -most[1]);
         let of = |own: bool| self.weights.iter().find(|(l, _)| (*l == self.id) == own);
         let [own, w] = [true, false].map(|own| of(own).map_or(0.0, |(_, a)| *a));
         let each = combined.iter_mut().zip(outgoing);
@@ -210,24 +270,21 @@ impl Inference<'_> {
     }
 
     /// What the agent sees of its own nu at the end of a window.
-    fn measure(
-        &self,
-        nu: &Matrix,
-        before: &Matrix,
-        combined: &[f64],
-        rounds: usize,
-        flood: &mut Flood,
-    ) {
+    fn measure(&self, nu: &Matrix, course: &mut Course) {
+        let Course {
+            before, combined, ..
+        } = course;
         let own = measure::residual(self.combine, self.local.degree, nu, before, combined);
+        let flood = &mut course.flood;
         if !own.is_finite() || self.has_run_away(nu) {
-            flood.trouble = flood.trouble.min(rounds as f64);
+            flood.trouble = flood.trouble.min(course.rounds as f64);
         }
         flood.residual = if own.is_finite() { own } else { 0.0 };
-        flood.measured = Some(rounds);
+        flood.measured = Some(course.rounds);
     }
 
     /// What has reached everybody by now means the end, if it does: all see it in the same round.
-    fn judge(&self, flood: &mut Flood, rounds: usize, window: usize) -> Option<Stop> {
+    fn judge(&self, flood: &mut Flood, rounds: usize) -> Option<Stop> {
         if rounds as f64 >= flood.trouble + self.diameter as f64 {
             return Some(Stop::Diverged);
         }
@@ -236,21 +293,12 @@ impl Inference<'_> {
         flood.measured = None;
         flood.last = Some(flood.residual);
         let tolerance = self.stopping.tolerance?;
-        let met = flood.floods.meets(flood.residual, window, tolerance);
+        let met = (flood.floods).meets(flood.residual, self.window(), tolerance);
         met.then_some(Stop::Converged)
     }
 
     fn has_run_away(&self, nu: &Matrix) -> bool {
         let delta = self.local.task.regularizer().strong_convexity();
         (self.sizes).is_some_and(|sizes| measure::has_run_away(nu, sizes, delta))
-    }
-}
-
-fn found(stop: Stop, rounds: usize, flood: &Flood) -> Found {
-    Found {
-        stop,
-        rounds,
-        residual: flood.last,
-        troubled: false,
     }
 }

@@ -5,12 +5,15 @@ use bytes::Bytes;
 use dictmesh::agent::AgentId;
 use std::time::Instant;
 
+/// A frame as it came, and what stands before its numbers.
+pub(super) type Came = (Header, Bytes);
+
 #[derive(Debug)]
 pub(super) struct Edge {
     /// The start of its process that we talk to, once we do.
     pub incarnation: Option<u64>,
     /// A frame of a later round than ours, as it came.
-    pub early: Option<(Header, Bytes)>,
+    pub early: Option<Came>,
     /// The newest epoch of ours in which it was heard.
     pub heard_in: Option<u32>,
     /// When it was last heard.
@@ -37,9 +40,9 @@ impl Edge {
     }
 
     /// Keeps the earliest of the frames that come early: the next one we need.
-    pub fn keep_early(&mut self, header: Header, bytes: Bytes) {
-        if (self.early.as_ref()).is_none_or(|(kept, _)| header.tag < kept.tag) {
-            self.early = Some((header, bytes));
+    pub fn keep_early(&mut self, came: Came) {
+        if (self.early.as_ref()).is_none_or(|(kept, _)| came.0.tag < kept.tag) {
+            self.early = Some(came);
         }
     }
 

@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(super) struct Waiting {
     pub tag: Tag,
     pub missing: usize,
-    pub got: Vec<bool>,
+    pub has: Vec<bool>,
     pub since: Instant,
     /// When to look at the clocks again, whatever comes in between.
     pub look: Instant,
@@ -37,7 +37,7 @@ impl Waiting {
         Waiting {
             tag,
             missing: neighbours,
-            got: vec![false; neighbours],
+            has: vec![false; neighbours],
             since: now,
             look: now,
             resend: now + resend,
@@ -45,6 +45,12 @@ impl Waiting {
             interrupted: None,
             told: now,
         }
+    }
+
+    /// The frame of the i-th neighbour has come; that it comes again changes nothing.
+    pub fn got(&mut self, i: usize) {
+        self.missing -= usize::from(!self.has[i]);
+        self.has[i] = true;
     }
 }
 
@@ -63,8 +69,8 @@ impl<W: Wire> Rounds<W> {
             }
         }
         let missing = || -> Vec<AgentId> {
-            let each = self.active.iter().zip(&waiting.got);
-            each.filter(|(_, got)| !**got).map(|(l, _)| *l).collect()
+            let each = self.active.iter().zip(&waiting.has);
+            each.filter(|(_, has)| !**has).map(|(l, _)| *l).collect()
         };
         let pause = match waiting.told == waiting.since {
             true => PATIENCE,

@@ -252,13 +252,8 @@ fn record(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<Traffic> {
         let messages: Vec<Matrix> = run.sent().cloned().collect();
         let sound = |m: &Matrix| m.as_slice().iter().all(|v| v.abs() < BOUND);
         if !messages.iter().all(sound) {
-            let strategy = mesh.strategy();
-            return Err(Error::parameter(
-                "strategy",
-                strategy.name(),
-                "its messages grow beyond all bounds on these samples, so that there is nothing to find in them; give smaller \
-                 constants, or none for good ones",
-            ));
+            let strategy = mesh.strategy().name();
+            return Err(Error::Diverged { strategy });
         }
         sent.push(messages);
     }

@@ -11,7 +11,7 @@
 use super::loops::{scaled_sum, Energies, OneAtom};
 use super::quadratic::{Coordinate, Quadratic};
 use super::scratch::{Scratch, Scratches};
-use super::{newton, outliers, Coding, TOGETHER};
+use super::{newton, outliers, Coding, PRODUCTS_TOGETHER};
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
 use crate::simd::dispatch;
@@ -110,20 +110,7 @@ impl Coding<'_> {
         let mut problem = Quadratic::new(wide.gram, inverse, wide.regularizers, memory);
         let started = problem.can_start(codes);
         if started {
-            let Scratch {
-                after, energies, ..
-            } = &mut *scratch;
-            dispatch(Energies {
-                factor: a,
-                m: m.max(1),
-                v,
-                out: energies,
-            });
-            problem.start(&before, energies, codes);
-            let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
-            columns.for_each(|(code, v)| self.finish(envelope, code, v));
-            after.resize(n * samples, 0.0);
-            self.correlate_all(v, after, n);
+            self.start(envelope, &mut problem, &before, codes, v, scratch);
         }
         for j in 0..samples {
             let code = &mut codes[j * width..(j + 1) * width];
@@ -156,6 +143,35 @@ impl Coding<'_> {
         scratch.quadratic = problem.into_memory();
         scratch.before = before;
         started
+    }
+
+    /// Codes of all samples at once, from g; `v` holds c/a on entry and what the codes make of it on return, and W'V is
+    /// in the scratch: by it each is checked.
+    fn start(
+        &self,
+        envelope: Envelope,
+        problem: &mut Quadratic,
+        g: &[f64],
+        codes: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), problem.width());
+        let (Envelope::Quadratic(factor) | Envelope::Bounded(factor)) = envelope;
+        let Scratch {
+            after, energies, ..
+        } = scratch;
+        dispatch(Energies {
+            factor,
+            m: m.max(1),
+            v,
+            out: energies,
+        });
+        problem.start(g, energies, codes);
+        let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
+        columns.for_each(|(code, v)| self.finish(envelope, code, v));
+        after.resize(codes.len() / width * n, 0.0);
+        self.correlate_all(v, after, n);
     }
 
     /// Sample `j` from the code that it has come to.
@@ -210,9 +226,9 @@ pub(crate) fn solve_on_gram(
     let n = gram.cols();
     let regularizers = vec![regularizer; n];
     let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
-    let part = (n * TOGETHER).max(1);
+    let part = (n * PRODUCTS_TOGETHER).max(1);
     let parts = (y.as_mut_slice().par_chunks_mut(part)).zip(g.as_slice().par_chunks(part));
-    let parts = parts.zip(energies.par_chunks(TOGETHER));
+    let parts = parts.zip(energies.par_chunks(PRODUCTS_TOGETHER));
     let solve_part = |((y, g), energies): ((&mut [f64], &[f64]), &[f64])| {
         scratches.with(|scratch| {
             let memory = std::mem::take(&mut scratch.quadratic);

@@ -162,6 +162,11 @@ impl<'a> Quadratic<'a> {
         }
     }
 
+    /// How many codes a sample has.
+    pub fn width(&self) -> usize {
+        self.gram.cols()
+    }
+
     /// The memory, for another problem.
     pub fn into_memory(self) -> Memory {
         let mut v = self.v;

@@ -26,7 +26,7 @@ use std::borrow::Cow;
 
 /// Samples that are solved together: with more of them, those that take as much work find each other. Parts that are
 /// multiples of it give the same bits as all at once.
-pub const TOGETHER: usize = 128;
+pub const SOLVED_TOGETHER: usize = 128;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ pub fn solve(
     let memory = Memory::default();
     let scratches = memory.of(joined.version());
     let solve_part = |room: &mut Room, (part, nu): (usize, &mut [f64]), y: &mut [f64]| {
-        room.take(x, part * TOGETHER, n);
+        room.take(x, part * SOLVED_TOGETHER, n);
         // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
         y.chunks_exact_mut(n.max(1))
             .for_each(|y| y.copy_from_slice(&start));
@@ -123,15 +123,23 @@ pub fn solve(
             })
             .collect::<Vec<_>>()
     };
-    let duals = exact.duals.as_mut_slice().par_chunks_mut(m * TOGETHER);
+    let duals = exact
+        .duals
+        .as_mut_slice()
+        .par_chunks_mut(m * SOLVED_TOGETHER);
     let parts = duals.enumerate();
     let certificates: Vec<_> = match n {
         0 => parts
             .map_init(Room::default, |room, part| solve_part(room, part, &mut []))
             .collect(),
-        _ => (parts.zip(exact.codes.as_mut_slice().par_chunks_mut(n * TOGETHER)))
-            .map_init(Room::default, |room, (part, y)| solve_part(room, part, y))
-            .collect(),
+        _ => (parts.zip(
+            exact
+                .codes
+                .as_mut_slice()
+                .par_chunks_mut(n * SOLVED_TOGETHER),
+        ))
+        .map_init(Room::default, |room, (part, y)| solve_part(room, part, y))
+        .collect(),
     };
     exact.certificates = certificates.into_iter().flatten().collect();
     Ok(exact)
@@ -151,7 +159,7 @@ struct Room {
 impl Room {
     /// Takes the samples from `from` on, for n atoms.
     fn take(&mut self, x: &Samples, from: usize, n: usize) {
-        let (m, to) = (x.rows(), (from + TOGETHER).min(x.len()));
+        let (m, to) = (x.rows(), (from + SOLVED_TOGETHER).min(x.len()));
         self.c.clear();
         self.c.resize(m * (to - from), 0.0);
         for (j, c) in (from..to).zip(self.c.chunks_exact_mut(m)) {

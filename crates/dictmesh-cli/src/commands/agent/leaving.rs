@@ -1,6 +1,7 @@
 //! The wish that an agent leaves its mesh for good: a file in its state directory, which outlives its process.
 
 use super::super::{refusal, Result};
+use super::beside;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,8 +49,7 @@ pub fn watch(state: &Path, leave: &Arc<AtomicBool>) -> Result<()> {
         tracing::info!("asked to leave for good: after this batch");
         leave.store(true, Ordering::SeqCst);
     };
-    let thread = thread::Builder::new().name("leave".into()).spawn(look);
-    thread.map(drop).map_err(|e| e.to_string())
+    beside("leave", look)
 }
 
 /// Writes down that it is done.

@@ -1,6 +1,7 @@
 //! An agent that was started by `dictmesh launch` does not outlive it.
 
 use super::super::Result;
+use super::beside;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -23,8 +24,7 @@ pub fn follow(parent: u32, interrupt: &Arc<AtomicBool>) -> Result<()> {
         thread::sleep(LEAVE);
         std::process::exit(crate::interrupt::INTERRUPTED.into());
     };
-    let thread = thread::Builder::new().name("parent".into()).spawn(look);
-    thread.map(drop).map_err(|e| e.to_string())
+    beside("parent", look)
 }
 
 #[cfg(unix)]

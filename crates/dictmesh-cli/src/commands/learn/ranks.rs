@@ -66,10 +66,29 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
         }
     }
     places.prepare(resume.is_some(), rank)?;
+    let (agent, batches) = run_agent(&args, begun, job, &places)?;
+    save(begun, &agent, rank, &places.block)?;
+    // Until all have their blocks, somebody may need to go on from a checkpoint.
+    job.barrier().map_err(say)?;
+    places.clear();
+    if rank == 0 {
+        tell(&args, begun, job.size(), &batches)?;
+    }
+    Ok(Ended::Complete)
+}
+
+/// The agent of this rank through all samples, and the batches it has seen.
+fn run_agent(
+    args: &Args,
+    begun: &'static Begun,
+    job: &Job,
+    places: &Places,
+) -> Result<(Agent, Vec<Batch>)> {
+    let (mesh, rank) = (&begun.state.mesh, job.rank());
     let exchange = job
         .exchange(mesh.topology().neighbours(rank))
         .map_err(say)?;
-    let settings = settings(&args, begun, rank)?;
+    let settings = settings(args, begun, rank)?;
     let source = FileSource::of(begun.data.feed(mesh), &args.data, begun.passes as u64)?;
     let source = mesh
         .is_informed(rank)
@@ -84,7 +103,7 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
         mesh.block(rank).atoms().clone(),
         source,
         state,
-        observer(&args, begun, rank, Arc::clone(&batches)),
+        observer(args, begun, rank, Arc::clone(&batches)),
         Control::default(),
     )
     .map_err(say)?;
@@ -98,15 +117,8 @@ fn learn(job: &Job, mut args: Args) -> Result<Ended> {
                 .into(),
         );
     }
-    save(begun, &agent, rank, &places.block)?;
-    // Until all have their blocks, somebody may need to go on from a checkpoint.
-    job.barrier().map_err(say)?;
-    places.clear();
-    if rank == 0 {
-        let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
-        tell(&args, begun, job.size(), &batches)?;
-    }
-    Ok(Ended::Complete)
+    let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
+    Ok((agent, batches))
 }
 
 /// A job that was ended when every rank had written its block: there is nothing left to do.

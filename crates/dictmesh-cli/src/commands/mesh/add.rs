@@ -2,7 +2,7 @@
 
 use super::super::agent::leaving::has_left;
 use super::super::{say, Result, Speech};
-use super::files::{agent_file, mesh_file, write_credentials};
+use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use crate::picture::counted;
 use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
@@ -48,17 +48,17 @@ pub fn run(args: &Args) -> Result<()> {
         false => None,
     };
     let place = args.directory.join(&name);
-    let draft = tempfile::Builder::new()
-        .prefix(".dictmesh-")
-        .tempdir_in(&args.directory)
-        .map_err(|e| format!("{}: {e}", place.display()))?;
+    let draft = draft(&args.directory)?;
     agent_file(&mesh, id, draft.path())?;
     if let Some(authority) = &authority {
         write_credentials(authority, &name, draft.path())?;
     }
-    fs::rename(draft.keep(), &place).map_err(|e| format!("{}: {e}", place.display()))?;
+    appear(draft, &place)?;
     // The whole before the parts: launch writes the parts anew from it.
-    mesh_file(&mesh, &args.directory)?;
+    if let Err(why) = mesh_file(&mesh, &args.directory) {
+        let _ = fs::remove_dir_all(&place); // nobody knows of it
+        return Err(why);
+    }
     let mut changed = Vec::new();
     for l in &neighbours {
         let name = &mesh.agents[*l].name;

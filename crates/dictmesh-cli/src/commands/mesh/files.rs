@@ -1,10 +1,28 @@
 //! The files of a mesh, as `mesh init` and `mesh add` write them.
 
-use super::super::{say, Result};
+use super::super::{refusal, say, Result};
 use dictmesh::model::write_whole;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::MeshConfig;
+use std::fs;
 use std::path::Path;
+use tempfile::TempDir;
+
+/// Lets a directory appear with all that is in the draft; where it cannot, nothing of it is left.
+pub fn appear(draft: TempDir, place: &Path) -> Result<()> {
+    let moved = fs::rename(draft.path(), place);
+    moved.map_err(|e| format!("{}: {}", place.display(), refusal(&e)))?;
+    let _ = draft.keep(); // it has gone, and is not to be removed
+    Ok(())
+}
+
+/// A directory for a draft of what is to appear beside it.
+pub fn draft(beside: &Path) -> Result<TempDir> {
+    let made = tempfile::Builder::new()
+        .prefix(".dictmesh-")
+        .tempdir_in(beside);
+    made.map_err(|e| format!("{}: {}", beside.display(), refusal(&e)))
+}
 
 fn write(path: &Path, text: &str) -> Result<()> {
     write_whole(path, |to| to.write_all(text.as_bytes())).map_err(say)

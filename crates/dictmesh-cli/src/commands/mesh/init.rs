@@ -2,7 +2,7 @@
 
 use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
 use super::super::{say, Result, Speech};
-use super::files::{agent_file, mesh_file, write_credentials};
+use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use crate::options::{dealt, Options};
 use crate::output::Folder;
 use crate::picture::counted;
@@ -86,12 +86,9 @@ pub fn run(args: Args) -> Result<()> {
         _ => Path::new("."),
     };
     fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
-    let draft = tempfile::Builder::new()
-        .prefix(".dictmesh-")
-        .tempdir_in(parent)
-        .map_err(|e| format!("{shown}: {e}"))?;
+    let draft = draft(parent)?;
     write(&mesh, draft.path())?;
-    fs::rename(draft.keep(), &args.directory).map_err(|e| format!("{shown}: {e}"))?;
+    appear(draft, &args.directory)?;
     tell(&args, &mesh)
 }
 

@@ -32,6 +32,13 @@ pub struct Outcome {
     pub atoms: usize,
 }
 
+impl Outcome {
+    /// The area under its curve, where there is one.
+    pub fn auc(&self) -> Option<f64> {
+        self.roc.as_ref().map(|roc| roc.auc())
+    }
+}
+
 /// Why a document is novel.
 pub struct Explained {
     /// Its place in the block.

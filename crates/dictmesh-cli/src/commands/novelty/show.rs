@@ -22,7 +22,7 @@ pub fn report(
         ("called novel".into(), called.to_string()),
         ("agents at the end".into(), mesh.agents().to_string()),
     ];
-    let aucs: Vec<f64> = outcomes.iter().filter_map(super::auc).collect();
+    let aucs: Vec<f64> = outcomes.iter().filter_map(Outcome::auc).collect();
     if !aucs.is_empty() {
         let mean = aucs.iter().sum::<f64>() / aucs.len() as f64;
         facts.insert(0, ("mean AUC".into(), format!("{mean:.3}")));
@@ -65,7 +65,7 @@ fn blocks(outcomes: &[Outcome]) -> Section {
                 o.novel.len().to_string()
             },
             o.threshold.map_or("-".into(), |t| format!("{t:.4}")),
-            super::auc(o).map_or("-".into(), |a| format!("{a:.3}")),
+            o.auc().map_or("-".into(), |a| format!("{a:.3}")),
             o.agents.to_string(),
         ]
     });

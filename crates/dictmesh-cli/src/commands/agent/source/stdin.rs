@@ -1,13 +1,13 @@
 //! Standard input: a sample a line.
 
 use super::super::super::Result;
+use super::super::beside;
 use super::spool::Spool;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
-use std::thread;
 use std::time::Instant;
 
 /// Lines read ahead of what was asked for.
@@ -42,8 +42,7 @@ impl LineSource {
                 }
             }
         };
-        let thread = thread::Builder::new().name("stdin".into()).spawn(read);
-        thread.map_err(|e| e.to_string())?;
+        beside("stdin", read)?;
         Ok(LineSource {
             spool: Spool::open(state, rows)?,
             lines,

@@ -1,0 +1,205 @@
+//! What a neighbour says, and what it means for the round under way.
+
+use super::edge::{Came, Edge};
+use super::{Round, Rounds};
+use crate::codec::{self, Header, Refusal};
+use crate::exchange::{Fault, Frame, Phase, Tag};
+use crate::wire::{Wire, WireEvent};
+use bytes::Bytes;
+use dictmesh::agent::AgentId;
+use std::cmp::Ordering;
+use std::time::Instant;
+
+/// An epoch that is ahead by more than this is no epoch but an error.
+const EPOCHS_AHEAD: u32 = 10_000;
+
+impl<W: Wire> Rounds<W> {
+    /// Hears what comes next; `false` if nothing does until then. With no round under way it is only kept who is there,
+    /// and who knocks.
+    pub(super) fn hear(
+        &mut self,
+        until: Instant,
+        round: Option<&mut Round<'_>>,
+    ) -> Result<bool, Fault> {
+        match self.wire.next(until) {
+            None => return Ok(false),
+            Some(WireEvent::Up {
+                neighbour,
+                incarnation,
+                epoch,
+            }) => self.on_up(neighbour, incarnation, epoch, round)?,
+            Some(WireEvent::Down { neighbour, reason }) => {
+                tracing::info!(agent = neighbour, %reason, "link down");
+            }
+            Some(WireEvent::Frame { neighbour, bytes }) => {
+                self.on_frame(neighbour, bytes, round)?
+            }
+        }
+        Ok(true)
+    }
+
+    fn on_up(
+        &mut self,
+        from: AgentId,
+        incarnation: u64,
+        newest: u32,
+        round: Option<&mut Round<'_>>,
+    ) -> Result<(), Fault> {
+        let Some(edge) = self.edges.get_mut(&from) else {
+            return Ok(());
+        };
+        edge.heard_at = Instant::now();
+        let before = edge.incarnation.replace(incarnation);
+        let another = before.is_some_and(|before| before != incarnation);
+        if another {
+            edge.early = None;
+        }
+        let Some(round) = round.filter(|_| self.active.contains(&from)) else {
+            return Ok(());
+        };
+        let epoch = round.own.tag.epoch;
+        // What it said in this epoch it does not know any more; all must agree anew.
+        if another && edge.heard_in.take() == Some(epoch) {
+            return Err(epoch_after(epoch, newest, from));
+        }
+        self.send_again(from, epoch, false);
+        Ok(())
+    }
+
+    fn on_frame(
+        &mut self,
+        from: AgentId,
+        bytes: Bytes,
+        round: Option<&mut Round<'_>>,
+    ) -> Result<(), Fault> {
+        let Some(edge) = self.edges.get_mut(&from) else {
+            return Ok(());
+        };
+        let header = match codec::header(&bytes, &self.options.limits) {
+            Ok(header) => header,
+            Err(refusal) => {
+                edge.refuse(from, &refusal.to_string());
+                return Ok(());
+            }
+        };
+        if edge.incarnation != Some(header.incarnation) {
+            return Ok(()); // from before it was started anew
+        }
+        edge.heard_at = Instant::now();
+        let place = self.active.binary_search(&from);
+        edge.knocks |= place.is_err();
+        match (round, place) {
+            (Some(round), Ok(i)) => self.place(from, i, (header, bytes), round),
+            (Some(round), Err(_)) => self.on_knock(from, header.tag.epoch, round.own.tag),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// It wants to come in, or has not heard that it was given up. While all agree on who is there it comes in at
+    /// once, as others may be waiting for it already; otherwise it waits for the end of the batch.
+    fn on_knock(&mut self, from: AgentId, theirs: u32, own: Tag) -> Result<(), Fault> {
+        if own.phase == Phase::Agreement {
+            return Err(epoch_after(own.epoch, theirs, from));
+        }
+        // From our frame it learns that we are alive, and in which epoch.
+        if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
+            self.wire.send(from, bytes.clone());
+        }
+        Ok(())
+    }
+
+    /// Puts a frame of a neighbour that takes part where it belongs.
+    pub(super) fn place(
+        &mut self,
+        from: AgentId,
+        i: usize,
+        came: Came,
+        round: &mut Round<'_>,
+    ) -> Result<(), Fault> {
+        let Some(edge) = self.edges.get_mut(&from) else {
+            return Ok(());
+        };
+        let (tag, own, asks) = (came.0.tag, round.own.tag, came.0.asks);
+        let ends = self.ended && tag.is_all_ended();
+        edge.ended |= ends;
+        match tag.epoch.cmp(&own.epoch) {
+            _ if ends && !own.is_all_ended() => return Err(Fault::AllEnded { by: from }),
+            _ if ends => round.waiting.got(i), // in whichever epoch either of us has come to know it
+            Ordering::Less => return Ok(()),
+            Ordering::Equal => edge.sort_in(from, i, came, round),
+            Ordering::Greater => return edge.follow(from, came, own.epoch),
+        }
+        // It waits for us, so what we sent was lost. Answers do not ask, or they would never end.
+        if asks && (ends || tag <= own) {
+            self.send_again(from, own.epoch, false);
+        }
+        Ok(())
+    }
+}
+
+impl Edge {
+    /// A frame of this epoch, be it of this round, the next, or one that is over.
+    fn sort_in(&mut self, from: AgentId, i: usize, came: Came, round: &mut Round<'_>) {
+        let (own, (header, bytes)) = (round.own, &came);
+        self.heard_in = Some(own.tag.epoch);
+        match header.tag.cmp(&own.tag) {
+            Ordering::Less => {}
+            Ordering::Equal if round.waiting.has[i] => {}
+            Ordering::Equal => match accept(bytes, header, own, &mut round.inbox[i]) {
+                Ok(()) => round.waiting.got(i),
+                Err(refusal) => self.refuse(from, &refusal.to_string()),
+            },
+            Ordering::Greater if is_next(own.tag, header.tag) => self.keep_early(came),
+            Ordering::Greater => {
+                self.refuse(from, "it is of a round that nobody can have come to yet");
+            }
+        }
+    }
+
+    /// A frame of a later epoch than ours: we go there too.
+    fn follow(&mut self, from: AgentId, came: Came, ours: u32) -> Result<(), Fault> {
+        let epoch = came.0.tag.epoch;
+        if epoch - ours > EPOCHS_AHEAD {
+            let why = format!("its epoch {epoch} is too far ahead of {ours}");
+            self.refuse(from, &why);
+            return Ok(());
+        }
+        self.early = Some(came);
+        Err(Fault::NewEpoch { epoch, by: from })
+    }
+}
+
+/// An epoch after ours and that of the neighbour which makes it necessary.
+fn epoch_after(ours: u32, theirs: u32, by: AgentId) -> Fault {
+    let newest = theirs.min(ours.saturating_add(EPOCHS_AHEAD)).max(ours);
+    Fault::NewEpoch {
+        epoch: newest + 1,
+        by,
+    }
+}
+
+/// Whether the second tag can be that of the round after the first: the next of its phase, or the first of another.
+fn is_next(now: Tag, next: Tag) -> bool {
+    match (now.sample, now.phase) == (next.sample, next.phase) {
+        true => next.round == now.round + 1,
+        false => next.round == 0,
+    }
+}
+
+/// The numbers of a frame of this very round, if it has as many as ours.
+fn accept(bytes: &[u8], header: &Header, own: &Frame, to: &mut Frame) -> Result<(), Refusal> {
+    let same = |what, given, expected| match given == expected {
+        true => Ok(()),
+        false => Err(Refusal::Dimension {
+            what,
+            given,
+            expected,
+        }),
+    };
+    same("dual entries", header.dual, own.dual.len())?;
+    // Agents know of different numbers of others while they agree.
+    if own.tag.phase != Phase::Agreement {
+        same("scalars", header.scalars, own.scalars.len())?;
+    }
+    codec::decode(bytes, header, to)
+}
