@@ -16,6 +16,7 @@ import importlib
 import json
 import pathlib
 import sys
+import time
 
 import common
 from common import PROGRAM, Skip
@@ -61,6 +62,20 @@ def table(rows):
     print(flush=True)
 
 
+def counted(names, rows):
+    """The rows, with a line that says how far they have come where somebody watches."""
+    began = time.monotonic()
+    say = lambda count, end: print(
+        f"\r\x1b[Kbench: {', '.join(names)}: {count} rows, {time.monotonic() - began:.0f} s", end=end, file=sys.stderr, flush=True)
+    watched, count = sys.stderr.isatty(), 0
+    for count, row in enumerate(rows, 1):
+        yield row
+        if watched:
+            say(count, "")
+    if watched and count:
+        say(count, "\n")
+
+
 def main():
     every = modules()
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0])
@@ -83,7 +98,7 @@ def main():
     for module in every:
         rows = []
         try:
-            for row in rows_of(module, args):
+            for row in counted(names_of(module), rows_of(module, args)):
                 missed += not row.get("ok", True)
                 rows.append(row)
                 if args.json:
