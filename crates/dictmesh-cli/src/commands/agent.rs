@@ -101,6 +101,7 @@ fn begin(
     start: Option<&dictmesh::Model>,
     control: Control,
 ) -> Result<Agent> {
+    parts::check_memory(config)?;
     let settings = parts::settings(config)?;
     let atoms = parts::first_atoms(config, start)?;
     let source = source::open(config, start)?;
