@@ -80,8 +80,7 @@ impl Agent {
         control: Control,
     ) -> Result<Self, Error> {
         let task = settings.check()?;
-        let (mut checkpoints, found) =
-            Checkpoints::open(state, &settings.run, settings.id, settings.rows)?;
+        let (mut checkpoints, found) = Checkpoints::open(state, settings.owner())?;
         let expected = settings.neighbours.iter().filter(|n| !n.joins);
         let mut active: Vec<AgentId> = expected.map(|n| n.id).collect();
         active.sort_unstable();
