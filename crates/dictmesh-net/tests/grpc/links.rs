@@ -165,3 +165,25 @@ pub fn hear(socket: &mut (impl Read + Write)) -> Vec<u8> {
     let _ = socket.read_to_end(&mut heard);
     heard
 }
+
+/// Two processes that are the same agent take the link from each other for ever.
+#[test]
+fn a_link_that_comes_and_goes_does_not_fill_the_log() {
+    record();
+    let dialled = settings(42, "127.0.42.1:0", &[(41, "127.0.0.1:1".into())]);
+    let one = GrpcWire::start(dialled).unwrap();
+    let address = one.address().unwrap().to_string();
+    let rival = || GrpcWire::start(settings(41, "127.0.0.1:0", &[(42, address.clone())])).unwrap();
+    let mut wires = [one, rival(), rival()];
+    let links = |wire: &GrpcWire| wire.traffic()[0].1.links.load(Ordering::Relaxed);
+    let until = Instant::now() + 3 * PATIENCE;
+    while links(&wires[0]) < 60 {
+        assert!(Instant::now() < until, "{} links", links(&wires[0]));
+        for wire in &mut wires {
+            let soon = Instant::now() + Duration::from_millis(5);
+            while wire.next(soon).is_some() {}
+        }
+    }
+    let said = lines(&["link down", "neighbour=41"]);
+    assert!((1..=40).contains(&said), "{said} lines");
+}

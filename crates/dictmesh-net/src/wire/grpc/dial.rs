@@ -39,20 +39,18 @@ enum NoLink {
 /// Keeps a link to the neighbour of this edge for as long as the wire lives.
 pub async fn keep(shared: Arc<Shared>, index: usize) {
     let edge = &shared.edges[index];
-    let neighbour = edge.neighbour.id;
     let (mut pause, mut since, mut said) = (FIRST, Instant::now(), None);
     loop {
         match attempt(&shared, edge).await {
             Ok(reason) => {
-                tracing::info!(neighbour, "link down: {reason}");
+                edge.log_down(&reason);
                 (pause, since, said) = (FIRST, Instant::now(), None);
             }
             Err(NoLink::Absent(_)) if since.elapsed() < GRACE => {}
             // Once for each reason, not once for each attempt.
             Err(why) if said.as_ref() != Some(&why) => {
-                let (name, address) = (&edge.neighbour.name, &edge.neighbour.address);
                 let (NoLink::Absent(reason) | NoLink::Refused(reason)) = &why;
-                tracing::warn!(neighbour, %name, %address, "no link: {reason}; trying again");
+                edge.log_none(reason);
                 said = Some(why);
             }
             Err(_) => {}
