@@ -68,17 +68,19 @@ pub fn run(args: Args) -> Result<Ended> {
             if outcome == Outcome::Left {
                 leaving::done(&config.state)?;
                 if args.events {
-                    tell(&format!("{}\n", json!({"event": "left", "agent": config.id})));
+                    tell(&format!(
+                        "{}\n",
+                        json!({"event": "left", "agent": config.id})
+                    ));
                 }
             }
             Ok(Ended::Complete)
         }
         Outcome::Interrupted => Ok(Ended::Interrupted),
-        Outcome::Diverged => Err(
-            "some agent's dual vectors grew without bound; take a smaller mu or rho, or leave it out of mesh init \
-             for a good one"
-                .into(),
-        ),
+        Outcome::Diverged => Err(format!(
+            "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
+            agent.diverged()
+        )),
     }
 }
 
