@@ -220,6 +220,14 @@ fn that_break_the_rules_of_http2() {
         let line = logged(&[&peer, "refused"]);
         assert!(line.contains("does not keep to HTTP/2"), "{what}: {line}");
     }
+    // Last words of 12 KB.
+    let (mut socket, peer) = knock(address);
+    let goaway = [0, 46, 232, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    let said = [&preface[..], &settings, &goaway, &[b'z'; 12_000]].concat();
+    socket.write_all(&said).unwrap();
+    drop(socket);
+    let line = logged(&[&peer, "refused"]);
+    assert!(line.len() < 600, "{} characters", line.len());
     // A call without the pseudo-headers of one, and whoever just goes.
     let (mut socket, peer) = knock(address);
     socket

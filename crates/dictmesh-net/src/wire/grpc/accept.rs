@@ -40,6 +40,7 @@ pub async fn serve(shared: Arc<Shared>, listener: TcpListener) {
             Err(e) => {
                 // Too many open files, as a rule: others have to go first.
                 if let Some(hidden) = failures.next() {
+                    let hidden = (hidden > 0).then_some(hidden);
                     tracing::warn!(hidden, "cannot take a connection: {e}");
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,5 +1,7 @@
 //! A connection on probation: until its hand-shake is done it may say little, and not for long.
 
+use super::links::words;
+use super::status::Status;
 use super::strangers::{Refusals, Slot};
 use std::future::Future;
 use std::io;
@@ -63,7 +65,8 @@ impl Peer {
     /// HTTP/2 ended the connection. What a stranger did is said; that it went away is said when it is gone.
     pub fn broke(&self, error: &h2::Error) {
         if self.on_probation() && !error.is_io() {
-            self.refuse(&format!("it does not keep to HTTP/2: {error}"));
+            let why = words(&Status::broken(error));
+            self.refuse(&format!("it does not keep to HTTP/2: {why}"));
         }
     }
 

@@ -77,10 +77,9 @@ impl Edge {
     /// Says in the log that there was a link and why it ended; one that comes and goes for ever, not every time.
     pub fn log_down(&self, reason: &str) {
         let neighbour = self.neighbour.id;
-        match self.lines.next() {
-            Some(0) => tracing::info!(neighbour, "link down: {reason}"),
-            Some(hidden) => tracing::info!(neighbour, hidden, "link down: {reason}"),
-            None => {}
+        if let Some(hidden) = self.lines.next() {
+            let hidden = (hidden > 0).then_some(hidden);
+            tracing::info!(neighbour, hidden, "link down: {reason}");
         }
     }
 
@@ -88,6 +87,7 @@ impl Edge {
     pub fn log_none(&self, reason: &str) {
         let Neighbour { id, name, address } = &self.neighbour;
         if let Some(hidden) = self.lines.next() {
+            let hidden = (hidden > 0).then_some(hidden);
             tracing::warn!(neighbour = id, %name, %address, hidden, "no link: {reason}; trying again");
         }
     }
