@@ -3,9 +3,10 @@
 
 use crate::picture::bytes;
 use dictmesh::Mesh;
+use dictmesh_net::config::{MOST_AGENTS, MOST_ATOMS};
 
 /// The most agents and atoms that fit into a process: the graph's spectrum and W'W are dense.
-const LIMITS: [(&str, usize); 2] = [("agents", 5_000), ("atoms", 50_000)];
+const LIMITS: [(&str, usize); 2] = [("agents", MOST_AGENTS), ("atoms", MOST_ATOMS)];
 
 /// `Ok` if a mesh can have so many agents and atoms, as the flags of these names say.
 pub fn check_sizes(agents: usize, atoms: usize) -> Result<(), String> {

@@ -30,6 +30,7 @@ use dictmesh::inference::Strategy;
 use dictmesh::learning::AtomUse;
 use dictmesh::task::Task;
 use dictmesh::Matrix;
+use opening::Trouble;
 use pace::Pace;
 use std::path::Path;
 use std::time::Instant;
@@ -60,8 +61,10 @@ pub struct Agent {
     unwritten: u64,
     /// Who has just left, and who must be there without it.
     without: Option<(AgentId, Vec<AgentId>)>,
-    /// Its last update was beyond all numbers.
-    troubled: bool,
+    /// Its last batch was beyond all numbers, or somebody's was.
+    trouble: Option<Trouble>,
+    /// Whose numbers ended the run.
+    diverged: String,
     /// y_k of the last batch.
     codes: Matrix,
 }
@@ -80,8 +83,7 @@ impl Agent {
         control: Control,
     ) -> Result<Self, Error> {
         let task = settings.check()?;
-        let (mut checkpoints, found) =
-            Checkpoints::open(state, &settings.run, settings.id, settings.rows)?;
+        let (mut checkpoints, found) = Checkpoints::open(state, settings.owner())?;
         let expected = settings.neighbours.iter().filter(|n| !n.joins);
         let mut active: Vec<AgentId> = expected.map(|n| n.id).collect();
         active.sort_unstable();
@@ -114,7 +116,8 @@ impl Agent {
             without: None,
             pace: Pace::new(),
             unwritten: 0,
-            troubled: false,
+            trouble: None,
+            diverged: String::new(),
             codes: Matrix::zeros(0, 0),
         })
     }
@@ -137,6 +140,11 @@ impl Agent {
     /// Samples that the mesh is through with.
     pub fn position(&self) -> u64 {
         self.state.position
+    }
+
+    /// After [`Outcome::Diverged`]: whose numbers grew beyond all bounds, as it was told.
+    pub fn diverged(&self) -> &str {
+        &self.diverged
     }
 
     /// Codes and learns until the samples end, it is told to end, or it cannot go on.

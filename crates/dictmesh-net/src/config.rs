@@ -105,6 +105,21 @@ fn check_address(what: &str, address: &str) -> Result<()> {
     }
 }
 
+/// Agents of a mesh at most: whoever describes the whole computes the spectrum of its graph.
+pub const MOST_AGENTS: usize = 5_000;
+/// Atoms of an agent at most: its W'W is dense.
+pub const MOST_ATOMS: usize = 50_000;
+
+fn check_atoms(atoms: usize) -> Result<()> {
+    match atoms <= MOST_ATOMS {
+        true => Ok(()),
+        false => Err(ConfigError::new(format!(
+            "atoms = {atoms}: an agent has at most {MOST_ATOMS}, which is the most that fits into a process; take fewer, \
+             or more agents"
+        ))),
+    }
+}
+
 fn check_name(name: &str) -> Result<()> {
     match crate::certificates::is_name(name) {
         true => Ok(()),

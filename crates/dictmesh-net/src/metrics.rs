@@ -1,19 +1,17 @@
 //! What an agent counts while it runs, as Prometheus reads it.
 //!
-//! Guaranteed: nothing here waits for anybody; a reader that is slow, silent or no reader at all costs one thread
-//! for at most two seconds. Not guaranteed: secrecy. Numbers of samples, bytes and costs are shown to
+//! Guaranteed: no reader waits for another; readers that are slow, silent or no readers at all cost one thread, and a
+//! connection each for at most 5 s, of which there are few. Not guaranteed: secrecy. Numbers of samples, bytes and costs are shown to
 //! whoever can reach the address, so give it one that only the observer can reach.
 
 mod page;
+mod server;
 
 use crate::exchange::{Exchange, Fault, Frame, Phase};
 use crate::grpc::Traffic;
 use dictmesh::agent::AgentId;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// Upper ends of the bins of round times, in seconds.
@@ -73,54 +71,6 @@ impl Metrics {
     pub fn rounds(&self) -> (u64, f64) {
         let seconds = self.round_time.load(Ordering::Relaxed) as f64 / 1e9;
         (self.rounds.load(Ordering::Relaxed), seconds)
-    }
-
-    /// Answers at this address, for as long as the process lives. Where it really is (port 0 takes a free one).
-    pub fn serve(self: Arc<Self>, address: SocketAddr) -> io::Result<SocketAddr> {
-        let listener = TcpListener::bind(address)?;
-        let address = listener.local_addr()?;
-        let answer = move || {
-            for socket in listener.incoming() {
-                match socket {
-                    // Whoever asks wrongly gets nothing.
-                    Ok(socket) => drop(self.answer(socket)),
-                    Err(_) => thread::sleep(Duration::from_millis(100)),
-                }
-            }
-        };
-        thread::Builder::new()
-            .name("metrics".into())
-            .spawn(answer)?;
-        Ok(address)
-    }
-
-    fn answer(&self, mut socket: TcpStream) -> io::Result<()> {
-        const PATIENCE: Duration = Duration::from_secs(1);
-        const LONGEST: usize = 8 << 10;
-        let until = Instant::now() + PATIENCE;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        let mut asked = Vec::new();
-        let mut some = [0; 1024];
-        while !asked.windows(4).any(|end| end == b"\r\n\r\n") {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || asked.len() > LONGEST {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            socket.set_read_timeout(Some(left))?;
-            match socket.read(&mut some)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                read => asked.extend_from_slice(&some[..read]),
-            }
-        }
-        let (status, kind, text) = match asked.starts_with(b"GET /metrics ") {
-            true => ("200 OK", "text/plain; version=0.0.4", self.page()),
-            false => ("404 Not Found", "text/plain", "ask for /metrics\n".into()),
-        };
-        let length = text.len();
-        write!(
-            socket,
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}"
-        )
     }
 }
 
@@ -189,53 +139,5 @@ impl<E: Exchange> Exchange for Metered<E> {
 
     fn starts_together(&self) -> bool {
         self.inner.starts_together()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ask(address: SocketAddr, request: &str) -> String {
-        let mut socket = TcpStream::connect(address).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
-        socket.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    #[test]
-    fn the_numbers_are_there_for_whoever_asks_and_nobody_blocks_them() {
-        let traffic = Arc::new(Traffic::default());
-        traffic.sent.store(10, Ordering::Relaxed);
-        traffic.links.store(3, Ordering::Relaxed);
-        let metrics = Arc::new(Metrics::new(4, vec![(7, traffic)]));
-        metrics.round(Duration::from_millis(2));
-        metrics.round(Duration::from_secs(20));
-        metrics.batch(48, 0.25, 1e-5);
-        let address = Arc::clone(&metrics)
-            .serve(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .unwrap();
-        // One that says nothing, and one that says nonsense.
-        let _silent = TcpStream::connect(address).unwrap();
-        assert!(ask(address, "GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 404"));
-        let page = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-        for line in [
-            "dictmesh_rounds_total{agent=\"4\"} 2",
-            "dictmesh_round_seconds_bucket{agent=\"4\",le=\"0.001\"} 0",
-            "dictmesh_round_seconds_bucket{agent=\"4\",le=\"0.003\"} 1",
-            "dictmesh_round_seconds_bucket{agent=\"4\",le=\"+Inf\"} 2",
-            "dictmesh_round_seconds_sum{agent=\"4\"} 20.002",
-            "dictmesh_bytes_sent_total{agent=\"4\",neighbour=\"7\"} 10",
-            "dictmesh_reconnects_total{agent=\"4\",neighbour=\"7\"} 2",
-            "dictmesh_samples_total{agent=\"4\"} 48",
-            "dictmesh_cost{agent=\"4\"} 0.25",
-            "dictmesh_disagreement{agent=\"4\"} 0.00001",
-        ] {
-            assert!(page.contains(&format!("\n{line}\n")), "{line} in {page}");
-        }
     }
 }

@@ -12,6 +12,11 @@ const LIMITS: Limits = Limits {
     dual: 60,
 };
 
+/// How many of each: DICTMESH_FUZZ, 3,000 if it is not set.
+fn cases() -> u32 {
+    std::env::var("DICTMESH_FUZZ").map_or(3000, |n| n.parse().unwrap())
+}
+
 fn finite() -> impl Strategy<Value = f64> {
     any::<f64>().prop_filter("finite", |v| v.is_finite())
 }
@@ -45,7 +50,7 @@ fn read(bytes: &[u8]) -> Result<Frame, Refusal> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn frames_come_back_to_the_bit(frame in frames(), incarnation: u64) {

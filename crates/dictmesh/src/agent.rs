@@ -41,6 +41,8 @@ impl Block {
     /// A block of finite atoms.
     pub fn new(atoms: Matrix) -> Result<Self> {
         atoms.check_finite("atoms")?;
+        let count = atoms.cols();
+        Error::check_room("atoms of one agent", count, count.checked_mul(count))?;
         Ok(Block::from_finite(atoms))
     }
 

@@ -154,6 +154,28 @@ impl Error {
         })
     }
 
+    /// `Ok` if this process can get room for so many numbers at once (`None`: more than can be counted). An
+    /// allocation that fails later would end it without a word.
+    pub(crate) fn check_room(
+        name: &'static str,
+        given: impl std::fmt::Display,
+        numbers: Option<usize>,
+    ) -> Result<()> {
+        let mut room = Vec::<f64>::new();
+        let fits = numbers.is_some_and(|n| room.try_reserve_exact(n).is_ok());
+        // Room that nobody uses must not be taken for granted by the compiler.
+        std::hint::black_box(&room);
+        if fits {
+            return Ok(());
+        }
+        let need = numbers.map_or_else(
+            || "more memory than there can be".to_string(),
+            |n| format!("{:.0} GB of memory", n as f64 * 8e-9),
+        );
+        let allowed = format!("it takes {need}, which this process cannot get; take fewer");
+        Err(Error::parameter(name, given, allowed))
+    }
+
     /// `Ok` if the parameter is a finite number above zero.
     pub(crate) fn check_positive(name: &'static str, given: f64) -> Result<()> {
         if given.is_finite() && given > 0.0 {

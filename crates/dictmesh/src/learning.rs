@@ -279,14 +279,8 @@ pub enum Start<'a> {
 impl Start<'_> {
     /// `count` atoms of dimension `rows` in `set`.
     pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
-        let bytes = rows.checked_mul(count).and_then(|n| n.checked_mul(8));
-        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(Error::parameter(
-                "atoms",
-                count,
-                format!("so many of dimension {rows} do not fit into any memory"),
-            ));
-        }
+        let given = format!("{count}, of dimension {rows}");
+        Error::check_room("atoms", given, rows.checked_mul(count))?;
         let mut atoms = match self {
             Start::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;

@@ -80,17 +80,19 @@ pub fn run(args: Args) -> Result<Ended> {
             if outcome == Outcome::Left {
                 leaving::done(&config.state)?;
                 if args.events {
-                    tell(&format!("{}\n", json!({"event": "left", "agent": config.id})));
+                    tell(&format!(
+                        "{}\n",
+                        json!({"event": "left", "agent": config.id})
+                    ));
                 }
             }
             Ok(Ended::Complete)
         }
         Outcome::Interrupted => Ok(Ended::Interrupted),
-        Outcome::Diverged => Err(
-            "some agent's dual vectors grew without bound; take a smaller mu or rho, or leave it out of mesh init \
-             for a good one"
-                .into(),
-        ),
+        Outcome::Diverged => Err(format!(
+            "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
+            agent.diverged()
+        )),
     }
 }
 
@@ -113,6 +115,7 @@ fn begin(
     start: Option<&dictmesh::Model>,
     control: Control,
 ) -> Result<Agent> {
+    parts::check_memory(config)?;
     let settings = parts::settings(config)?;
     let atoms = parts::first_atoms(config, start)?;
     let source = source::open(config, start)?;

@@ -117,3 +117,43 @@ fn an_agent_that_cannot_be_added_leaves_nothing() {
     fs::remove_file(mesh.join("agent-2")).unwrap();
     ok(at, "mesh add m --neighbours 1");
 }
+
+/// An allocation that fails would end the process without a word.
+#[test]
+fn sizes_beyond_memory_are_refused_with_what_fits() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(20)).unwrap();
+    ok(at, "mesh init m --data x.csv --agents 2 --atoms 4");
+    let (atoms, most) = ("--atoms 100000000000", "from 1 to 50000");
+    refused(at, &format!("mesh add m --neighbours 0 {atoms}"), &[most]);
+    refused(at, &format!("mesh init n --data x.csv {atoms}"), &[most]);
+    refused(
+        at,
+        "mesh init n --stdin --rows 4000000000 --agents 2",
+        &["rows = 4000000000", "at most", "shorter samples"],
+    );
+    let file = at.join("m/agent-0/agent.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let batch = text.lines().find(|l| l.starts_with("batch = ")).unwrap();
+    for (changed, words) in [
+        (
+            text.replace("\natoms = 2", "\natoms = 100000000000"),
+            ["atoms = 100000000000", "at most 50000"],
+        ),
+        (
+            text.replace("\nrows = 12", "\nrows = 4000000000"),
+            ["rows = 4000000000", "at most"],
+        ),
+        (
+            text.replace("\nrows = 12", "\nrows = 200000000")
+                .replace(batch, "batch = 1")
+                .replace("\natoms = 2", "\natoms = 40000"),
+            ["40000 atoms of 200000000 numbers", "TB of memory"],
+        ),
+    ] {
+        assert_ne!(changed, text);
+        fs::write(&file, changed).unwrap();
+        refused(at, "agent --config m/agent-0/agent.toml", &words);
+    }
+}

@@ -127,7 +127,7 @@ impl Members {
 }
 
 /// Agents that there may be: what a neighbour tells of has a bound.
-const AGENTS: usize = 5_000;
+const AGENTS: usize = crate::config::MOST_AGENTS;
 
 /// Finds out who is there.
 pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members, Halt> {

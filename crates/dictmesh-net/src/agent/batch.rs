@@ -5,10 +5,12 @@ use super::cost::{Averaging, Cost};
 use super::epoch::Mesh;
 use super::events::{Batch, Event};
 use super::inference::{Found, Inference};
+use super::opening::Trouble;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
 use dictmesh::agent::{AgentId, Local};
+use dictmesh::inference::measure::has_run_away;
 use dictmesh::learning::{product, update_block};
 use dictmesh::{Matrix, Samples, Stop};
 
@@ -33,7 +35,11 @@ impl Agent {
             Stop::Converged | Stop::RoundLimit => self.update(&y),
             Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
         };
-        self.troubled = stop == Stop::Diverged || !movement.is_finite();
+        self.trouble = match stop == Stop::Diverged || !movement.is_finite() {
+            true if cost.own || !movement.is_finite() => Some(Trouble::Of(self.settings.id)),
+            true => Some(Trouble::Heard),
+            false => None,
+        };
         self.boundary(position + samples as u64)?;
         let fired = y.as_slice().iter().filter(|y| **y != 0.0).count();
         self.codes = y;
@@ -101,6 +107,8 @@ impl Agent {
         };
         let costs = self.settings.score.then(|| local.cost(nu));
         let mut cost = averaging.run(costs.as_deref(), found.troubled, &mut self.talk)?;
+        let delta = local.task.regularizer().strong_convexity();
+        cost.own |= is_beyond_bounds(nu, sizes.as_deref(), delta);
         if found.stop == Stop::Infeasible {
             cost.scores.clear(); // what no code can meet has no cost
         }
@@ -144,6 +152,12 @@ impl Agent {
         }
         Ok(())
     }
+}
+
+/// Whether an agent can say of its own dual vectors that they ran away: if it knows |x|, or cannot even square them.
+fn is_beyond_bounds(nu: &Matrix, sizes: Option<&[f64]>, delta: f64) -> bool {
+    let squares = |v: &f64| (v * v).is_finite();
+    !nu.as_slice().iter().all(squares) || sizes.is_some_and(|sizes| has_run_away(nu, sizes, delta))
 }
 
 /// b_k = x/|N_I|.

@@ -37,13 +37,21 @@ pub(super) struct Surroundings {
     pub ended: bool,
 }
 
+/// Whose checkpoints these are, and what they are learned with.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    pub run: String,
+    pub id: AgentId,
+    pub rows: usize,
+    /// Names and values of the settings without which the atoms would be others.
+    pub settings: Vec<(String, String)>,
+}
+
 /// The boundaries kept, in memory and, with a directory, on disk.
 #[derive(Debug)]
 pub(super) struct Checkpoints {
     directory: Option<PathBuf>,
-    run: String,
-    id: AgentId,
-    rows: usize,
+    owner: Owner,
     /// Newest last.
     recent: Vec<State>,
     /// Positions of the files, rising.
@@ -52,18 +60,15 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     /// Opens the directory, if there is one, and finds what can be gone on from. A damaged file is refused, and
-    /// the one before it used; if all are, that is an error.
+    /// the one before it used; if all are, that is an error. One that was learned with other settings is an error
+    /// too, unless nothing was learned yet.
     pub fn open(
         directory: Option<&Path>,
-        run: &str,
-        id: AgentId,
-        rows: usize,
+        owner: Owner,
     ) -> Result<(Self, Option<(State, Surroundings)>), Error> {
         let mut all = Checkpoints {
             directory: directory.map(Path::to_path_buf),
-            run: run.to_string(),
-            id,
-            rows,
+            owner,
             recent: Vec::new(),
             files: Vec::new(),
         };
@@ -72,15 +77,22 @@ impl Checkpoints {
         };
         fs::create_dir_all(directory).map_err(failed(directory))?;
         let (mut newest, mut damaged) = (None, None);
-        for position in positions_in(directory)? {
+        let positions = positions_in(directory)?;
+        for position in positions.iter().copied() {
             let path = path_of(directory, position);
             let bytes = fs::read(&path).map_err(failed(&path))?;
-            match format::read(&bytes, run, id, rows).and_then(|found| placed(found, position)) {
+            match format::read(&bytes, &all.owner).and_then(|found| placed(found, position)) {
                 Ok(found) => {
                     all.files.push(position);
                     newest = Some(found);
                 }
-                Err(format::Refused::Foreign(why)) => return Err(Error::Checkpoint { path, why }),
+                Err(format::Refused::Settings(why)) if positions == [0] => {
+                    tracing::info!("nothing was learned yet, so that all begins anew: {why}");
+                    all.files.push(0); // It is written over.
+                }
+                Err(format::Refused::Foreign(why) | format::Refused::Settings(why)) => {
+                    return Err(Error::Checkpoint { path, why })
+                }
                 Err(format::Refused::Damaged(why)) => {
                     tracing::warn!(path = %path.display(), why, "checkpoint refused");
                     damaged = Some(Error::Checkpoint { path, why });
@@ -119,7 +131,7 @@ impl Checkpoints {
     ) -> Result<(), Error> {
         if let Some(directory) = self.directory.clone().filter(|_| on_disk) {
             let path = path_of(&directory, state.position);
-            let bytes = format::write(&self.run, self.id, &state, around);
+            let bytes = format::write(&self.owner, &state, around);
             dictmesh::model::write_whole(&path, |to| to.write_all(&bytes))?;
             self.files.retain(|p| *p != state.position);
             self.files.push(state.position);
@@ -178,7 +190,7 @@ impl Checkpoints {
         let directory = self.directory.as_deref().unwrap_or(Path::new("."));
         let path = path_of(directory, position);
         let bytes = fs::read(&path).map_err(failed(&path))?;
-        format::read(&bytes, &self.run, self.id, self.rows)
+        format::read(&bytes, &self.owner)
             .and_then(|found| placed(found, position))
             .map_err(|refused| Error::Checkpoint {
                 path,

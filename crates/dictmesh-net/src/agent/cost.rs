@@ -19,6 +19,8 @@ pub(super) struct Cost {
     pub scores: Vec<f64>,
     /// Whether somebody's numbers are beyond all bounds.
     pub troubled: bool,
+    /// Whether this agent's own are.
+    pub own: bool,
 }
 
 /// Where the averaging takes place.
@@ -81,6 +83,7 @@ impl Averaging<'_> {
         Ok(Cost {
             scores: g.iter().map(|g| self.agents as f64 * g).collect(),
             troubled: flag > 0.0,
+            own: !finite,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::agreement::{self, Members, Record, POSITIONS};
 use super::events::{Agreed, Event, Outcome};
-use super::opening::{self, Opened, Wish};
+use super::opening::{self, Opened, Trouble, Wish};
 use super::settings::{Policy, Weighting};
 use super::talk::Halt;
 use super::Agent;
@@ -73,7 +73,9 @@ impl Agent {
                     return Err(self.change(id));
                 }
                 (Opened::Change, _) => return Err(self.change(self.settings.id)),
-                (Opened::Diverged, _) => {
+                (Opened::Diverged(trouble, told_by), _) => {
+                    let known = |id| mesh.members.records.contains_key(&id);
+                    self.say_what_diverged(trouble, told_by, known);
                     self.close();
                     return Ok(Outcome::Diverged);
                 }
@@ -164,7 +166,7 @@ impl Agent {
     /// Back to a sample that this agent has kept, or, where the others have come further, on to theirs with the
     /// atoms it has.
     fn go_to(&mut self, position: u64) -> Result<(), Error> {
-        self.troubled = false;
+        self.trouble = None;
         if self.checkpoints.positions().contains(&position) {
             self.state = self.checkpoints.go_back(position)?;
             return Ok(());
@@ -190,7 +192,7 @@ impl Agent {
                 pending: self.source.is_some() && taken.is_none(),
                 leaves: (self.control.leave.load(Ordering::Relaxed)).then_some(self.settings.id),
                 change: tick > TICKS || !self.talk.knocking().is_empty(),
-                troubled: self.troubled,
+                trouble: self.trouble,
             };
             let (epoch, position) = (self.around.epoch, self.state.position);
             let diameter = mesh.members.diameter;
@@ -228,6 +230,29 @@ impl Agent {
                 )));
             }
         })
+    }
+
+    /// Whose numbers ended the run, as far as it was said, and who passed it on: that one at least is verified.
+    fn say_what_diverged(
+        &mut self,
+        trouble: Trouble,
+        told_by: Option<AgentId>,
+        known: impl Fn(AgentId) -> bool,
+    ) {
+        let what = "dual vectors, costs or atoms grew beyond all bounds";
+        let told = told_by.map_or_else(String::new, |by| format!(", as agent {by} told"));
+        self.diverged = match trouble {
+            Trouble::Of(id) if id == self.settings.id => match told_by {
+                None => format!("this agent's own {what}"),
+                Some(by) => format!("agent {by} told that this agent's own {what}, which they did not"),
+            },
+            Trouble::Of(id) if known(id) => format!("agent {id} says that its {what}{told}"),
+            _ => format!(
+                "some agent said that somebody's {what}, but none that they were its own{told}; the neighbours are {:?}",
+                self.talk.neighbours()
+            ),
+        };
+        tracing::warn!(agent = self.settings.id, "the run ends: {}", self.diverged);
     }
 
     /// A new epoch that everybody begins at this boundary.

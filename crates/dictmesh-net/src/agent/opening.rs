@@ -22,8 +22,35 @@ pub(super) struct Wish {
     pub leaves: Option<AgentId>,
     /// Somebody wants to come in.
     pub change: bool,
-    /// Its numbers are beyond all bounds.
-    pub troubled: bool,
+    /// Somebody's numbers are beyond all bounds.
+    pub trouble: Option<Trouble>,
+}
+
+/// What an agent knows of numbers beyond all bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// Somebody told of them.
+    Heard,
+    /// They are those of the agent with this number, as it says itself.
+    Of(AgentId),
+}
+
+impl Trouble {
+    fn scalar(trouble: Option<Trouble>) -> f64 {
+        match trouble {
+            None => 0.0,
+            Some(Trouble::Heard) => 1.0,
+            Some(Trouble::Of(id)) => 2.0 + id as f64,
+        }
+    }
+
+    fn read(scalar: f64) -> Option<Trouble> {
+        match scalar {
+            s if s <= 0.0 => None,
+            s if s >= 2.0 && s.fract() == 0.0 => Some(Trouble::Of((s - 2.0) as AgentId)),
+            _ => Some(Trouble::Heard),
+        }
+    }
 }
 
 /// What all of them do.
@@ -39,8 +66,8 @@ pub(super) enum Opened {
     Leaves(AgentId),
     /// Agree anew.
     Change,
-    /// End: somebody's numbers are beyond all bounds.
-    Diverged,
+    /// End: somebody's numbers are beyond all bounds; with the neighbour that told more of it than was known.
+    Diverged(Trouble, Option<AgentId>),
 }
 
 /// Smaller than any number of samples.
@@ -64,8 +91,9 @@ pub(super) fn open(
         flag(wish.pending),
         wish.leaves.map_or(-1.0, |id| id as f64),
         flag(wish.change),
-        flag(wish.troubled),
+        Trouble::scalar(wish.trouble),
     ];
+    let mut told_by = None;
     for round in 0..diameter as u32 {
         talk.own.tag = Tag {
             epoch,
@@ -77,11 +105,21 @@ pub(super) fn open(
         talk.own.scalars.clear();
         talk.own.scalars.extend(known);
         talk.round()?;
-        for (_, frame) in talk.heard() {
+        for (from, frame) in talk.heard() {
+            if frame
+                .scalars
+                .get(5)
+                .is_some_and(|theirs| *theirs > known[5])
+            {
+                told_by = Some(from);
+            }
             (known.iter_mut().zip(&frame.scalars)).for_each(|(own, v)| *own = own.max(*v));
         }
     }
-    judge(known, position, wish.batch).map_err(Halt::from)
+    match Trouble::read(known[5]) {
+        Some(trouble) => Ok(Opened::Diverged(trouble, told_by)),
+        None => judge(known, position, wish.batch).map_err(Halt::from),
+    }
 }
 
 /// One more round of the same: whoever has come through it knows that its neighbours know what was decided, so that
@@ -95,11 +133,9 @@ pub(super) fn confirm(talk: &mut Talk) -> Result<(), Halt> {
 }
 
 fn judge(known: [f64; 6], position: u64, batch: usize) -> Result<Opened, Error> {
-    let [most, fewest, pending, leaves, change, troubled] = known;
+    let [most, fewest, pending, leaves, change, _] = known;
     let fewest = -fewest;
-    Ok(if troubled > 0.0 {
-        Opened::Diverged
-    } else if leaves >= 0.0 {
+    Ok(if leaves >= 0.0 {
         Opened::Leaves(leaves as AgentId)
     } else if change > 0.0 {
         Opened::Change

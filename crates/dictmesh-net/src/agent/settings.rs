@@ -1,5 +1,6 @@
 //! What an agent must know, as plain data.
 
+use super::checkpoint::Owner;
 use crate::error::Error;
 use dictmesh::agent::AgentId;
 use dictmesh::inference::StrategySpec;
@@ -117,6 +118,23 @@ impl AgentSettings {
             pair("policy", policy_name(&self.policy).to_string()),
             pair("weighting", weighting_name(&self.weighting).to_string()),
         ]
+    }
+
+    /// Whose checkpoints are this agent's: what is learned depends on all that agents agree on but who is waited for and
+    /// whether costs are told, and on what the agent has of its own.
+    pub(super) fn owner(&self) -> Owner {
+        let free = |name: &str| matches!(name, "policy" | "score" | "weighting");
+        let mut settings = self.agreed();
+        settings.retain(|(name, _)| !free(name));
+        let own = self.task.own.get(&self.id);
+        settings.push(("own task".to_string(), format!("{own:?}")));
+        settings.push(("weights".to_string(), format!("{:?}", self.weighting)));
+        Owner {
+            run: self.run.clone(),
+            id: self.id,
+            rows: self.rows,
+            settings,
+        }
     }
 
     /// The task at work, if all choices are possible.

@@ -1,7 +1,8 @@
 //! `agent.toml`: one agent.
 
 use super::{
-    check_address, check_name, check_secrecy, read, to_toml, Agreed, ConfigError, Policy, Result,
+    check_address, check_atoms, check_name, check_secrecy, read, to_toml, Agreed, ConfigError,
+    Policy, Result,
 };
 use dictmesh::agent::AgentId;
 use serde::{Deserialize, Serialize};
@@ -156,6 +157,7 @@ impl AgentConfig {
     pub fn check(&self) -> Result<()> {
         let wrong = |why: String| Err(ConfigError::new(why));
         check_name(&self.name)?;
+        check_atoms(self.atoms)?;
         check_address("listen", &self.listen)?;
         if let Some(address) = &self.metrics {
             check_address("metrics", address)?;

@@ -53,11 +53,18 @@ impl Agreed {
                 return Err(ConfigError::new(format!("{name} = 0: must be 1 or more")));
             }
         }
+        if Limits::new(self.rows, 1).largest() > LARGEST {
+            let most = (LARGEST - Limits::new(0, 1).largest()) / 8;
+            return Err(ConfigError::new(format!(
+                "rows = {}: a sample has at most {most} rows, as {LARGEST} bytes are sent at once; take shorter samples",
+                self.rows
+            )));
+        }
         let largest = Limits::new(self.rows, self.batch).largest();
         if largest > LARGEST {
             return Err(ConfigError::new(format!(
-                "rows = {} and batch = {}: a frame could have {largest} bytes, more than the {LARGEST} that are sent at \
-                 once; take smaller batches",
+                "rows = {} and batch = {}: a frame could have {largest} bytes, more than the {LARGEST} that are sent \
+                 at once; take smaller batches",
                 self.rows, self.batch
             )));
         }

@@ -2,8 +2,8 @@
 
 use super::agent::usual_deadline;
 use super::{
-    check_address, check_name, check_secrecy, read, to_toml, AgentConfig, Agreed, ConfigError,
-    NeighbourConfig, Policy, Result, SourceConfig, TlsConfig,
+    check_address, check_atoms, check_name, check_secrecy, read, to_toml, AgentConfig, Agreed,
+    ConfigError, NeighbourConfig, Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
 };
 use dictmesh::agent::AgentId;
 use dictmesh::Topology;
@@ -101,6 +101,12 @@ impl MeshConfig {
 
     /// Checked, and with all constants filled in.
     pub fn completed(mut self) -> Result<Self> {
+        if self.agents.len() > MOST_AGENTS {
+            let given = self.agents.len();
+            return Err(ConfigError::new(format!(
+                "agents: there are {given}, and a mesh has at most {MOST_AGENTS}; give each more atoms instead"
+            )));
+        }
         let topology = self.topology()?;
         self.check()?;
         let sizes: Vec<usize> = self.agents.iter().map(|agent| agent.atoms).collect();
@@ -125,6 +131,8 @@ impl MeshConfig {
         let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for agent in &self.agents {
             check_name(&agent.name)?;
+            (check_atoms(agent.atoms))
+                .map_err(|e| ConfigError::new(format!("agents: {}: {}", agent.name, e.why)))?;
             check_address("address", &agent.address)?;
             if !names.insert(&agent.name) {
                 return wrong(format!("agents: the name {} is there twice", agent.name));
@@ -261,7 +269,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_words() {
         type Change = fn(&mut MeshConfig);
-        let changes: [(Change, &str); 8] = [
+        let changes: [(Change, &str); 12] = [
             (
                 |m| m.agents[0].address = "10.1.1.1:5".into(),
                 "plain-text = true",
@@ -276,6 +284,19 @@ mod tests {
             (|m| m.source = None, "no [source]"),
             (|m| m.edges = vec![(0, 1)], "edges"),
             (|m| m.agreed.batch = 0, "batch = 0"),
+            (
+                |m| m.agents[1].atoms = 100_000_000_000,
+                "agents: agent-1: atoms = 100000000000: an agent has at most 50000",
+            ),
+            (
+                |m| m.agreed.rows = 4_000_000_000,
+                "rows = 4000000000: a sample has at most",
+            ),
+            (|m| m.agreed.batch = 100_000_000, "take smaller batches"),
+            (
+                |m| m.agents = vec![m.agents[0].clone(); 6000],
+                "there are 6000, and a mesh has at most 5000",
+            ),
         ];
         for (change, words) in changes {
             let mut mesh = mesh();

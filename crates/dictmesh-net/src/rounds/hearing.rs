@@ -29,7 +29,8 @@ impl<W: Wire> Rounds<W> {
                 epoch,
             }) => self.on_up(neighbour, incarnation, epoch, round)?,
             Some(WireEvent::Down { neighbour, reason }) => {
-                tracing::info!(agent = neighbour, %reason, "link down");
+                // A wire says it by itself, as often as is good for a log.
+                tracing::debug!(agent = neighbour, %reason, "link down");
             }
             Some(WireEvent::Frame { neighbour, bytes }) => {
                 self.on_frame(neighbour, bytes, round)?

@@ -13,6 +13,7 @@ mod engine;
 mod guard;
 mod hello;
 mod http2;
+mod lines;
 mod links;
 mod message;
 mod read_ahead;

@@ -140,7 +140,11 @@ static INCARNATIONS: AtomicU64 = AtomicU64::new(1);
 pub struct Mortal {
     wire: MemoryWire,
     fuse: Arc<AtomicI64>,
+    says: Says,
 }
+
+/// What becomes of frames on their way out.
+pub type Says = fn(bytes::Bytes) -> bytes::Bytes;
 
 /// What a killed agent's thread ends with.
 pub struct Killed;
@@ -156,7 +160,7 @@ impl Mortal {
 impl Wire for Mortal {
     fn send(&mut self, to: AgentId, bytes: bytes::Bytes) {
         self.burn();
-        self.wire.send(to, bytes);
+        self.wire.send(to, (self.says)(bytes));
     }
 
     fn next(&mut self, until: Instant) -> Option<WireEvent> {
@@ -179,6 +183,7 @@ pub struct Started {
     pub float32: bool,
     /// Steps on the wire until it dies.
     pub fuse: i64,
+    pub says: Says,
 }
 
 impl Started {
@@ -191,6 +196,7 @@ impl Started {
             resend: Duration::from_millis(20),
             float32: false,
             fuse: i64::MAX,
+            says: |bytes| bytes,
         }
     }
 
@@ -209,6 +215,7 @@ impl Started {
         let wire = Mortal {
             wire: hub.wire(self.settings.id, &ids, incarnation),
             fuse: fuse.clone(),
+            says: self.says,
         };
         let limits = Limits::new(self.settings.rows, self.settings.batch);
         let options = RoundsOptions {
@@ -238,6 +245,7 @@ impl Started {
                 atoms: agent.block().atoms().clone(),
                 position: agent.position(),
                 codes: agent.codes().clone(),
+                diverged: agent.diverged().to_string(),
             })
         });
         Running {
@@ -255,6 +263,8 @@ pub struct Done {
     pub atoms: Matrix,
     pub position: u64,
     pub codes: Matrix,
+    /// Whose numbers ended the run.
+    pub diverged: String,
 }
 
 pub struct Running {

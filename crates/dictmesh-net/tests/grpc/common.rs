@@ -60,6 +60,13 @@ pub fn logged(words: &[&str]) -> String {
     }
 }
 
+/// How many lines of the log have all these words in them by now.
+pub fn lines(words: &[&str]) -> usize {
+    let log = String::from_utf8_lossy(&LOG.lock().unwrap()).into_owned();
+    let has_all = |line: &&str| words.iter().all(|word| line.contains(word));
+    log.lines().filter(has_all).count()
+}
+
 /// Settings of agent `own` at this address, with neighbours that are found at theirs.
 pub fn settings(own: usize, listen: &str, neighbours: &[(usize, String)]) -> Settings {
     let neighbour = |(id, address): &(usize, String)| Neighbour {

@@ -165,3 +165,50 @@ pub fn hear(socket: &mut (impl Read + Write)) -> Vec<u8> {
     let _ = socket.read_to_end(&mut heard);
     heard
 }
+
+/// Two processes that are the same agent take the link from each other for ever.
+#[test]
+fn a_link_that_comes_and_goes_does_not_fill_the_log() {
+    record();
+    let dialled = settings(42, "127.0.42.1:0", &[(41, "127.0.0.1:1".into())]);
+    let one = GrpcWire::start(dialled).unwrap();
+    let address = one.address().unwrap().to_string();
+    let rival = || GrpcWire::start(settings(41, "127.0.0.1:0", &[(42, address.clone())])).unwrap();
+    let mut wires = [one, rival(), rival()];
+    let links = |wire: &GrpcWire| wire.traffic()[0].1.links.load(Ordering::Relaxed);
+    let until = Instant::now() + 3 * PATIENCE;
+    while links(&wires[0]) < 60 {
+        assert!(Instant::now() < until, "{} links", links(&wires[0]));
+        for wire in &mut wires {
+            let soon = Instant::now() + Duration::from_millis(5);
+            while wire.next(soon).is_some() {}
+        }
+    }
+    let said = lines(&["link down", "neighbour=41"]);
+    assert!((1..=40).contains(&said), "{said} lines");
+}
+
+/// Whoever is dialled may say why it ends, and has 16 KB for it.
+#[test]
+fn long_last_words_of_a_peer_are_cut() {
+    record();
+    let listener = TcpListener::bind("127.0.43.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    let zero = settings(0, "127.0.0.1:0", &[(1, place.clone())]);
+    let _zero = GrpcWire::start(zero).unwrap();
+    let (mut socket, _) = listener.accept().unwrap();
+    let words = vec![b'z'; 12_000];
+    let length = (8 + words.len() as u32).to_be_bytes();
+    let goaway = [
+        &length[1..],
+        &[7, 0, 0, 0, 0, 0],
+        &[0, 0, 0, 0, 0, 0, 0, 11],
+    ]
+    .concat();
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    socket
+        .write_all(&[&settings[..], &goaway, &words].concat())
+        .unwrap();
+    let line = logged(&["no link", &place, "zzz"]);
+    assert!(line.len() < 600, "{} characters", line.len());
+}

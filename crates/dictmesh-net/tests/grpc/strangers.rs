@@ -199,6 +199,49 @@ fn with_garbage() {
     talk(&mut zero_tls, &mut one_tls);
 }
 
+/// What they did is in the log, and not only that they went.
+#[test]
+fn that_break_the_rules_of_http2() {
+    let (mut zero, mut one, address) = pair(32, None);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    let headers = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x82];
+    let broken: [(&str, &[u8]); 4] = [
+        ("data on no stream", &[0, 0, 1, 0, 0, 0, 0, 0, 0, 7]),
+        ("a frame of 16 MB", &[0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]),
+        ("half a window update", &[0, 0, 2, 8, 0, 0, 0, 0, 0, 1, 1]),
+        ("continuation of nothing", &[0, 0, 0, 9, 0, 0, 0, 0, 1]),
+    ];
+    for (what, frame) in broken {
+        let (mut socket, peer) = knock(address);
+        let said = [&preface[..], &settings, frame].concat();
+        socket.write_all(&said).unwrap();
+        hear(&mut socket);
+        let line = logged(&[&peer, "refused"]);
+        assert!(line.contains("does not keep to HTTP/2"), "{what}: {line}");
+    }
+    // Last words of 12 KB.
+    let (mut socket, peer) = knock(address);
+    let goaway = [0, 46, 232, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    let said = [&preface[..], &settings, &goaway, &[b'z'; 12_000]].concat();
+    socket.write_all(&said).unwrap();
+    drop(socket);
+    let line = logged(&[&peer, "refused"]);
+    assert!(line.len() < 600, "{} characters", line.len());
+    // A call without the pseudo-headers of one, and whoever just goes.
+    let (mut socket, peer) = knock(address);
+    socket
+        .write_all(&[&preface[..], &settings, &headers].concat())
+        .unwrap();
+    drop(socket);
+    logged(&[&peer, "refused"]);
+    let (mut socket, peer) = knock(address);
+    socket.write_all(preface).unwrap();
+    drop(socket);
+    logged(&[&peer, "refused", "left without a hand-shake"]);
+    talk(&mut zero, &mut one);
+}
+
 #[test]
 fn that_say_nothing_or_hardly_anything() {
     let office = Office::new();

@@ -192,14 +192,13 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
         ));
     }
     let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
-    let room = total.and_then(|total| total.checked_mul(rows)?.checked_mul(8));
-    if room.is_none_or(|bytes| bytes > isize::MAX as usize) {
-        return Err(Error::parameter(
-            "atoms",
-            format!("{sizes:?}"),
-            "so many do not fit into any memory",
-        ));
-    }
+    // The atoms as they are drawn and as they are dealt out, and each agent's W'W.
+    let numbers = total.and_then(|total| {
+        let drawn = total.checked_mul(rows)?.checked_mul(2)?;
+        (sizes.iter()).try_fold(drawn, |sum, n| sum.checked_add(n.checked_mul(*n)?))
+    });
+    let given = total.map_or_else(|| format!("{sizes:?}"), |total| total.to_string());
+    Error::check_room("atoms", format!("{given}, of dimension {rows}"), numbers)?;
     if total == Some(0) {
         return Err(Error::parameter(
             "K",

@@ -11,7 +11,7 @@ const GRAPH_STREAM: u64 = 0x67_72_61_70_68;
 impl Topology {
     /// Every pair joined: the paper's fully connected case. Holds N(N-1)/2 edges.
     pub fn complete(n: usize) -> Result<Self> {
-        check_agents(n)?;
+        check_edges(n, 1.0)?;
         Topology::build(n, pairs(n), "add edges")
     }
 
@@ -60,6 +60,7 @@ impl Topology {
                 "must be a probability, from 0 to 1: each pair of agents is joined with it",
             ));
         }
+        check_edges(n, p)?;
         let mut rng = random::stream(seed, GRAPH_STREAM);
         let drawn = pairs(n).filter(move |_| rng.random::<f64>() < p);
         Topology::build(
@@ -77,6 +78,7 @@ impl Topology {
     pub fn random_geometric(n: usize, radius: f64, seed: u64) -> Result<Self> {
         check_agents(n)?;
         Error::check_positive("radius", radius)?;
+        check_edges(n, (radius * radius).min(1.0))?;
         let mut rng = random::stream(seed, GRAPH_STREAM);
         let points: Vec<(f64, f64)> = (0..n).map(|_| (rng.random(), rng.random())).collect();
         let near = pairs(n).filter(|&(i, j)| {
@@ -101,6 +103,22 @@ pub(super) fn grid_agents(rows: usize, cols: usize) -> Result<usize> {
              counted",
         )
     })
+}
+
+/// Edges at most: each is held at both of its ends, 8 GB in all.
+const MAX_EDGES: f64 = 5e8;
+
+/// `Ok` if a graph can hold this share of all pairs of `n` agents.
+fn check_edges(n: usize, share: f64) -> Result<()> {
+    check_agents(n)?;
+    let edges = share * n as f64 * (n as f64 - 1.0) / 2.0;
+    if edges <= MAX_EDGES {
+        return Ok(());
+    }
+    let allowed = format!(
+        "they would have {edges:.0} edges, and a graph has at most {MAX_EDGES}; take fewer agents, or a sparser graph"
+    );
+    Err(Error::parameter("agents", n, allowed))
 }
 
 /// All (i, j) with i < j < n, in lexicographic order.

@@ -180,3 +180,36 @@ fn weights_that_are_not_weights() {
     .build(M, &[1; 3], Start::Random);
     refused(path, &["not neighbours", "must be 0"]);
 }
+
+/// An allocation that fails would end the process without a word.
+#[test]
+fn sizes_beyond_all_memory() {
+    for (rows, atoms) in [
+        (M, 10_000_000_000_000),
+        (4_000_000_000, 100_000),
+        // The atoms alone would fit; W'W does not.
+        (M, 30_000_000),
+    ] {
+        let words = ["atoms = ", "of dimension", "memory", "take fewer"];
+        refused(builder().build(rows, &[atoms; 3], Start::Random), &words);
+    }
+    let beyond = builder().build(usize::MAX / 2, &[3; 3], Start::Random);
+    refused(
+        beyond,
+        &["atoms = 9, of dimension", "more memory than there can be"],
+    );
+    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let grown = mesh.add_atoms(0, 10_000_000_000_000, Start::Random);
+    refused(
+        grown,
+        &["atoms = 10000000000000, of dimension 6", "480000 GB"],
+    );
+    assert_eq!(mesh.atoms(), 3);
+    for graph in [
+        Topology::complete(1_000_000),
+        Topology::erdos_renyi(1_000_000, 0.5, 0),
+        Topology::random_geometric(1_000_000, 0.5, 0),
+    ] {
+        refused(graph, &["agents = 1000000", "edges", "take fewer agents"]);
+    }
+}

@@ -1,6 +1,7 @@
 //! From an agent's settings to its parts: its first atoms, its wire, its rounds.
 
 use super::super::{load_model, say, Result};
+use crate::memory::Sizes;
 use dictmesh::model::{BlockData, Description};
 use dictmesh::random::stream;
 use dictmesh::task::TaskSpec;
@@ -55,6 +56,28 @@ pub fn settings(config: &AgentConfig) -> Result<AgentSettings> {
     settings.joins = config.joins;
     Ok(settings)
 }
+
+/// Refuses what does not fit: the atoms, the boundaries kept of them, and the frames of all neighbours.
+pub fn check_memory(config: &AgentConfig) -> Result<()> {
+    let (rows, batch, atoms) = (config.agreed.rows, config.agreed.batch, config.atoms);
+    let block = rows.saturating_mul(atoms).saturating_add(atoms * atoms);
+    let sizes = Sizes {
+        rows,
+        atoms: atoms.max(1),
+        agents: 1,
+        batch,
+        data: block.saturating_mul(KEPT).saturating_add(
+            (rows.saturating_mul(batch)).saturating_mul(FRAMES * config.neighbours.len()),
+        ),
+        rotates: false,
+    };
+    sizes.check(&format!("rows = {rows}, batch = {batch}, atoms = {atoms}"))
+}
+
+/// Copies of its atoms that an agent has beside those it learns: boundaries to go back to, and one being written.
+const KEPT: usize = 4;
+/// Frames for each neighbour: the one of this round, an early one, and what is on the way.
+const FRAMES: usize = 3;
 
 /// The model with its first atoms, if the settings name one.
 pub fn start(config: &AgentConfig) -> Result<Option<Model>> {

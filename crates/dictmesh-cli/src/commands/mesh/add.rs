@@ -3,6 +3,7 @@
 use super::super::agent::leaving::has_left;
 use super::super::{say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
+use crate::memory::check_sizes;
 use crate::picture::counted;
 use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
@@ -93,6 +94,8 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     }
     let first = args.neighbours.first().map(|l| &mesh.agents[*l]);
     let first = first.ok_or("--neighbours: name at least one")?;
+    let atoms = args.atoms.unwrap_or(first.atoms);
+    check_sizes(id + 1, atoms.max(1))?;
     let address = match &args.address {
         Some(address) => address.clone(),
         None => next_port(mesh, &first.address)?,
@@ -107,7 +110,7 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     Ok(AgentEntry {
         name,
         address,
-        atoms: args.atoms.unwrap_or(first.atoms),
+        atoms,
         informed: args.informed,
         source: None,
         start: None,

@@ -1,26 +1,37 @@
 //! A checkpoint as bytes, all little-endian: `dmcp`, the version, the number of bytes that follow the checksum, their
-//! CRC-32, and then the numbers.
+//! CRC-32, and then the numbers. Version 1 did not name the settings, and is read without comparing them.
 
-use super::{State, Surroundings};
+use super::{Owner, State, Surroundings};
 use dictmesh::agent::{AgentId, Block};
 use dictmesh::learning::AtomUse;
 use dictmesh::Matrix;
+use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 4] = b"dmcp";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The oldest that is read.
+const OLDEST: u32 = 1;
 const HEADER: usize = 20;
 
-pub(super) fn write(run: &str, id: AgentId, state: &State, around: &Surroundings) -> Vec<u8> {
+pub(super) fn write(owner: &Owner, state: &State, around: &Surroundings) -> Vec<u8> {
     let mut body = Vec::new();
     let whole = |to: &mut Vec<u8>, v: u64| to.extend_from_slice(&v.to_le_bytes());
     let list = |to: &mut Vec<u8>, values: &mut dyn ExactSizeIterator<Item = u64>| {
         whole(to, values.len() as u64);
         values.for_each(|v| whole(to, v));
     };
-    whole(&mut body, run.len() as u64);
-    body.extend_from_slice(run.as_bytes());
+    let text = |to: &mut Vec<u8>, text: &str| {
+        whole(to, text.len() as u64);
+        to.extend_from_slice(text.as_bytes());
+    };
+    text(&mut body, &owner.run);
+    whole(&mut body, owner.id as u64);
+    whole(&mut body, owner.settings.len() as u64);
+    for (name, value) in &owner.settings {
+        text(&mut body, name);
+        text(&mut body, value);
+    }
     for v in [
-        id as u64,
         state.position,
         u64::from(around.epoch),
         u64::from(around.ended),
@@ -56,23 +67,20 @@ pub(super) enum Refused {
     Damaged(String),
     /// They were written by another agent, for another run, or by another version.
     Foreign(String),
+    /// They were learned with other settings.
+    Settings(String),
 }
 
 impl Refused {
     pub fn why(self) -> String {
         match self {
-            Refused::Damaged(why) | Refused::Foreign(why) => why,
+            Refused::Damaged(why) | Refused::Foreign(why) | Refused::Settings(why) => why,
         }
     }
 }
 
 /// What the bytes hold.
-pub(super) fn read(
-    bytes: &[u8],
-    run: &str,
-    id: AgentId,
-    rows: usize,
-) -> Result<(State, Surroundings), Refused> {
+pub(super) fn read(bytes: &[u8], owner: &Owner) -> Result<(State, Surroundings), Refused> {
     let damaged = || Refused::Damaged("it is damaged or cut short".to_string());
     let mut header = Reader(bytes);
     if header.take(4).ok_or_else(damaged)? != MAGIC {
@@ -82,26 +90,26 @@ pub(super) fn read(
     }
     let (version, length, sum) = (header.four(), header.whole(), header.four());
     let whole = Some(header.0.len() as u64) == length && Some(crc32fast::hash(header.0)) == sum;
-    match version {
-        Some(VERSION) if whole => {}
-        Some(version) if whole => {
-            let why = format!("it is of version {version}, and this program reads {VERSION}");
-            return Err(Refused::Foreign(why));
-        }
-        _ => return Err(damaged()),
+    let version = version.filter(|_| whole).ok_or_else(damaged)?;
+    if !(OLDEST..=VERSION).contains(&version) {
+        return Err(Refused::Foreign(format!(
+            "it is of version {version}, and this program reads {OLDEST} to {VERSION}; go on with the dictmesh that wrote it"
+        )));
     }
     let mut body = Reader(header.0);
-    let length = body.whole().ok_or_else(damaged)?;
-    let of = body.take(length as usize).ok_or_else(damaged)?;
+    let (run, id, rows) = (&owner.run, owner.id, owner.rows);
     let of = (
-        String::from_utf8_lossy(of).into_owned(),
+        body.text().ok_or_else(damaged)?,
         body.whole().ok_or_else(damaged)?,
     );
-    if of != (run.to_string(), id as u64) {
+    if of != (run.clone(), id as u64) {
         return Err(Refused::Foreign(format!(
             "it is of agent {} in run \"{}\", but this is agent {id} in run \"{run}\"; name another state directory",
             of.1, of.0
         )));
+    }
+    if version > 1 {
+        compare(&body.settings().ok_or_else(damaged)?, &owner.settings)?;
     }
     let found = parts(&mut body).ok_or_else(damaged)?;
     let given = found.0.block.atoms().rows();
@@ -111,6 +119,33 @@ pub(super) fn read(
         )));
     }
     Ok(found)
+}
+
+/// Atoms that were learned with other settings are not gone on from: what came out would be of neither.
+fn compare(before: &[(String, String)], now: &[(String, String)]) -> Result<(), Refused> {
+    let absent = "(nothing)";
+    fn of<'a>(all: &'a [(String, String)], name: &str) -> Option<&'a String> {
+        all.iter().find(|(n, _)| n == name).map(|(_, value)| value)
+    }
+    let names = now.iter().chain(before).map(|(name, _)| name);
+    let names: BTreeSet<&String> = names.collect();
+    let differ: Vec<String> = names
+        .into_iter()
+        .filter(|name| of(before, name) != of(now, name))
+        .map(|name| {
+            let [then, now] =
+                [of(before, name), of(now, name)].map(|v| v.map_or(absent, String::as_str));
+            format!("{name} was {then} and is now {now}")
+        })
+        .collect();
+    match differ.is_empty() {
+        true => Ok(()),
+        false => Err(Refused::Settings(format!(
+            "the settings have changed since it was written: {}. Restore them to go on, or remove the state directories \
+             of all agents to begin anew",
+            differ.join(", ")
+        ))),
+    }
 }
 
 fn parts(body: &mut Reader) -> Option<(State, Surroundings)> {
@@ -152,6 +187,18 @@ impl<'a> Reader<'a> {
 
     fn whole(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn text(&mut self) -> Option<String> {
+        let length = usize::try_from(self.whole()?).ok()?;
+        Some(String::from_utf8_lossy(self.take(length)?).into_owned())
+    }
+
+    fn settings(&mut self) -> Option<Vec<(String, String)>> {
+        let count = self.whole()?;
+        (0..count)
+            .map(|_| Some((self.text()?, self.text()?)))
+            .collect()
     }
 
     fn list(&mut self) -> Option<Vec<u64>> {

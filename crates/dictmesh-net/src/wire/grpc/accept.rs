@@ -2,7 +2,8 @@
 
 use super::guard::{Guarded, Peer};
 use super::hello::shown;
-use super::links::{words, Edge, Shared, UNSENT};
+use super::lines::Lines;
+use super::links::{words, Edge, Shared, MINUTE, MOST_LINES, UNSENT};
 use super::message::{Hello, Kind, Message, Piece, PATH};
 use super::read_ahead::ReadAhead;
 use super::status::{Code, Status};
@@ -31,13 +32,17 @@ type Connection = Guarded<Box<dyn Io>>;
 /// Takes connections for as long as the wire lives.
 pub async fn serve(shared: Arc<Shared>, listener: TcpListener) {
     let waiting = Arc::new(Waiting::new(shared.edges.len()));
-    let refusals = Arc::new(Refusals::default());
+    let refusals = Arc::new(Refusals::new());
+    let failures = Lines::new(MOST_LINES, MINUTE);
     loop {
         let (socket, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
                 // Too many open files, as a rule: others have to go first.
-                tracing::warn!("cannot take a connection: {e}");
+                if let Some(hidden) = failures.next() {
+                    let hidden = (hidden > 0).then_some(hidden);
+                    tracing::warn!(hidden, "cannot take a connection: {e}");
+                }
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -107,17 +112,23 @@ pub fn tls_words(e: &io::Error) -> String {
     format!("{known} ({e})")
 }
 
-/// HTTP/2 over a connection that was let in, to its end. Why that came too early the guard has said.
+/// HTTP/2 over a connection that was let in, to its end. Why that came too early the guard has said, or HTTP/2 says.
 async fn converse(shared: Arc<Shared>, connection: Connection) {
     let peer = connection.peer();
     let greeted = http2::server(shared.limit).handshake::<_, Piece>(connection);
-    let Ok(mut connection) = greeted.await else {
-        return;
+    let mut connection = match greeted.await {
+        Ok(connection) => connection,
+        Err(e) => return peer.broke(&e),
     };
     let alive = http2::keep_alive(connection.ping_pong());
     let calls = async {
-        while let Some(Ok((request, answer))) = connection.accept().await {
-            tokio::spawn(call(Arc::clone(&shared), peer.clone(), request, answer));
+        while let Some(accepted) = connection.accept().await {
+            match accepted {
+                Ok((request, answer)) => {
+                    tokio::spawn(call(Arc::clone(&shared), peer.clone(), request, answer));
+                }
+                Err(e) => return peer.broke(&e),
+            }
         }
     };
     tokio::select! {
@@ -192,7 +203,7 @@ async fn link(
     let _ = out.try_send(Piece::of(&own));
     tokio::spawn(stream::send(outgoing, messages, End::Status));
     let reason = shared.carry(edge, hello, out, &mut incoming).await;
-    tracing::info!(neighbour, "link down: {reason}");
+    edge.log_down(&reason);
 }
 
 /// How long a connection is left open when its link has ended.

@@ -39,20 +39,18 @@ enum NoLink {
 /// Keeps a link to the neighbour of this edge for as long as the wire lives.
 pub async fn keep(shared: Arc<Shared>, index: usize) {
     let edge = &shared.edges[index];
-    let neighbour = edge.neighbour.id;
     let (mut pause, mut since, mut said) = (FIRST, Instant::now(), None);
     loop {
         match attempt(&shared, edge).await {
             Ok(reason) => {
-                tracing::info!(neighbour, "link down: {reason}");
+                edge.log_down(&reason);
                 (pause, since, said) = (FIRST, Instant::now(), None);
             }
             Err(NoLink::Absent(_)) if since.elapsed() < GRACE => {}
             // Once for each reason, not once for each attempt.
             Err(why) if said.as_ref() != Some(&why) => {
-                let (name, address) = (&edge.neighbour.name, &edge.neighbour.address);
                 let (NoLink::Absent(reason) | NoLink::Refused(reason)) = &why;
-                tracing::warn!(neighbour, %name, %address, "no link: {reason}; trying again");
+                edge.log_none(reason);
                 said = Some(why);
             }
             Err(_) => {}
@@ -120,20 +118,22 @@ async fn stream<IO>(shared: &Shared, edge: &Edge, io: IO) -> Result<Shaken, Stri
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    // A peer may give its reasons, of any length.
+    let broken = |e: h2::Error| words(&Status::broken(&e));
     let request = request(shared, edge).map_err(|e| e.to_string())?;
     let (client, connection) = http2::client(shared.limit)
         .handshake(io)
         .await
-        .map_err(|e| e.to_string())?;
+        .map_err(broken)?;
     let mut ends = Ends(vec![tokio::spawn(http2::carry(connection)).abort_handle()]);
-    let mut client = client.ready().await.map_err(|e| e.to_string())?;
-    let (answer, outgoing) = (client.send_request(request, false)).map_err(|e| e.to_string())?;
+    let mut client = client.ready().await.map_err(broken)?;
+    let (answer, outgoing) = (client.send_request(request, false)).map_err(broken)?;
     let (out, messages) = mpsc::channel(UNSENT);
     let own = Message::hello(shared.terms.hello(edge.neighbour.id));
     let _ = out.try_send(Piece::of(&own));
     let sending = tokio::spawn(stream::send(outgoing, messages, End::Silent));
     ends.0.push(sending.abort_handle());
-    let answer = answer.await.map_err(|e| e.to_string())?;
+    let answer = answer.await.map_err(broken)?;
     if !answer.status().is_success() {
         return Err(format!(
             "it answered as a web server does: {}",

@@ -1,5 +1,7 @@
 //! A connection on probation: until its hand-shake is done it may say little, and not for long.
 
+use super::links::words;
+use super::status::Status;
 use super::strangers::{Refusals, Slot};
 use std::future::Future;
 use std::io;
@@ -56,8 +58,15 @@ impl Peer {
     pub fn refuse(&self, why: &str) {
         let told = std::mem::replace(&mut self.probation().told, true);
         if !told {
-            let names = self.certificate().map(super::tls::names);
-            self.0.refusals.log(self.0.address, names, why);
+            self.0.log(why);
+        }
+    }
+
+    /// HTTP/2 ended the connection. What a stranger did is said; that it went away is said when it is gone.
+    pub fn broke(&self, error: &h2::Error) {
+        if self.on_probation() && !error.is_io() {
+            let why = words(&Status::broken(error));
+            self.refuse(&format!("it does not keep to HTTP/2: {why}"));
         }
     }
 
@@ -192,10 +201,20 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Guarded<IO> {
     }
 }
 
-impl<IO> Drop for Guarded<IO> {
+impl State {
+    fn log(&self, why: &str) {
+        let names = self.certificate.as_ref().map(super::tls::names);
+        self.refusals.log(self.address, names, why);
+    }
+}
+
+/// Of a peer that nobody has said anything about: whoever carried it may have known more, and was asked first.
+impl Drop for State {
     fn drop(&mut self) {
-        if self.peer.on_probation() {
-            self.peer.refuse("it left without a hand-shake");
+        let probation = self.probation.get_mut();
+        let probation = probation.unwrap_or_else(|e| e.into_inner());
+        if probation.slot.is_some() && !probation.told {
+            self.log("it left without a hand-shake");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The links there are now, one at most for each neighbour, and what comes in by them.
 
 use super::hello::{shown, Terms};
+use super::lines::Lines;
 use super::message::{Hello, Kind, Piece};
 use super::status::Status;
 use super::stream::Incoming;
@@ -10,6 +11,7 @@ use bytes::Bytes;
 use dictmesh::agent::AgentId;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
 /// Events of one neighbour that the agent has not taken yet. When there are so many, the stream is not read, and
@@ -17,6 +19,11 @@ use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 const UNREAD: usize = 4;
 /// Messages to one neighbour that are not on the way yet; more are dropped.
 pub const UNSENT: usize = 4;
+
+/// Lines about one edge in a minute at most.
+pub const MOST_LINES: usize = 20;
+/// See [`MOST_LINES`].
+pub const MINUTE: Duration = Duration::from_secs(60);
 
 /// An event, and the permit that the next one of this neighbour may be waiting for.
 pub type Queued = (WireEvent, OwnedSemaphorePermit);
@@ -44,6 +51,7 @@ pub struct Edge {
     pub traffic: Arc<Traffic>,
     unread: Arc<Semaphore>,
     link: Mutex<Link>,
+    lines: Lines,
 }
 
 #[derive(Debug, Default)]
@@ -62,6 +70,25 @@ impl Edge {
             traffic: Arc::default(),
             unread: Arc::new(Semaphore::new(UNREAD)),
             link: Mutex::default(),
+            lines: Lines::new(MOST_LINES, MINUTE),
+        }
+    }
+
+    /// Says in the log that there was a link and why it ended; one that comes and goes for ever, not every time.
+    pub fn log_down(&self, reason: &str) {
+        let neighbour = self.neighbour.id;
+        if let Some(hidden) = self.lines.next() {
+            let hidden = (hidden > 0).then_some(hidden);
+            tracing::info!(neighbour, hidden, "link down: {reason}");
+        }
+    }
+
+    /// Says in the log why there is no link.
+    pub fn log_none(&self, reason: &str) {
+        let Neighbour { id, name, address } = &self.neighbour;
+        if let Some(hidden) = self.lines.next() {
+            let hidden = (hidden > 0).then_some(hidden);
+            tracing::warn!(neighbour = id, %name, %address, hidden, "no link: {reason}; trying again");
         }
     }
 

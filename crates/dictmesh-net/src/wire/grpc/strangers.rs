@@ -1,9 +1,10 @@
 //! Limits for those who are not known yet, and the log of those who were refused.
 
+use super::lines::Lines;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connections without a hand-shake at the same time.
 #[derive(Debug)]
@@ -72,54 +73,25 @@ impl Drop for Slot {
     }
 }
 
-/// Lines about refusals in one second at most: a flood must not fill the disk.
-const MOST_LINES: usize = 20;
-
-/// Says in the log who was refused and why.
-#[derive(Debug, Default)]
-pub struct Refusals(Mutex<Option<Second>>);
-
+/// Says in the log who was refused and why, 20 times a second at most.
 #[derive(Debug)]
-struct Second {
-    began: Instant,
-    lines: usize,
-    more: u64,
-}
+pub struct Refusals(Lines);
 
 impl Refusals {
+    pub fn new() -> Self {
+        Refusals(Lines::new(20, Duration::from_secs(1)))
+    }
+
     pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
-        let (lines, more) = self.count();
-        if more > 0 {
-            tracing::warn!(count = more, "refused more connections than are shown");
-        }
-        if lines > MOST_LINES {
+        let Some(hidden) = self.0.next() else {
             return;
+        };
+        if hidden > 0 {
+            tracing::warn!(count = hidden, "refused more connections than are shown");
         }
         match certificate {
             Some(names) => tracing::warn!(%peer, certificate = %names, "refused: {why}"),
             None => tracing::warn!(%peer, "refused: {why}"),
-        }
-    }
-
-    /// The number of this line in its second, and how many were left out in the one before.
-    fn count(&self) -> (usize, u64) {
-        let mut second = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let now = Instant::now();
-        match &mut *second {
-            Some(now) if now.began.elapsed() < Duration::from_secs(1) => {
-                now.lines += 1;
-                now.more += u64::from(now.lines > MOST_LINES);
-                (now.lines, 0)
-            }
-            before => {
-                let more = before.as_ref().map_or(0, |before| before.more);
-                *before = Some(Second {
-                    began: now,
-                    lines: 1,
-                    more: 0,
-                });
-                (1, more)
-            }
         }
     }
 }

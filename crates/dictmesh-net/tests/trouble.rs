@@ -1,0 +1,95 @@
+//! Numbers beyond all bounds end a run, and whoever said so is named at every agent.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
+
+mod common;
+
+use bytes::{Bytes, BytesMut};
+use common::{Done, Plan, Running, Says, Started};
+use dictmesh::inference::StrategySpec;
+use dictmesh::{Stopping, Topology};
+use dictmesh_net::agent::Outcome;
+use dictmesh_net::codec::HEADER;
+use dictmesh_net::memory::Hub;
+use std::time::Duration;
+
+/// A path of three, of which the one in the middle says this; how all of them end.
+fn ended(change: impl Fn(&mut Plan), says: Says) -> Vec<Done> {
+    let mut plan = Plan::new(Topology::path(3).unwrap(), 5, 12);
+    plan.stopping = Stopping::rounds(6);
+    change(&mut plan);
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let start = |k: usize| {
+        let mut started = Started::new(&plan, &mesh, k);
+        started.settings.linger = Duration::from_secs(1);
+        if k == 1 {
+            started.says = says;
+        }
+        started.start(&hub)
+    };
+    let agents: Vec<Running> = (0..3).map(start).collect();
+    let all = agents.into_iter().map(|agent| agent.wait().unwrap());
+    all.collect()
+}
+
+/// Where a batch is opened after some samples, its word on trouble is another.
+fn lie(frame: Bytes, word: f64) -> Bytes {
+    let (is_opening, sample) = (frame[5] == 1, frame[16]);
+    let at = HEADER + 5 * 8;
+    if !is_opening || sample < 4 {
+        return frame;
+    }
+    let mut frame = BytesMut::from(&frame[..]);
+    frame[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    frame.freeze()
+}
+
+#[test]
+fn who_has_them_says_so() {
+    let diverges = |plan: &mut Plan| {
+        plan.strategy = StrategySpec::Diffusion { mu: Some(50.0) };
+        plan.stopping = Stopping::rounds(400);
+    };
+    let all = ended(diverges, |frame| frame);
+    for (k, done) in all.iter().enumerate() {
+        assert_eq!(done.outcome, Outcome::Diverged);
+        let (own, other) = (
+            "this agent's own dual vectors",
+            "says that its dual vectors",
+        );
+        let said = &done.diverged;
+        assert!(said.contains(own) || said.contains(other), "{k}: {said}");
+    }
+    // The largest number of those who see it in their own is flooded, and that one knows it.
+    let own = |done: &&Done| done.diverged.contains("this agent's own");
+    assert_eq!(all.iter().filter(own).count(), 1);
+}
+
+#[test]
+fn who_only_claims_it_is_named_by_those_who_heard_it() {
+    for says in [
+        (|frame| lie(frame, 1.0)) as Says,
+        |frame| lie(frame, 1.5),
+        |frame| lie(frame, 1e300),
+    ] {
+        for (k, done) in ended(|_| {}, says).iter().enumerate() {
+            assert_eq!((done.outcome, done.position), (Outcome::Diverged, 4));
+            if k != 1 {
+                let words = "none that they were its own, as agent 1 told";
+                assert!(done.diverged.contains(words), "{k}: {}", done.diverged);
+            }
+        }
+    }
+}
+
+#[test]
+fn who_blames_another_is_named_too() {
+    let all = ended(|_| {}, |frame| lie(frame, 2.0));
+    let said = |k: usize| all[k].diverged.as_str();
+    assert!(
+        said(0).contains("agent 1 told that this agent's own"),
+        "{}",
+        said(0)
+    );
+    let words = ["agent 0 says that its", "as agent 1 told"];
+    assert!(words.iter().all(|w| said(2).contains(w)), "{}", said(2));
+}
