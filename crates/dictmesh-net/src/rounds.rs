@@ -5,6 +5,7 @@
 //! last two frames are all that a neighbour can still need of us.
 
 mod edge;
+mod parting;
 mod waiting;
 
 use crate::codec::{self, Header, Limits, Refusal};
@@ -370,7 +371,7 @@ impl<W: Wire> Exchange for Rounds<W> {
     }
 
     fn forget(&mut self, gone: &[AgentId]) {
-        gone.iter().for_each(|l| drop(self.edges.remove(l)));
+        gone.iter().for_each(|l| self.let_go(*l));
     }
 
     fn knocking(&mut self) -> Vec<AgentId> {
@@ -423,9 +424,7 @@ impl<W: Wire> Exchange for Rounds<W> {
                     incarnation,
                     epoch,
                 }) => self.on_up(neighbour, incarnation, epoch, own.tag)?,
-                Some(WireEvent::Down { neighbour, reason }) => {
-                    tracing::info!(agent = neighbour, %reason, "link down");
-                }
+                Some(WireEvent::Down { .. }) => {} // the wire has said so
                 Some(WireEvent::Frame { neighbour, bytes }) => {
                     self.on_frame(neighbour, bytes, &mut round)?;
                 }

@@ -102,6 +102,9 @@ pub fn tls_words(e: &io::Error) -> String {
             "its certificate is not valid yet"
         }
         Some(E::InvalidMessage(_)) => "what it says is not TLS",
+        _ if e.kind() == io::ErrorKind::UnexpectedEof => {
+            return "it ended the connection in the TLS hand-shake".into()
+        }
         _ => return format!("the TLS hand-shake failed: {e}"),
     };
     format!("{known} ({e})")
@@ -192,7 +195,7 @@ async fn link(
     let _ = out.try_send(Piece::of(&own));
     tokio::spawn(stream::send(outgoing, messages, End::Status));
     let reason = shared.carry(edge, hello, out, &mut incoming).await;
-    tracing::info!(neighbour, "link down: {reason}");
+    edge.log_down(&reason);
 }
 
 /// How long a connection is left open when its link has ended.

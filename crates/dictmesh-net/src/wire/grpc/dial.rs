@@ -4,7 +4,7 @@ use super::accept::tls_words;
 use super::links::{words, Edge, Shared, UNSENT};
 use super::message::{Hello, Kind, Message, Piece, PATH};
 use super::read_ahead::ReadAhead;
-use super::status::{Code, Status};
+use super::status::{broken_words, Code, Status};
 use super::stream::{self, End, Incoming};
 use super::{http2, HAND_SHAKE};
 use http::{header, Request, Version};
@@ -44,7 +44,7 @@ pub async fn keep(shared: Arc<Shared>, index: usize) {
     loop {
         match attempt(&shared, edge).await {
             Ok(reason) => {
-                tracing::info!(neighbour, "link down: {reason}");
+                edge.log_down(&reason);
                 (pause, since, said) = (FIRST, Instant::now(), None);
             }
             Err(NoLink::Absent(_)) if since.elapsed() < GRACE => {}
@@ -124,16 +124,16 @@ where
     let (client, connection) = http2::client(shared.limit)
         .handshake(io)
         .await
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| broken_words(&e))?;
     let mut ends = Ends(vec![tokio::spawn(http2::carry(connection)).abort_handle()]);
-    let mut client = client.ready().await.map_err(|e| e.to_string())?;
-    let (answer, outgoing) = (client.send_request(request, false)).map_err(|e| e.to_string())?;
+    let mut client = client.ready().await.map_err(|e| broken_words(&e))?;
+    let (answer, outgoing) = (client.send_request(request, false)).map_err(|e| broken_words(&e))?;
     let (out, messages) = mpsc::channel(UNSENT);
     let own = Message::hello(shared.terms.hello(edge.neighbour.id));
     let _ = out.try_send(Piece::of(&own));
     let sending = tokio::spawn(stream::send(outgoing, messages, End::Silent));
     ends.0.push(sending.abort_handle());
-    let answer = answer.await.map_err(|e| e.to_string())?;
+    let answer = answer.await.map_err(|e| broken_words(&e))?;
     if !answer.status().is_success() {
         return Err(format!(
             "it answered as a web server does: {}",

@@ -81,6 +81,15 @@ impl Edge {
         }
     }
 
+    /// Says that the link is gone, unless this agent itself is going.
+    pub fn log_down(&self, reason: &str) {
+        let neighbour = self.neighbour.id;
+        match self.unread.is_closed() {
+            true => tracing::debug!(neighbour, "link closed"),
+            false => tracing::info!(neighbour, "link down: {reason}"),
+        }
+    }
+
     /// Ends the link after what was sent is on the way; nothing is waited for any more.
     pub fn finish(&self) {
         self.link().out = None;

@@ -77,7 +77,14 @@ const MOST_LINES: usize = 20;
 
 /// Says in the log who was refused and why.
 #[derive(Debug, Default)]
-pub struct Refusals(Mutex<Option<Second>>);
+pub struct Refusals {
+    second: Mutex<Option<Second>>,
+    /// How often each of the last few was refused: who, and why.
+    known: Mutex<HashMap<(IpAddr, String), u64>>,
+}
+
+/// Refusals that are known again when they are repeated.
+const KNOWN: usize = 64;
 
 #[derive(Debug)]
 struct Second {
@@ -88,6 +95,11 @@ struct Second {
 
 impl Refusals {
     pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
+        let times = self.times(peer.ip(), why);
+        // Whoever tries again and again is told of ever more seldom.
+        if !times.is_power_of_two() {
+            return;
+        }
         let (lines, more) = self.count();
         if more > 0 {
             tracing::warn!(count = more, "refused more connections than are shown");
@@ -96,14 +108,25 @@ impl Refusals {
             return;
         }
         match certificate {
-            Some(names) => tracing::warn!(%peer, certificate = %names, "refused: {why}"),
-            None => tracing::warn!(%peer, "refused: {why}"),
+            Some(names) => tracing::warn!(%peer, certificate = %names, times, "refused: {why}"),
+            None => tracing::warn!(%peer, times, "refused: {why}"),
         }
+    }
+
+    /// How often this host was refused for this reason, as far as is known.
+    fn times(&self, host: IpAddr, why: &str) -> u64 {
+        let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        let times = known.entry((host, why.to_string())).or_default();
+        *times += 1;
+        *times
     }
 
     /// The number of this line in its second, and how many were left out in the one before.
     fn count(&self) -> (usize, u64) {
-        let mut second = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut second = self.second.lock().unwrap_or_else(|e| e.into_inner());
         let now = Instant::now();
         match &mut *second {
             Some(now) if now.began.elapsed() < Duration::from_secs(1) => {
