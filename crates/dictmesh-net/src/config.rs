@@ -56,7 +56,14 @@ const LONGEST: u64 = 16 << 20;
 
 fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
     let wrong = |why: String| ConfigError::new(why).in_file(file);
-    let length = fs::metadata(file).map_err(|e| wrong(e.to_string()))?.len();
+    let length = match fs::metadata(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(wrong(
+                "there is no such file; dictmesh mesh init writes it".into(),
+            ));
+        }
+        found => found.map_err(|e| wrong(e.to_string()))?.len(),
+    };
     if length > LONGEST {
         return Err(wrong(format!("{length} bytes are no settings file")));
     }

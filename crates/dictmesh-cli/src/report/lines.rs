@@ -141,18 +141,13 @@ impl Lines {
     }
 }
 
-/// Whether nearly all of two curves is in the same place.
+/// Whether two curves are in the same place, so that the lower one cannot be seen.
 fn same_course(chart: &Chart, one: &Series, other: &Series) -> bool {
     let near = |(p, q): (&(f64, f64), &(f64, f64))| match (chart.place(*p), chart.place(*q)) {
         (Some(p), Some(q)) => (p.0 - q.0).abs() < 1.5 && (p.1 - q.1).abs() < 1.5,
         (p, q) => p.is_none() && q.is_none(),
     };
-    let same = one
-        .points
-        .iter()
-        .zip(&other.points)
-        .filter(|pair| near(*pair));
-    one.points.len() == other.points.len() && 10 * same.count() >= 9 * one.points.len()
+    one.points.len() == other.points.len() && one.points.iter().zip(&other.points).all(near)
 }
 
 fn key((i, series): (usize, &&Series)) -> Key {

@@ -279,6 +279,11 @@ fn advice_is_of_the_place_it_is_given_for() {
         said.contains("nowhere: this directory is not there yet"),
         "{said}"
     );
+    refused(
+        at,
+        "agent --config none.toml",
+        &["no such file", "mesh init"],
+    );
     refused(at, "agent --config near", &["no agent.toml", "agent-0"]);
     refused(
         at,
@@ -296,6 +301,11 @@ fn advice_is_of_the_place_it_is_given_for() {
         &["[tls]", "plain-text = true"],
     );
     ok(at, &format!("mesh init begun --data x.csv {init}"));
+    refused(
+        at,
+        "learn x.csv -o y --resume begun",
+        &["directory of a mesh", "launch begun/mesh.toml"],
+    );
     refused(
         at,
         "learn x.csv -o y --over processes --resume begun",

@@ -44,9 +44,9 @@ pub fn about(found: &Found) -> String {
         thousands(found.rows as u64),
         counted(found.rounds, "round"),
         match all {
-            0 => "of no agent it sees all of that".to_string(),
-            n if n == found.agents => "of every agent it sees all of that".to_string(),
-            n => format!("of {} it sees all of that", counted(n, "agent")),
+            0 => "none is seen in full".to_string(),
+            n if n == found.agents => "each is seen in full".to_string(),
+            n => format!("{n} of {} are seen in full", found.agents),
         },
     )
 }
