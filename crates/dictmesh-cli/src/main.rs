@@ -40,7 +40,7 @@ Exit codes:
   0    done
   1    it could not be done: a file, its data, a number out of range, a full disk; the message says which
   2    the command line is wrong: an unknown command, flag or name, or one that is missing
-  130  interrupted by Ctrl-C; learn first saves a model to go on from";
+  130  told to end, by Ctrl-C or SIGTERM; learn first saves a model to go on from, an agent its checkpoint";
 
 #[derive(Subcommand)]
 enum Command {

@@ -50,7 +50,7 @@ fn a_complete_graph_hides_nothing_and_the_table_says_so() {
     for word in [
         "random start 0.5",
         "random start 2",
-        "all of it is seen of 4 of 4",
+        "each is seen in full",
         "4 of 4",
         "is no protection: it falls",
         "a guess",

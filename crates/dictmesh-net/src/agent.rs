@@ -24,6 +24,7 @@ pub use settings::{AgentSettings, Control, Neighbour, Policy, Weighting};
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault};
 use crate::source::Source;
+use crate::words::listed;
 use checkpoint::{Checkpoints, State, Surroundings};
 use dictmesh::agent::{AgentId, Block, Memory};
 use dictmesh::inference::Strategy;
@@ -100,7 +101,7 @@ impl Agent {
             }
         };
         Ok(Agent {
-            talk: Talk::new(exchange, settings.policy),
+            talk: Talk::new(exchange, settings.policy, settings.float32),
             strategy: settings.strategy.build_private(own_numbers()?)?,
             task,
             settings,
@@ -177,7 +178,7 @@ impl Agent {
                 }
                 Err(Halt::Fault(fault)) => fault,
             };
-            tracing::info!(agent = self.settings.id, reason = %fault, "the batch is begun again");
+            self.say_why(&fault);
             match fault {
                 Fault::NewEpoch { epoch, by } => {
                     self.follow(epoch.max(self.around.epoch + 1), by)?;
@@ -196,6 +197,24 @@ impl Agent {
                 Fault::Interrupted => return Ok(Outcome::Interrupted),
                 Fault::Engine(why) => return Err(Error::Engine(why)),
             }
+        }
+    }
+
+    /// Why the agents agree anew on who is there, where that was not said already.
+    fn say_why(&self, fault: &Fault) {
+        let known = |by: &AgentId| *by == self.settings.id || self.around.gone.contains(by);
+        match fault {
+            Fault::NewEpoch { by, .. } if known(by) => {}
+            Fault::NewEpoch { epoch, by } => tracing::info!(
+                neighbour = by,
+                epoch,
+                "it tells that somebody came, went or was started anew: all agree on who is there"
+            ),
+            Fault::Missing { missing } => {
+                let neighbours = listed(missing);
+                tracing::info!(%neighbours, "not heard of in time: all agree on who is there");
+            }
+            Fault::AllEnded { .. } | Fault::Interrupted | Fault::Engine(_) => {}
         }
     }
 

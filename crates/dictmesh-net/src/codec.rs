@@ -128,8 +128,17 @@ pub struct Header {
 impl Header {
     /// The bytes of the whole frame.
     fn length(&self) -> usize {
-        HEADER + 8 * self.scalars + self.dual * if self.float32 { 4 } else { 8 }
+        bytes_of(self.scalars, self.dual, self.float32)
     }
+}
+
+fn bytes_of(scalars: usize, dual: usize, float32: bool) -> usize {
+    HEADER + 8 * scalars + dual * if float32 { 4 } else { 8 }
+}
+
+/// How many bytes [`encode`] makes of this frame.
+pub fn length(frame: &Frame, float32: bool) -> usize {
+    bytes_of(frame.scalars.len(), frame.dual.len(), float32)
 }
 
 /// The frame as bytes, in the memory of `room`, which is emptied.

@@ -56,7 +56,14 @@ const LONGEST: u64 = 16 << 20;
 
 fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
     let wrong = |why: String| ConfigError::new(why).in_file(file);
-    let length = fs::metadata(file).map_err(|e| wrong(e.to_string()))?.len();
+    let length = match fs::metadata(file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(wrong(
+                "there is no such file; dictmesh mesh init writes it".into(),
+            ));
+        }
+        found => found.map_err(|e| wrong(e.to_string()))?.len(),
+    };
     if length > LONGEST {
         return Err(wrong(format!("{length} bytes are no settings file")));
     }
@@ -129,10 +136,19 @@ fn check_name(name: &str) -> Result<()> {
     }
 }
 
-/// Plain text is for this machine only, unless somebody takes it upon himself.
+/// The file of this name where a directory was given, as the program writes it there.
+fn in_directory(file: &Path, name: &str) -> PathBuf {
+    match file.is_dir() {
+        true => file.join(name),
+        false => file.to_path_buf(),
+    }
+}
+
+/// Plain text is for this machine only, unless somebody takes it upon himself. `without` says what the file lacks.
 fn check_secrecy<'a>(
     tls: bool,
     plain_text: bool,
+    without: &str,
     mut addresses: impl Iterator<Item = &'a String>,
 ) -> Result<()> {
     if tls || plain_text {
@@ -141,7 +157,7 @@ fn check_secrecy<'a>(
     match addresses.find(|address| !is_loopback(address)) {
         None => Ok(()),
         Some(address) => Err(ConfigError::new(format!(
-            "{address} is not of this machine, and there is no [tls]: everyone on the way could read and change what \
+            "{address} is not of this machine, and there is no {without}: everyone on the way could read and change what \
              agents say. Make certificates with dictmesh mesh init --tls, or take it upon you with plain-text = true"
         ))),
     }

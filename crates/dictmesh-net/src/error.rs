@@ -1,5 +1,6 @@
 //! What ends an agent before its time.
 
+use crate::words::listed;
 use dictmesh::agent::AgentId;
 use std::path::PathBuf;
 
@@ -59,8 +60,9 @@ pub enum Error {
     },
     /// Nobody sees the samples.
     #[error(
-        "nobody informed is left among the agents {members:?}, so no sample can come; start an agent that has a \
-         source of samples"
+        "nobody informed is left among the agents {}, so no sample can come; start an agent that has a \
+         source of samples",
+        listed(members)
     )]
     Uninformed {
         /// Who is there.
@@ -68,8 +70,9 @@ pub enum Error {
     },
     /// Agents have no checkpoint in common.
     #[error(
-        "the agents have no sample in common to go on from (agent {agent} can go on from {can:?}, others from \
-         {others:?}); restore its state directory, or let it join anew"
+        "the agents have no sample in common to go on from (agent {agent} can go on from {}, others from \
+         {}); restore its state directory, or let it join anew",
+        listed(can), listed(others)
     )]
     NoCommonSample {
         /// One of those who cannot go on with the others.
@@ -94,8 +97,9 @@ pub enum Error {
     },
     /// The graph fell apart when an agent left.
     #[error(
-        "without agent {left}, which has left, the agents {cut_off:?} cannot be reached, and the run ends here; what was \
-         learned is in the checkpoints. Let the agents be each other's neighbours in another way, and start them again"
+        "without agent {left}, which has left, the agents {} cannot be reached, and the run ends here; what was \
+         learned is in the checkpoints. Let the agents be each other's neighbours in another way, and start them again",
+        listed(cut_off)
     )]
     CutOff {
         /// Who left.

@@ -1,7 +1,9 @@
 //! The round as the primitive: what an agent says goes to all its neighbours, and what each of them says in the
 //! same round comes back.
 
+use crate::words::listed;
 use dictmesh::agent::AgentId;
+use std::fmt;
 use std::time::Instant;
 
 /// What a round is part of.
@@ -59,6 +61,19 @@ impl Tag {
         *self == Tag::all_ended(self.epoch)
     }
 
+    /// The round of an agent that goes for good, and of those who let it go.
+    pub fn going(epoch: u32) -> Self {
+        Tag {
+            sample: u64::MAX - 1,
+            ..Tag::all_ended(epoch)
+        }
+    }
+
+    /// Whether it is [`going`](Tag::going) of some epoch.
+    pub fn is_going(&self) -> bool {
+        *self == Tag::going(self.epoch)
+    }
+
     /// The first round of an agreement.
     pub fn agreement(epoch: u32) -> Self {
         Tag {
@@ -66,6 +81,19 @@ impl Tag {
             sample: 0,
             phase: Phase::Agreement,
             round: 0,
+        }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (epoch, sample) = (self.epoch, self.sample);
+        match self.phase {
+            Phase::Agreement => write!(f, "the agreement of epoch {epoch}"),
+            Phase::Opening => write!(f, "the opening of the batch at sample {sample}"),
+            Phase::Inference => write!(f, "round {} at sample {sample}", self.round),
+            Phase::Cost => write!(f, "the cost at sample {sample}"),
+            Phase::Closing => write!(f, "the end of epoch {epoch}"),
         }
     }
 }
@@ -93,7 +121,7 @@ pub struct Frame {
 pub enum Fault {
     /// Somebody began a new epoch (it restarted, joined, left, or lost a neighbour): the batch is begun again after
     /// an agreement.
-    #[error("a new epoch, {epoch}, was begun by agent {by}")]
+    #[error("agent {by} tells of a new epoch, {epoch}")]
     NewEpoch {
         /// Its number.
         epoch: u32,
@@ -101,7 +129,7 @@ pub enum Fault {
         by: AgentId,
     },
     /// The deadline passed without these neighbours.
-    #[error("agents {missing:?} did not answer in time")]
+    #[error("agents {} did not answer in time", listed(missing))]
     Missing {
         /// Those who were not heard.
         missing: Vec<AgentId>,

@@ -23,6 +23,7 @@ pub mod mpi;
 mod rounds;
 mod source;
 mod wire;
+pub mod words;
 
 pub use error::Error;
 pub use exchange::{Exchange, Fault, Frame, Phase, Tag};

@@ -167,7 +167,7 @@ impl Exchange for Mpi {
         let (heads, scalars) = self.received.split_at(2 * HEAD);
         if heads != &self.sent[..2 * HEAD] {
             return Err(Fault::Engine(format!(
-                "a rank does not keep step: it is in another round than {:?}; do all ranks run the same program with \
+                "a rank does not keep step: it is in another round than {}; do all ranks run the same program with \
                  the same flags?",
                 own.tag
             )));
@@ -212,7 +212,7 @@ fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
     };
     if first[..HEAD - 2] != head(own) {
         return Err(format!(
-            "its frame is of epoch {}, sample {}, phase {}, round {}, and ours of {:?}",
+            "its frame is of epoch {}, sample {}, phase {}, round {}, and ours is {}",
             first[0], first[1], first[2], first[3], own.tag
         ));
     }

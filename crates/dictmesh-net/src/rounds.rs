@@ -6,6 +6,7 @@
 
 mod edge;
 mod hearing;
+mod parting;
 mod waiting;
 
 use crate::codec::{self, Limits};
@@ -178,7 +179,7 @@ impl<W: Wire> Exchange for Rounds<W> {
     }
 
     fn forget(&mut self, gone: &[AgentId]) {
-        gone.iter().for_each(|l| drop(self.edges.remove(l)));
+        gone.iter().for_each(|l| self.let_go(*l));
     }
 
     fn knocking(&mut self) -> Vec<AgentId> {

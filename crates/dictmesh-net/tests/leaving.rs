@@ -5,7 +5,7 @@ mod common;
 
 use common::{Dripping, Plan, Running, Started};
 use dictmesh::{Mesh, Stopping, Topology, Update};
-use dictmesh_net::agent::{Outcome, Policy};
+use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
 use dictmesh_net::memory::Hub;
 use dictmesh_net::Error;
 use std::path::Path;
@@ -38,6 +38,15 @@ impl Held {
     }
 
     fn start(&self, k: usize, policy: Policy) -> Running {
+        self.start_with(k, policy, |_| {})
+    }
+
+    fn start_with(
+        &self,
+        k: usize,
+        policy: Policy,
+        change: impl FnOnce(&mut AgentSettings),
+    ) -> Running {
         let directory: &Path = self.directory.path();
         let mut agent = Started::new(&self.plan, &self.mesh, k).in_directory(directory);
         if self.plan.informed.contains(&k) {
@@ -45,6 +54,7 @@ impl Held {
             agent.source = Some(Box::new(Dripping { all, there }));
         }
         agent.settings.policy = policy;
+        change(&mut agent.settings);
         agent.start(&self.hub)
     }
 
@@ -106,6 +116,30 @@ fn who_left_is_written_down_by_itself_and_by_its_neighbours() {
     agents[2].until_members(3);
     let leaver = held.start(3, Policy::Wait).wait().unwrap();
     assert_eq!(leaver.outcome, Outcome::Left);
+    held.more();
+    for agent in agents {
+        let done = agent.wait().unwrap();
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 60));
+    }
+}
+
+/// Its neighbours let it go when they know that it leaves: it does not wait until they have been silent for long, which
+/// would be longer here than any test may take.
+#[test]
+fn one_that_leaves_goes_as_soon_as_its_neighbours_know() {
+    let held = Held::new(Topology::complete(4).unwrap());
+    let agents: Vec<Running> = (0..4)
+        .map(|k| {
+            held.start_with(k, Policy::Wait, |settings| {
+                settings.linger = Duration::from_secs(24 * 3600);
+            })
+        })
+        .collect();
+    agents[3].until(20);
+    agents[3].control.leave.store(true, Ordering::Relaxed);
+    let mut agents = agents;
+    let left = agents.pop().unwrap().wait().unwrap();
+    assert_eq!(left.outcome, Outcome::Left);
     held.more();
     for agent in agents {
         let done = agent.wait().unwrap();

@@ -8,6 +8,7 @@ pub(super) mod source;
 
 use super::{print, refusal, save_model, say, Ended, Result};
 use crate::interrupt;
+use dictmesh::Stop;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
 use dictmesh_net::config::AgentConfig;
 use dictmesh_net::metrics::{Metered, Metrics};
@@ -68,9 +69,14 @@ pub fn run(args: Args) -> Result<Ended> {
     let start = parts::start(&config)?;
     let mut agent = begin(&args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
-    tracing::info!(samples = agent.position(), "ended: {outcome:?}");
+    tracing::info!(samples = agent.position(), "ended: {}", ending(outcome));
     match outcome {
         Outcome::Ended | Outcome::Left => {
+            if agent.atom_use().samples.iter().all(|samples| *samples == 0) {
+                tracing::warn!(
+                    "no atom of this agent was used for any sample: they are as they were drawn"
+                );
+            }
             let model = parts::own_model(&config, start.as_ref(), &agent);
             if let Some(path) = &config.output {
                 save_model(&model, path)?;
@@ -93,6 +99,16 @@ pub fn run(args: Args) -> Result<Ended> {
             "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
             agent.diverged()
         )),
+    }
+}
+
+/// How it ended, for the log.
+fn ending(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Ended => "the samples have ended, and all agents know it",
+        Outcome::Interrupted => "it was asked to; started again, it goes on from here",
+        Outcome::Left => "it has left for good, and the others go on without it",
+        Outcome::Diverged => "dual vectors grew without bound",
     }
 }
 
@@ -122,8 +138,12 @@ fn begin(
     let total = source.as_ref().and_then(|opened| opened.total);
     let incarnation = incarnation();
     let wire = parts::wire(config, &settings, incarnation)?;
+    let listens = match wire.address() {
+        Some(address) => address.to_string(),
+        None => "nowhere".into(), // it dials all its neighbours
+    };
     tracing::info!(
-        agent = config.id, run = %config.run, listens = ?wire.address(), tls = config.tls.is_some(),
+        agent = config.id, run = %config.run, listens = %listens, tls = config.tls.is_some(),
         informed = source.is_some(), atoms = config.atoms, neighbours = config.neighbours.len(), "started"
     );
     let metrics = Arc::new(Metrics::new(config.id, wire.traffic()));
@@ -173,7 +193,7 @@ impl Teller {
                     sample = agreed.position,
                     agents = agreed.members.len(),
                     informed = agreed.informed,
-                    "agreed"
+                    "agreed on who is there"
                 );
                 if self.events {
                     self.line(json!({
@@ -197,7 +217,7 @@ impl Teller {
             self.line(json!({
                 "event": "batch", "agent": self.agent, "position": batch.position, "samples": batch.samples,
                 "rounds": batch.rounds, "cost": batch.cost(), "sparsity": batch.sparsity, "movement": batch.movement,
-                "bytes": batch.bytes, "stop": format!("{:?}", batch.stop),
+                "bytes": batch.bytes, "stop": name(batch.stop),
             }));
         }
         if self.score && samples > self.told {
@@ -211,6 +231,17 @@ impl Teller {
 
     fn line(&self, value: serde_json::Value) {
         tell(&format!("{value}\n"));
+    }
+}
+
+/// The ending of a batch as other programs read it.
+fn name(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Converged => "converged",
+        Stop::RoundLimit => "round-limit",
+        Stop::Diverged => "diverged",
+        Stop::Infeasible => "infeasible",
+        Stop::Interrupted => "interrupted",
     }
 }
 

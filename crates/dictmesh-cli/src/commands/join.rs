@@ -5,6 +5,7 @@ use super::{check_apart, check_place, load_model, save_model, say, Result, Speec
 use crate::picture::counted;
 use dictmesh::Model;
 use dictmesh_net::config::MeshConfig;
+use dictmesh_net::words::listed;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ pub fn run(args: &Args) -> Result<()> {
     check_place(&args.output)?;
     check_apart([&args.output], &args.parts)?;
     let model = match &args.parts[..] {
-        [only] if only.is_dir() => of_mesh(only)?,
+        [only] if only.is_dir() => of_mesh(only, args.speech.quiet)?,
         parts => of_files(parts)?,
     };
     save_model(&model, &args.output)?;
@@ -44,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// What the agents of a mesh wrote into their directories.
-fn of_mesh(directory: &Path) -> Result<Model> {
+fn of_mesh(directory: &Path, quiet: bool) -> Result<Model> {
     let file = directory.join("mesh.toml");
     if !file.exists() {
         return Err(format!(
@@ -53,7 +54,7 @@ fn of_mesh(directory: &Path) -> Result<Model> {
             directory.display()
         ));
     }
-    collect::model(&MeshConfig::load(&file).map_err(say)?, directory)
+    collect::model(&MeshConfig::load(&file).map_err(say)?, directory, quiet)
 }
 
 /// What ranks wrote: each has the description of the whole mesh beside its own block.
@@ -85,8 +86,9 @@ fn of_files(parts: &[PathBuf]) -> Result<Model> {
     match missing.is_empty() {
         true => Ok(model),
         false => Err(format!(
-            "the mesh has {} agents, and the blocks of {missing:?} are missing; name their files too",
-            model.description.agents
+            "the mesh has {} agents, and the blocks of {} are missing; name their files too",
+            model.description.agents,
+            listed(&missing)
         )),
     }
 }

@@ -11,6 +11,7 @@ pub use told::Told;
 use super::agent::leaving;
 use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
+use dictmesh::model::BlockData;
 use dictmesh_net::config::{MeshConfig, SourceConfig};
 use serde_json::json;
 use std::fs;
@@ -33,6 +34,7 @@ pub fn run(args: &Args) -> Result<Ended> {
     }
     let mesh = MeshConfig::load(&args.mesh).map_err(say)?;
     let place = match args.mesh.parent() {
+        _ if args.mesh.is_dir() => &args.mesh,
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
@@ -40,13 +42,13 @@ pub fn run(args: &Args) -> Result<Ended> {
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
-            save_model(&collect::model(&mesh, place)?, path)?;
+            save_model(&collect::model(&mesh, place, args.speech.quiet)?, path)?;
         }
     }
     // Nobody had anything left to do: what they learned before is in their files.
     if told.batches.is_empty() && told.ended == Ended::Complete {
-        if let Ok((_, samples)) = blocks(&mesh, place) {
-            tell_of_before(args, &mesh, samples)?;
+        if let Ok((there, samples)) = blocks(&mesh, place) {
+            tell_of_before(args, &there, samples)?;
             return Ok(told.ended);
         }
     }
@@ -93,17 +95,17 @@ pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
 }
 
 /// What is said of a run that had come to its end before.
-fn tell_of_before(args: &Args, mesh: &MeshConfig, samples: u64) -> Result<()> {
+fn tell_of_before(args: &Args, there: &[BlockData], samples: u64) -> Result<()> {
     let model = args.collect.as_ref().map(|path| path.display().to_string());
     let result = json!({
-        "agents": mesh.agents.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": true,
+        "agents": there.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": true,
         "model": model,
     });
     args.speech.tell(result, || {
         let mut text = format!(
             "this run had ended before: {} learned {}, and nothing was left to do; to begin it anew, remove the \
              directory state of every agent\n",
-            counted(mesh.agents.len(), "agent"),
+            counted(there.len(), "agent"),
             counted(samples as usize, "sample"),
         );
         if let Some(model) = model {
@@ -122,16 +124,23 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
     let again = command_line_with(&[], &[]);
     let collected = args.collect.as_ref().filter(|_| !interrupted);
     let result = json!({
-        "agents": mesh.agents.len(), "samples": told.samples(), "batches": told.batches.len(), "rounds": told.rounds(),
+        "agents": told.agents(), "samples": told.samples(), "samples_before": told.before.unwrap_or(0),
+        "batches": told.batches.len(), "rounds": told.rounds(),
+        "batches_at_limit": told.at_limit(),
         "bytes": told.bytes(), "cost_first": first, "cost_last": last, "restarts": told.restarts,
         "interrupted": interrupted, "model": collected.map(|path| path.display().to_string()),
         "resume": interrupted.then_some(&again),
     });
     args.speech.tell(result, || {
+        let samples = told.samples();
+        let now = match told.before.unwrap_or(0) {
+            0 => String::new(),
+            before => format!(", {} of them now,", samples.saturating_sub(before)),
+        };
         let mut text = format!(
-            "{} learned {} in {} and {}; {} went over the links\n",
-            counted(mesh.agents.len(), "agent"),
-            counted(told.samples() as usize, "sample"),
+            "{} learned {}{now} in {} and {}; {} went over the links\n",
+            counted(told.agents(), "agent"),
+            counted(samples as usize, "sample"),
             match told.batches.len() {
                 1 => "1 batch".to_string(),
                 n => format!("{n} batches"),
@@ -141,7 +150,20 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         );
         if let (Some(first), Some(last)) = (first, last) {
             text += &format!(
-                "cost of a sample: {first:.6} in the first batch, {last:.6} in the last\n"
+                "cost of a sample: {first:.6} in the first batch{}, {last:.6} in the last\n",
+                if told.before > Some(0) { " now" } else { "" },
+            );
+        }
+        if let Some(tolerance) = mesh
+            .agreed
+            .stopping
+            .tolerance
+            .filter(|_| told.at_limit() > 0)
+        {
+            text += &format!(
+                "the tolerance {tolerance:e} was not met within {} in {} of these batches\n",
+                counted(mesh.agreed.stopping.rounds, "round"),
+                told.at_limit(),
             );
         }
         if told.restarts > 0 {

@@ -4,6 +4,7 @@ mod add;
 mod files;
 mod init;
 mod leave;
+mod ports;
 
 use super::Result;
 

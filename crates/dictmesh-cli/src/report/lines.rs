@@ -128,13 +128,26 @@ impl Lines {
             shade_below(&mut chart, only);
         }
         for (i, s) in strong.iter().enumerate() {
-            draw_series(&mut chart, s, curve_pen(i));
+            // A curve under others of the same course is wider than they are, or it would not be seen.
+            let above = strong[i + 1..].iter().filter(|o| same_course(&chart, s, o));
+            let mut pen = curve_pen(i);
+            pen.width *= 1.0 + 0.7 * above.count().min(5) as f32;
+            draw_series(&mut chart, s, pen);
         }
         for (value, label) in &self.levels {
             chart.level_label(*value, label, MUTED);
         }
         chart.canvas
     }
+}
+
+/// Whether two curves are in the same place, so that the lower one cannot be seen.
+fn same_course(chart: &Chart, one: &Series, other: &Series) -> bool {
+    let near = |(p, q): (&(f64, f64), &(f64, f64))| match (chart.place(*p), chart.place(*q)) {
+        (Some(p), Some(q)) => (p.0 - q.0).abs() < 1.5 && (p.1 - q.1).abs() < 1.5,
+        (p, q) => p.is_none() && q.is_none(),
+    };
+    one.points.len() == other.points.len() && one.points.iter().zip(&other.points).all(near)
 }
 
 fn key((i, series): (usize, &&Series)) -> Key {

@@ -62,7 +62,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     for (flags, words) in [
         (
             "--data x.csv --agents 2 --hosts 10.0.0.1",
-            ["plain-text = true", "--tls"],
+            ["--plain-text", "--tls"],
         ),
         (
             "--data x.csv --agents 3 --hosts a,b",

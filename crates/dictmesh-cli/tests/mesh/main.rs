@@ -14,3 +14,4 @@ mod learned;
 mod membership;
 mod run;
 mod streams;
+mod words;

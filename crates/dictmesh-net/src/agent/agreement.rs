@@ -8,9 +8,11 @@ use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
 use crate::error::Error;
 use crate::exchange::Tag;
+use crate::words::listed;
 use dictmesh::agent::AgentId;
 use dictmesh::topology::own_column;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The samples an agent can go on from, at most: what it has in memory and on disk.
 pub(super) const POSITIONS: usize = 6;
@@ -49,6 +51,21 @@ impl Record {
             degree: usize::try_from(whole(scalars[3])?).ok()?,
             positions: positions.map(|v| whole(*v)).collect::<Option<_>>()?,
         })
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let informed = if self.informed {
+            "informed"
+        } else {
+            "not informed"
+        };
+        let (links, samples) = (self.degree, listed(&self.positions));
+        write!(
+            f,
+            "{informed}, with {links} links, able to go on from sample {samples}"
+        )
     }
 }
 
@@ -186,7 +203,7 @@ pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members,
 
 fn two_of_one(from: AgentId, known: &Record, record: &Record) -> Error {
     let why = format!(
-        "it tells of agent {} as {record:?}, and somebody else as {known:?}",
+        "it tells of agent {} as {record}, and somebody else as {known}",
         known.id
     );
     Error::Protocol { from, why }

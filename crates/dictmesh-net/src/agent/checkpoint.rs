@@ -94,7 +94,7 @@ impl Checkpoints {
                     return Err(Error::Checkpoint { path, why })
                 }
                 Err(format::Refused::Damaged(why)) => {
-                    tracing::warn!(path = %path.display(), why, "checkpoint refused");
+                    tracing::warn!(file = %path.display(), "checkpoint refused: {why}");
                     damaged = Some(Error::Checkpoint { path, why });
                 }
             }

@@ -20,11 +20,9 @@ use std::time::{Duration, Instant};
 
 /// How long an agent that goes leaves its neighbours alone after one of them has gone on.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The samples before the rounds in which the end is made known, and before the one in which an agent says that it
-/// goes: more than there can be, and the same wherever an agent has come to.
+/// The samples before the rounds in which the end is made known: more than there can be, and the same wherever an agent
+/// has come to.
 const TELLING: u64 = u64::MAX - 2;
-/// See [`TELLING`].
-const GOING: u64 = u64::MAX - 1;
 /// How many times `linger` an agent at its end waits where some neighbours are there and others are not.
 const TRIES: u32 = 30;
 
@@ -80,13 +78,10 @@ impl Agent {
         missing.len() == self.around.active.len() || since.elapsed() >= TRIES * self.settings.linger
     }
 
-    /// Stays for a while for neighbours that may not have heard its last words, then goes for good.
+    /// Goes for good as soon as its neighbours have let it go, or when it has not heard of one of them for a while, which
+    /// may not have heard its last words.
     pub(super) fn close(&mut self) {
-        let tag = Tag {
-            sample: GOING,
-            ..Tag::all_ended(self.around.epoch)
-        };
-        self.say_and_go(tag, 1);
+        self.say_and_go(Tag::going(self.around.epoch), 1);
     }
 
     /// Says it until all neighbours say the same or are silent for `linger`; those who are in a later epoch hear it

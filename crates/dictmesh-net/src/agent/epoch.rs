@@ -9,6 +9,7 @@ use super::Agent;
 use crate::error::Error;
 use crate::exchange::Fault;
 use crate::source::Taken;
+use crate::words::listed;
 use dictmesh::agent::AgentId;
 use dictmesh::inference::Combine;
 use dictmesh::topology::lazy_column;
@@ -51,6 +52,10 @@ impl Agent {
                         }
                         .into());
                     }
+                    tracing::info!(
+                        sample = self.state.position,
+                        "leaving for good: the others know it"
+                    );
                     // Who has confirmed it may be in the next epoch already: a new one is no reason to stay.
                     let _ = opening::confirm(&mut self.talk);
                     // It may be ended while it lingers; nobody would be there for it when it returns.
@@ -61,6 +66,10 @@ impl Agent {
                     return Ok(Outcome::Left);
                 }
                 (Opened::Leaves(id), _) => {
+                    tracing::info!(
+                        agent = id,
+                        "it leaves for good; the others go on without its atoms"
+                    );
                     self.around.active.retain(|l| *l != id);
                     self.around.gone.push(id);
                     let mut stay = mesh.members.ids();
@@ -72,7 +81,10 @@ impl Agent {
                     opening::confirm(&mut self.talk)?;
                     return Err(self.change(id));
                 }
-                (Opened::Change, _) => return Err(self.change(self.settings.id)),
+                (Opened::Change, _) => {
+                    tracing::info!("somebody wants to come in: all agree on who is there");
+                    return Err(self.change(self.settings.id));
+                }
                 (Opened::Diverged(trouble, told_by), _) => {
                     let known = |id| mesh.members.records.contains_key(&id);
                     self.say_what_diverged(trouble, told_by, known);
@@ -154,11 +166,14 @@ impl Agent {
         }
         Err(Error::Setting {
             name: "weights",
-            given: format!("{column:?}"),
+            given: format!(
+                "those of agents {}",
+                listed(&column.iter().map(|(l, _)| *l).collect::<Vec<_>>())
+            ),
             allowed: format!(
-                "there must be one for the agent itself and one for each of its neighbours, which are now {:?}; \
+                "there must be one for the agent itself and one for each of its neighbours, which are now {}; \
                  use Metropolis weights where agents come and go",
-                self.talk.neighbours()
+                listed(self.talk.neighbours())
             ),
         })
     }

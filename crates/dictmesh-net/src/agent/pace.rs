@@ -50,10 +50,10 @@ impl Agent {
         let now = Instant::now();
         if let Some(pause) = self.pace.pause(now) {
             tracing::warn!(
-                agent = by,
+                neighbour = by,
                 epoch,
-                ?pause,
-                "it begins one epoch after the other; it is followed after a pause only"
+                seconds = pause.as_secs_f64(),
+                "it tells of one epoch after the other; it is followed after a pause only"
             );
             while now.elapsed() < pause && !self.control.interrupt.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK);

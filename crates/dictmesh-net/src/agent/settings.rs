@@ -2,6 +2,7 @@
 
 use super::checkpoint::Owner;
 use crate::error::Error;
+use crate::words::{listed, plain};
 use dictmesh::agent::AgentId;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{Task, TaskSpec};
@@ -71,6 +72,8 @@ pub struct AgentSettings {
     pub policy: Policy,
     /// Whether the agents agree on the cost of every sample.
     pub score: bool,
+    /// Whether dual vectors travel in single precision.
+    pub float32: bool,
     /// Whether this agent may come into a running mesh with atoms that have not seen the samples so far.
     pub joins: bool,
     /// A checkpoint is written after so many batches.
@@ -96,6 +99,7 @@ impl AgentSettings {
             weighting: Weighting::Metropolis,
             policy: Policy::Wait,
             score: true,
+            float32: false,
             joins: false,
             checkpoint_every: 1,
             linger: Duration::from_secs(10),
@@ -106,15 +110,16 @@ impl AgentSettings {
     pub fn agreed(&self) -> Vec<(String, String)> {
         let pair = |name: &str, value: String| (name.to_string(), value);
         vec![
-            pair("residual", format!("{:?}", self.task.residual)),
-            pair("task", format!("{:?}", self.task.common)),
-            pair("strategy", format!("{:?}", self.strategy)),
-            pair("stopping", format!("{:?}", self.stopping)),
-            pair("update", format!("{:?}", self.update)),
+            pair("residual", plain(&self.task.residual)),
+            pair("task", plain(&self.task.common)),
+            pair("strategy", plain(&self.strategy)),
+            pair("stopping", plain(&self.stopping)),
+            pair("update", plain(&self.update)),
             pair("rows", self.rows.to_string()),
             pair("batch", self.batch.to_string()),
-            pair("block", format!("{:?}", self.block)),
+            pair("block", plain(&self.block)),
             pair("score", self.score.to_string()),
+            pair("float32", self.float32.to_string()),
             pair("policy", policy_name(&self.policy).to_string()),
             pair("weighting", weighting_name(&self.weighting).to_string()),
         ]
@@ -168,7 +173,7 @@ impl AgentSettings {
         ids.sort_unstable();
         if ids.contains(&self.id) || ids.windows(2).any(|pair| pair[0] == pair[1]) {
             let allowed = "an agent is not its own neighbour, and each neighbour is named once";
-            return refuse("neighbours", format!("{ids:?}"), allowed);
+            return refuse("neighbours", listed(&ids), allowed);
         }
         Ok(task)
     }

@@ -1,7 +1,7 @@
 //! An agent's rounds with its neighbours, as its main loop uses them.
 
 use super::settings::Policy;
-use crate::codec::HEADER;
+use crate::codec;
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault, Frame};
 use dictmesh::agent::AgentId;
@@ -38,6 +38,8 @@ impl From<dictmesh::Error> for Halt {
 pub(super) struct Talk {
     exchange: Box<dyn Exchange>,
     policy: Policy,
+    /// Whether dual vectors travel in single precision.
+    float32: bool,
     /// How long the silent are waited for, whatever the policy.
     patience: Option<Duration>,
     /// What is said next.
@@ -48,10 +50,11 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    pub fn new(exchange: Box<dyn Exchange>, policy: Policy) -> Self {
+    pub fn new(exchange: Box<dyn Exchange>, policy: Policy, float32: bool) -> Self {
         Talk {
             exchange,
             policy,
+            float32,
             patience: None,
             own: Frame::default(),
             inbox: Vec::new(),
@@ -97,8 +100,7 @@ impl Talk {
     pub fn round_until(&mut self, deadline: Option<Instant>) -> Result<(), Fault> {
         let degree = self.degree();
         self.inbox.resize_with(degree, Frame::default);
-        let numbers = self.own.scalars.len() + self.own.dual.len();
-        self.bytes += (degree * (HEADER + 8 * numbers)) as u64;
+        self.bytes += (degree * codec::length(&self.own, self.float32)) as u64;
         self.exchange.round(&self.own, &mut self.inbox, deadline)
     }
 

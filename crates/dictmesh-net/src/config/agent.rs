@@ -1,8 +1,8 @@
 //! `agent.toml`: one agent.
 
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, read, to_toml, Agreed, ConfigError,
-    Policy, Result,
+    check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml, Agreed,
+    ConfigError, MeshConfig, Policy, Result,
 };
 use dictmesh::agent::AgentId;
 use serde::{Deserialize, Serialize};
@@ -121,8 +121,13 @@ pub struct TlsConfig {
 }
 
 impl AgentConfig {
-    /// From a file, checked; its paths become those that this process can use.
-    pub fn load(file: &Path) -> Result<Self> {
+    /// From a file, or from `agent.toml` in a directory, checked; its paths become those that this process can use.
+    pub fn load(given: &Path) -> Result<Self> {
+        let file = &in_directory(given, MeshConfig::AGENT_FILE);
+        if given.is_dir() && !file.exists() {
+            let why = "there is no agent.toml in this directory; name an agent's own, as in agent-0, or its settings";
+            return Err(ConfigError::new(why).in_file(given));
+        }
         let mut config: AgentConfig = read(file)?;
         config.check().map_err(|e| e.in_file(file))?;
         config.at(file.parent().unwrap_or(Path::new("")));
@@ -184,7 +189,7 @@ impl AgentConfig {
         }
         let addresses = self.neighbours.iter().map(|n| &n.address);
         let all = addresses.chain(std::iter::once(&self.listen));
-        check_secrecy(self.tls.is_some(), self.plain_text, all)?;
+        check_secrecy(self.tls.is_some(), self.plain_text, "[tls]", all)?;
         self.agreed.check()
     }
 }

@@ -88,8 +88,27 @@ impl Agreed {
             } if !(t > 0.0 && t.is_finite()) => Err(ConfigError::new(format!(
                 "stopping: tolerance = {t}: must be above 0"
             ))),
-            _ => Ok(()),
+            _ => self.check_precision(),
         }
+    }
+
+    /// Whether single precision can meet the tolerance, if there is one; the least was measured, see DESIGN.md.
+    fn check_precision(&self) -> Result<()> {
+        let Some(tolerance) = self.stopping.tolerance.filter(|_| self.float32) else {
+            return Ok(());
+        };
+        let (name, least) = match self.strategy {
+            // It adds up what its vectors are rounded by.
+            StrategySpec::ExactDiffusion { .. } => ("exact-diffusion", 1e-2),
+            _ => (self.strategy.name(), 1e-5),
+        };
+        if tolerance < least {
+            return Err(ConfigError::new(format!(
+                "tolerance {tolerance:e}: where dual vectors travel in single precision (float32), {least:e} is the least that \
+                 {name} meets; take that or more, or double precision"
+            )));
+        }
+        Ok(())
     }
 
     /// The same with the strategy's constants filled in for this graph and these numbers of atoms. Nobody's atoms
@@ -138,6 +157,32 @@ pub(super) mod tests {
             stopping: Stopping::tolerance(1e-4),
             update: Update::default(),
         }
+    }
+
+    #[test]
+    fn what_single_precision_cannot_meet_is_refused() {
+        let topology = Topology::ring(3).unwrap();
+        let check = |name: &str, float32, stopping| {
+            let strategy = StrategySpec::from_name(name).unwrap();
+            let given = Agreed {
+                strategy,
+                float32,
+                stopping,
+                ..agreed()
+            };
+            given.resolved(&topology, &[2, 2, 2]).unwrap().check()
+        };
+        check("relaxed-admm", false, Stopping::tolerance(1e-6)).unwrap();
+        check("relaxed-admm", true, Stopping::tolerance(1e-5)).unwrap();
+        check("exact-diffusion", true, Stopping::rounds(50)).unwrap();
+        let said = check("relaxed-admm", true, Stopping::tolerance(1e-6)).unwrap_err();
+        assert!(said.to_string().contains("1e-5 is the least"), "{said}");
+        let said = check("exact-diffusion", true, Stopping::tolerance(1e-4)).unwrap_err();
+        assert!(
+            said.to_string()
+                .contains("1e-2 is the least that exact-diffusion"),
+            "{said}"
+        );
     }
 
     /// What the mesh in one process, which sees all atoms, takes.

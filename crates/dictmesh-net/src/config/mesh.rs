@@ -2,8 +2,9 @@
 
 use super::agent::usual_deadline;
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, read, to_toml, AgentConfig, Agreed,
-    ConfigError, NeighbourConfig, Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
+    check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml,
+    AgentConfig, Agreed, ConfigError, NeighbourConfig, Policy, Result, SourceConfig, TlsConfig,
+    MOST_AGENTS,
 };
 use dictmesh::agent::AgentId;
 use dictmesh::Topology;
@@ -71,6 +72,8 @@ pub struct AgentEntry {
 }
 
 impl MeshConfig {
+    /// The mesh's own file in its directory.
+    pub const FILE: &'static str = "mesh.toml";
     /// The names of an agent's files in its directory.
     pub const AGENT_FILE: &'static str = "agent.toml";
     /// The authority's certificate.
@@ -82,8 +85,14 @@ impl MeshConfig {
     /// The agent's atoms when all is learned.
     pub const ATOMS: &'static str = "atoms.safetensors";
 
-    /// From a file, checked, with all constants filled in.
-    pub fn load(file: &Path) -> Result<Self> {
+    /// From a file, or from `mesh.toml` in a directory, checked, with all constants filled in.
+    pub fn load(given: &Path) -> Result<Self> {
+        let file = &in_directory(given, Self::FILE);
+        if given.is_dir() && !file.exists() {
+            let why =
+                "there is no mesh.toml in this directory; name one that dictmesh mesh init wrote";
+            return Err(ConfigError::new(why).in_file(given));
+        }
         let config: MeshConfig = read(file)?;
         config.completed().map_err(|e| e.in_file(file))
     }
@@ -154,7 +163,7 @@ impl MeshConfig {
             return wrong("agents: nobody is informed; set informed = true for some agent".into());
         }
         let all = self.agents.iter().map(|agent| &agent.address);
-        check_secrecy(self.tls, self.plain_text, all)
+        check_secrecy(self.tls, self.plain_text, "tls = true", all)
     }
 
     /// What agent `k` is told, for a file in its directory beside the mesh's.

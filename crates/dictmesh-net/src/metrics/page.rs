@@ -42,7 +42,7 @@ impl Metrics {
             (
                 "epoch",
                 "gauge",
-                "Agreements on who is there.",
+                "Number of the agreement on who is there; it rises when an agent comes, goes or is started anew.",
                 count(&self.epoch),
             ),
             (
@@ -54,7 +54,7 @@ impl Metrics {
             (
                 "disagreement",
                 "gauge",
-                "Relative distance of the agent's dual vectors to its neighbours', last batch.",
+                "Largest residual of any agent at the end of the last batch: relative change of its dual vectors in a round, or distance from its neighbours'; NaN without a tolerance.",
                 number(&self.disagreement),
             ),
         ] {

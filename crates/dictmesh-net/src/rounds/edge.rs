@@ -50,7 +50,11 @@ impl Edge {
         self.refused += 1;
         // Ever more seldom: a flood must not fill the disk.
         if self.refused <= 20 || self.refused.is_power_of_two() {
-            tracing::warn!(agent = from, why, refused = self.refused, "frame refused");
+            tracing::warn!(
+                neighbour = from,
+                refused = self.refused,
+                "frame refused: {why}"
+            );
         }
     }
 }

@@ -28,10 +28,7 @@ impl<W: Wire> Rounds<W> {
                 incarnation,
                 epoch,
             }) => self.on_up(neighbour, incarnation, epoch, round)?,
-            Some(WireEvent::Down { neighbour, reason }) => {
-                // A wire says it by itself, as often as is good for a log.
-                tracing::debug!(agent = neighbour, %reason, "link down");
-            }
+            Some(WireEvent::Down { .. }) => {} // the wire has said so, as often as is good for a log
             Some(WireEvent::Frame { neighbour, bytes }) => {
                 self.on_frame(neighbour, bytes, round)?
             }

@@ -3,6 +3,7 @@
 use super::Rounds;
 use crate::exchange::{Fault, Phase, Tag};
 use crate::wire::Wire;
+use crate::words::listed;
 use dictmesh::agent::AgentId;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -77,7 +78,8 @@ impl<W: Wire> Rounds<W> {
             false => AGAIN,
         };
         if now - waiting.told >= pause {
-            tracing::info!(agents = ?missing(), tag = ?waiting.tag, "{}", purpose(waiting.tag.phase));
+            let neighbours = listed(&missing());
+            tracing::info!(%neighbours, at = %waiting.tag, "{}", purpose(waiting.tag));
             waiting.told = now;
         }
         // Some time first, to hear what came while this agent was busy or stood still itself.
@@ -109,11 +111,12 @@ impl<W: Wire> Rounds<W> {
 }
 
 /// What a wait is for, and what ends it.
-fn purpose(phase: Phase) -> &'static str {
-    match phase {
+fn purpose(tag: Tag) -> &'static str {
+    match tag.phase {
         Phase::Agreement => {
             "waiting for them to agree on who is there; start those that do not run, also if they have come to their end"
         }
+        Phase::Closing if tag.is_going() => "going; waiting until they have let this agent go",
         Phase::Closing => "the samples have ended; waiting until they know it too",
         Phase::Opening | Phase::Inference | Phase::Cost => "waiting for them",
     }

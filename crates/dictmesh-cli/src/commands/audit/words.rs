@@ -36,15 +36,18 @@ pub fn about(found: &Found) -> String {
     };
     format!(
         "{} with {} and {}; {} of {} features, {} recorded.\n\
-         Every agent is watched by {who} most of what it gets; all of it is seen of {} of {}.",
+         Every agent is watched by {who} most of what it gets; {}.",
         counted(found.agents, "agent"),
         counted(found.links, "link"),
         counted(found.atoms, "atom"),
         counted(found.samples, "sample"),
         thousands(found.rows as u64),
         counted(found.rounds, "round"),
-        thousands(all as u64),
-        thousands(found.agents as u64),
+        match all {
+            0 => "none is seen in full".to_string(),
+            n if n == found.agents => "each is seen in full".to_string(),
+            n => format!("{n} of {} are seen in full", found.agents),
+        },
     )
 }
 

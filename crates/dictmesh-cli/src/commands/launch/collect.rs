@@ -1,10 +1,11 @@
 //! The atoms of all agents put together: only where somebody asks for it and may read all their directories.
 
 use super::super::agent::leaving;
-use super::super::{load_model, say, Result};
+use super::super::{load_model, note, say, Result};
 use dictmesh::model::{BlockData, Description, Progress};
 use dictmesh::{Model, WeightRule};
 use dictmesh_net::config::MeshConfig;
+use dictmesh_net::words::listed;
 use std::path::Path;
 
 /// Those who have not left for good, rising: the atoms of whoever left are of an earlier time.
@@ -73,15 +74,29 @@ fn check_owner(mesh: &MeshConfig, k: usize, path: &Path, model: &Model) -> Resul
     }
 }
 
+/// What is said of agents none of whose atoms was ever used: they are as they were drawn.
+fn unused(mesh: &MeshConfig, agents: &[usize], blocks: &[BlockData]) -> Option<String> {
+    let fresh = |block: &BlockData| block.samples.iter().all(|samples| *samples == 0);
+    let each = agents.iter().zip(blocks).filter(|(_, block)| fresh(block));
+    let fresh: Vec<&str> = each.map(|(k, _)| &mesh.agents[*k].name[..]).collect();
+    (!fresh.is_empty()).then(|| {
+        format!(
+            "no sample used an atom of {}: these atoms are as they were drawn",
+            listed(&fresh)
+        )
+    })
+}
+
 /// The blocks of all agents that have not left, and the samples they have seen.
 pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> {
     blocks_of(mesh, place, &present(mesh, place))
 }
 
 /// One model of the whole mesh; without those who left, the others are numbered anew.
-pub fn model(mesh: &MeshConfig, place: &Path) -> Result<Model> {
+pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
     let agents = present(mesh, place);
     let (blocks, samples_learned) = blocks_of(mesh, place, &agents)?;
+    note(unused(mesh, &agents, &blocks).as_deref(), quiet);
     let agreed = &mesh.agreed;
     let new = |k: usize| agents.iter().position(|id| *id == k);
     let first = agents.first().ok_or("every agent of this mesh has left")?;

@@ -15,6 +15,8 @@ pub struct Told {
     pub restarts: usize,
     /// Samples that there are, if an agent knows.
     pub total: Option<u64>,
+    /// Samples that they were through with when they were started: what was learned before.
+    pub before: Option<u64>,
     /// Samples that each agent is through with, of those who have told and have not left.
     pub positions: BTreeMap<usize, u64>,
 }
@@ -25,6 +27,8 @@ pub struct BatchTold {
     pub samples: usize,
     pub rounds: usize,
     pub cost: Option<f64>,
+    /// It ended at the limit of rounds.
+    pub at_limit: bool,
     /// Of each agent: coefficients that are not zero, the movement of its atoms, and bytes sent.
     pub agents: BTreeMap<usize, (f64, f64, u64)>,
 }
@@ -52,6 +56,7 @@ pub enum Line {
         sparsity: f64,
         movement: f64,
         bytes: u64,
+        stop: String,
     },
 }
 
@@ -62,6 +67,7 @@ impl Told {
             batches: BTreeMap::new(),
             restarts: 0,
             total: None,
+            before: None,
             positions: BTreeMap::new(),
         }
     }
@@ -72,7 +78,10 @@ impl Told {
                 self.total = self.total.max(total);
                 return;
             }
-            Line::Agreed { agent, position } => (agent, position),
+            Line::Agreed { agent, position } => {
+                self.before.get_or_insert(position);
+                (agent, position)
+            }
             Line::Left { agent } => {
                 self.positions.remove(&agent);
                 return;
@@ -86,9 +95,11 @@ impl Told {
                 sparsity,
                 movement,
                 bytes,
+                stop,
             } => {
                 let batch = self.batches.entry(position).or_default();
                 (batch.samples, batch.rounds, batch.cost) = (samples, rounds, cost);
+                batch.at_limit = stop == "round-limit";
                 batch.agents.insert(agent, (sparsity, movement, bytes));
                 (agent, position + samples as u64)
             }
@@ -101,9 +112,19 @@ impl Told {
         self.positions.values().copied().min().unwrap_or(0)
     }
 
+    /// Agents that are there.
+    pub fn agents(&self) -> usize {
+        self.positions.len()
+    }
+
     /// Rounds of all batches.
     pub fn rounds(&self) -> usize {
         self.batches.values().map(|batch| batch.rounds).sum()
+    }
+
+    /// Batches that ended at the limit of rounds.
+    pub fn at_limit(&self) -> usize {
+        self.batches.values().filter(|batch| batch.at_limit).count()
     }
 
     /// Bytes that crossed links.

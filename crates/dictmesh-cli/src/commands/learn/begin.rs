@@ -23,6 +23,11 @@ pub fn begin(args: &Args) -> Result<Begun> {
             let (model, passes) = processes::begun(path, options.passes)?;
             resume(args, path, model, &options, passes)
         }
+        Some(path) if path.join("mesh.toml").is_file() => Err(format!(
+            "--resume {}: this is the directory of a mesh; go on with it by dictmesh launch {0}/mesh.toml, or by --over \
+             processes if learn began it",
+            path.display()
+        )),
         Some(path) => resume(args, path, load_model(path)?, &options, passes),
         None => start(args, &options, passes),
     }

@@ -44,7 +44,9 @@ pub fn check(args: &Args) -> Result<()> {
 /// The start of a run that was interrupted in this directory, and its passes.
 pub fn begun(place: &Path, passes: Option<usize>) -> Result<(Model, usize)> {
     let mesh = MeshConfig::load(&place.join("mesh.toml")).map_err(say)?;
-    let Some(SourceConfig::File { passes: was, .. }) = &mesh.source else {
+    let by_learn = |agent: &AgentEntry| place.join(&agent.name).join(START).exists();
+    let source = (mesh.source.as_ref()).filter(|_| mesh.agents.iter().all(by_learn));
+    let Some(SourceConfig::File { passes: was, .. }) = source else {
         return Err(format!(
             "--resume {}: it was not begun by learn; go on with it by dictmesh launch {0}/mesh.toml",
             place.display()

@@ -3,6 +3,7 @@
 use super::super::agent::leaving::has_left;
 use super::super::{say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
+use super::ports;
 use crate::memory::check_sizes;
 use crate::picture::counted;
 use dictmesh::WeightRule;
@@ -48,6 +49,7 @@ pub fn run(args: &Args) -> Result<()> {
         true => Some(authority(&args.directory)?),
         false => None,
     };
+    let ended = has_ended(&mesh, &args.directory);
     let place = args.directory.join(&name);
     let draft = draft(&args.directory)?;
     agent_file(&mesh, id, draft.path())?;
@@ -66,7 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
         agent_file(&mesh, *l, &args.directory.join(name))?;
         changed.push(name.clone());
     }
-    tell(args, &mesh, &name, &changed)
+    tell(args, &mesh, &name, &changed, ended)
 }
 
 /// The newcomer, as the flags have it.
@@ -98,8 +100,14 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     check_sizes(id + 1, atoms.max(1))?;
     let address = match &args.address {
         Some(address) => address.clone(),
-        None => next_port(mesh, &first.address)?,
+        None => ports::to_listen(mesh, &first.address)?,
     };
+    if ports::split(&address).is_some_and(|(_, port)| port == 0) {
+        return Err(format!(
+            "--address {address}: its neighbours dial it, so that they must know its port; name one"
+        ));
+    }
+    let metrics = ports::for_metrics(mesh, &address)?;
     let name = format!("agent-{id}");
     if args.directory.join(&name).exists() {
         return Err(format!(
@@ -114,24 +122,9 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
         informed: args.informed,
         source: None,
         start: None,
-        metrics: None,
+        metrics,
         joins: true,
     })
-}
-
-/// The port after all that agents of the mesh have at the host of this address.
-fn next_port(mesh: &MeshConfig, address: &str) -> Result<String> {
-    let host = |address: &str| Some(address.rsplit_once(':')?.0.to_string());
-    let same = mesh
-        .agents
-        .iter()
-        .filter(|a| host(&a.address) == host(address));
-    let ports = same.filter_map(|a| a.address.rsplit_once(':')?.1.parse::<u16>().ok());
-    let next = ports.max().and_then(|port| port.checked_add(1));
-    match (host(address), next) {
-        (Some(host), Some(port)) => Ok(format!("{host}:{port}")),
-        _ => Err("--address: where will it listen? Say HOST:PORT".into()),
-    }
 }
 
 fn authority(directory: &Path) -> Result<Authority> {
@@ -145,19 +138,35 @@ fn authority(directory: &Path) -> Result<Authority> {
     Authority::load(&certificate, &key).map_err(say)
 }
 
-fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Result<()> {
+/// Whether agents of this mesh have written their atoms here, which they do when the samples have ended.
+fn has_ended(mesh: &MeshConfig, directory: &Path) -> bool {
+    let wrote = |entry: &AgentEntry| {
+        let place = directory.join(&entry.name);
+        place.join(MeshConfig::ATOMS).exists() && !has_left(&place.join("state"))
+    };
+    mesh.agents.iter().any(wrote)
+}
+
+fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String], ended: bool) -> Result<()> {
     let place = args.directory.display();
     let result = json!({
         "directory": place.to_string(), "name": name, "id": mesh.agents.len() - 1, "changed": changed,
         "address": mesh.agents.last().map(|entry| &entry.address),
+        "metrics": mesh.agents.last().and_then(|entry| entry.metrics.as_ref()), "ended_before": ended,
     });
     args.speech.tell(result, || {
-        format!(
+        let mut text = format!(
             "{place}/{name}: it comes in at a batch boundary with {} of its own\n\
              1. give its neighbours their new agent.toml and restart them: {}\n\
-             2. at its own host:   dictmesh agent --config {name}/agent.toml\n",
+             2. at its own host:   dictmesh agent --config {name}/agent.toml\n\
+             where dictmesh launch runs them all: end it by Ctrl-C, and launch again\n",
             counted(mesh.agents.last().map_or(0, |entry| entry.atoms), "atom"),
             changed.join(", "),
-        )
+        );
+        if ended {
+            text += "this run has ended before: without more samples (more passes in mesh.toml, or more files to watch) \
+                     the newcomer learns nothing, and its atoms stay as they are drawn\n";
+        }
+        text
     })
 }

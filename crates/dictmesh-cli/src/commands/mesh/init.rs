@@ -8,7 +8,8 @@ use crate::output::Folder;
 use crate::picture::counted;
 use clap::ValueEnum;
 use dictmesh_net::certificates::Authority;
-use dictmesh_net::config::{AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
+use dictmesh_net::config::{is_loopback, AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
+use dictmesh_net::words::plain;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ pub struct Args {
     /// Seconds after which a silent agent is lost, with --policy go-on
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub deadline: f64,
-    /// Send dual vectors in single precision: half the bytes, seven digits
+    /// Send dual vectors in single precision: half the bytes, seven digits, and a --tolerance of 1e-5 at the least
     #[arg(long)]
     pub float32: bool,
     #[command(flatten)]
@@ -61,6 +62,9 @@ pub struct Args {
     #[command(flatten)]
     pub speech: Speech,
 }
+
+/// What single precision met, times the graph's connectivity, on every graph that was tried; DESIGN.md has the figures.
+const SINGLE: f64 = 5e-6;
 
 /// What happens when an agent is lost.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -108,6 +112,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         ));
     }
     let agents = agents(args, dealt(n, k), informed.as_deref())?;
+    check_secrecy(args, &agents)?;
     let name = args
         .directory
         .file_name()
@@ -174,6 +179,19 @@ fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<
         })
     };
     atoms.into_iter().enumerate().map(agent).collect()
+}
+
+/// Plain text is for one machine, unless a flag says otherwise.
+fn check_secrecy(args: &Args, agents: &[AgentEntry]) -> Result<()> {
+    let far = agents.iter().find(|agent| !is_loopback(&agent.address));
+    match far.filter(|_| !args.tls && !args.plain_text) {
+        None => Ok(()),
+        Some(agent) => Err(format!(
+            "{} is not of this machine: everyone on the way could read and change what agents say. Give --tls for \
+             certificates, or take it upon you with --plain-text",
+            agent.address
+        )),
+    }
 }
 
 fn port(first: u16, offset: usize) -> Result<u16> {
@@ -265,15 +283,58 @@ fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
             counted(mesh.edges.len(), "edge"),
             counted(mesh.agreed.rows, "row"),
         );
-        text += &format!("strategy: {strategy}\n");
+        text += &format!("strategy: {}\n", plain(&mesh.agreed.strategy));
         if mesh.tls {
             text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, whoever has \
                      it can make agents of this run\n";
         }
-        text += &format!(
-            "all of it on this machine:   dictmesh launch {place}/mesh.toml\n\
-             or each agent at its host:   dictmesh agent --config agent-0/agent.toml\n"
+        text += &doubtful(mesh).unwrap_or_default();
+        if let Some(missing) = args.watch.as_ref().filter(|path| !path.is_dir()) {
+            let missing = missing.display();
+            text += &format!("{missing}: this directory is not there yet; make it before the agents are started\n");
+        }
+        text + &what_to_do(&place, mesh)
+    })
+}
+
+/// How the mesh is started: by one command where all agents are at one host, each by itself where they are not.
+fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
+    /// Agents that are named one by one.
+    const NAMED: usize = 8;
+    let host = |agent: &AgentEntry| agent.address.rsplit_once(':').map(|at| at.0.to_string());
+    let first = mesh.agents.first().and_then(host);
+    if mesh.agents.iter().all(|agent| host(agent) == first) {
+        return format!(
+            "all of it at one host:   dictmesh launch {place}/mesh.toml\n\
+             or one by one:           dictmesh agent --config {place}/agent-0/agent.toml\n"
         );
-        text
+    }
+    let mut text =
+        format!("copy each agent's directory out of {place} to its host, and start it there:\n");
+    for agent in mesh.agents.iter().take(NAMED) {
+        let (name, host) = (&agent.name, host(agent).unwrap_or_default());
+        text += &format!("  at {host}:   dictmesh agent --config {name}/agent.toml\n");
+    }
+    if mesh.agents.len() > NAMED {
+        text += &format!("  and so on for {} more\n", mesh.agents.len() - NAMED);
+    }
+    text
+}
+
+/// What is said of a tolerance that dual vectors in single precision may not meet: rounding counts the more, the longer
+/// the way through the graph is.
+fn doubtful(mesh: &MeshConfig) -> Option<String> {
+    let tolerance = mesh
+        .agreed
+        .stopping
+        .tolerance
+        .filter(|_| mesh.agreed.float32)?;
+    let connectivity = mesh.topology().ok()?.spectrum().laplacian_second;
+    let met = SINGLE / connectivity;
+    (mesh.agents.len() > 1 && tolerance < met).then(|| {
+        format!(
+            "with --float32 and this graph a tolerance below {met:.0e} may not be met; launch says at its end where it was \
+             not\n"
+        )
     })
 }

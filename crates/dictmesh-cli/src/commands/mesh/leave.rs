@@ -32,7 +32,7 @@ pub fn run(args: &Args) -> Result<()> {
     let result = json!({ "agent": config.id, "name": name, "running": running });
     args.speech.tell(result, || match running {
         true => format!(
-            "{name} leaves after the batch under way; its process ends with its atoms written, and the others go on\n"
+            "{name} leaves after the batch under way: its process ends then, with its atoms written, and the others go on\n"
         ),
         false => format!("{name} does not run; it leaves when it is started again\n"),
     })

@@ -245,3 +245,22 @@ fn pictures() {
         }
     }
 }
+
+/// Two curves of the same course: the lower one is drawn wider, or nobody would know that it is there.
+#[test]
+fn a_curve_under_another_is_seen() {
+    let draw = |apart: f64| {
+        let curve = |by: f64| (0..9).map(move |i| (f64::from(i), f64::from(i * i) + by));
+        let lines = Lines {
+            series: vec![
+                Series::new("one", curve(0.0).collect()),
+                Series::new("other", curve(apart).collect()),
+            ],
+            ..Lines::costs(&[], &[])
+        };
+        lines.draw().svg()
+    };
+    let wide = "stroke-width=\"4.";
+    assert!(draw(0.0).contains(wide));
+    assert!(!draw(20.0).contains(wide));
+}

@@ -107,6 +107,9 @@ pub fn tls_words(e: &io::Error) -> String {
             "its certificate is not valid yet"
         }
         Some(E::InvalidMessage(_)) => "what it says is not TLS",
+        _ if e.kind() == io::ErrorKind::UnexpectedEof => {
+            return "it ended the connection in the TLS hand-shake".into()
+        }
         _ => return format!("the TLS hand-shake failed: {e}"),
     };
     format!("{known} ({e})")

@@ -74,10 +74,13 @@ impl Edge {
         }
     }
 
-    /// Says in the log that there was a link and why it ended; one that comes and goes for ever, not every time.
+    /// Says in the log that there was a link and why it ended, unless this agent itself is going; of one that comes and
+    /// goes for ever, not every time.
     pub fn log_down(&self, reason: &str) {
         let neighbour = self.neighbour.id;
-        if let Some(hidden) = self.lines.next() {
+        if self.unread.is_closed() {
+            tracing::debug!(neighbour, "link closed");
+        } else if let Some(hidden) = self.lines.next() {
             let hidden = (hidden > 0).then_some(hidden);
             tracing::info!(neighbour, hidden, "link down: {reason}");
         }

@@ -46,6 +46,17 @@ impl Code {
     }
 }
 
+/// Why a connection or a stream broke. What TLS says of one that was cut is about TLS, and not about what happened.
+pub fn broken_words(error: &h2::Error) -> String {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match error.get_io().map(std::io::Error::kind) {
+        Some(UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe) => {
+            "its process ended without a word, or the connection was cut".into()
+        }
+        _ => error.to_string(),
+    }
+}
+
 impl Status {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Status {
@@ -56,7 +67,7 @@ impl Status {
 
     /// What HTTP/2 says of a connection or a stream that broke.
     pub fn broken(error: &h2::Error) -> Self {
-        Status::new(Code::Unavailable, error.to_string())
+        Status::new(Code::Unavailable, broken_words(error))
     }
 
     /// As headers or trailers.

@@ -73,26 +73,51 @@ impl Drop for Slot {
     }
 }
 
-/// Says in the log who was refused and why, 20 times a second at most.
+/// Refusals that are known again when they are repeated.
+const KNOWN: usize = 64;
+
+/// Says in the log who was refused and why: 20 times a second at most, and whoever tries again and again ever more seldom.
 #[derive(Debug)]
-pub struct Refusals(Lines);
+pub struct Refusals {
+    lines: Lines,
+    /// How often each of the last few was refused: who, and why.
+    known: Mutex<HashMap<(IpAddr, String), u64>>,
+}
 
 impl Refusals {
     pub fn new() -> Self {
-        Refusals(Lines::new(20, Duration::from_secs(1)))
+        Refusals {
+            lines: Lines::new(20, Duration::from_secs(1)),
+            known: Mutex::default(),
+        }
     }
 
     pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
-        let Some(hidden) = self.0.next() else {
+        let times = self.times(peer.ip(), why);
+        if !times.is_power_of_two() {
+            return;
+        }
+        let Some(hidden) = self.lines.next() else {
             return;
         };
         if hidden > 0 {
             tracing::warn!(count = hidden, "refused more connections than are shown");
         }
         match certificate {
-            Some(names) => tracing::warn!(%peer, certificate = %names, "refused: {why}"),
-            None => tracing::warn!(%peer, "refused: {why}"),
+            Some(names) => tracing::warn!(%peer, certificate = %names, times, "refused: {why}"),
+            None => tracing::warn!(%peer, times, "refused: {why}"),
         }
+    }
+
+    /// How often this host was refused for this reason, as far as is known.
+    fn times(&self, host: IpAddr, why: &str) -> u64 {
+        let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        let times = known.entry((host, why.to_string())).or_default();
+        *times += 1;
+        *times
     }
 }
 

@@ -1,0 +1,68 @@
+//! Ports for one more agent at a host where others are.
+
+use super::super::Result;
+use dictmesh_net::config::{AgentEntry, MeshConfig};
+use std::collections::BTreeSet;
+
+/// Host and port of an address.
+pub fn split(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    Some((host, port.parse().ok()?))
+}
+
+/// The agents at the host of this address.
+fn there<'a>(mesh: &'a MeshConfig, address: &'a str) -> impl Iterator<Item = &'a AgentEntry> {
+    let host = |address: &'a str| split(address).map(|(host, _)| host);
+    let agents = mesh.agents.iter();
+    agents.filter(move |agent| host(&agent.address) == host(address))
+}
+
+/// All ports that agents have there, for each other and for those who watch them; 0 is any that is free, and none.
+fn taken(mesh: &MeshConfig, address: &str) -> BTreeSet<u16> {
+    let both = |agent: &AgentEntry| {
+        let watched = agent.metrics.as_deref().and_then(split);
+        [split(&agent.address), watched].map(|found| found.map(|(_, port)| port))
+    };
+    let ports = there(mesh, address).flat_map(both).flatten();
+    ports.filter(|port| *port != 0).collect()
+}
+
+/// The first port after this one that is not among those that are taken.
+fn after(port: u16, taken: &BTreeSet<u16>) -> Option<u16> {
+    (port..=u16::MAX).skip(1).find(|port| !taken.contains(port))
+}
+
+/// Where a newcomer listens: at the host of this address, after the others.
+pub fn to_listen(mesh: &MeshConfig, address: &str) -> Result<String> {
+    let ports = there(mesh, address).filter_map(|agent| Some(split(&agent.address)?.1));
+    let last = ports.max().filter(|port| *port != 0);
+    let next = last.and_then(|last| after(last, &taken(mesh, address)));
+    match (split(address), next) {
+        (Some((host, _)), Some(port)) => Ok(format!("{host}:{port}")),
+        _ => Err("--address: where will it listen? Say HOST:PORT".into()),
+    }
+}
+
+/// Where Prometheus asks a newcomer that listens at `address`, if it asks the others: after those at its host, or
+/// where it asks the first of another.
+pub fn for_metrics(mesh: &MeshConfig, address: &str) -> Result<Option<String>> {
+    let watched = |agent: &AgentEntry| agent.metrics.clone();
+    let here = there(mesh, address).filter_map(watched);
+    let last = here.max_by_key(|at| split(at).map(|(_, port)| port));
+    let Some(like) = last.or_else(|| mesh.agents.iter().find_map(watched)) else {
+        return Ok(None);
+    };
+    let Some((host, port)) = split(&like).filter(|(_, port)| *port != 0) else {
+        return Ok(Some(like)); // any free port, as the others
+    };
+    let mut taken = taken(mesh, address);
+    taken.extend(split(address).map(|(_, port)| port));
+    let next = match taken.contains(&port) {
+        true => after(port, &taken),
+        false => Some(port),
+    };
+    match next {
+        Some(port) => Ok(Some(format!("{host}:{port}"))),
+        None => Err(format!("no port after {port} is free for its metrics; write metrics = \"host:port\" into its agent.toml")),
+    }
+}

@@ -1,0 +1,74 @@
+//! Words and numbers for logs and messages: what people read has no trace of the language it was written in.
+
+use serde::Serialize;
+use std::fmt::Display;
+use toml::Value;
+
+/// Numbers of agents or samples with commas between them.
+pub fn listed<T: Display>(items: &[T]) -> String {
+    let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+    items.join(", ")
+}
+
+/// A choice as people write it: its kind, then its constants, as in `relaxed-admm (rho 1.5, alpha 0.9)`. Numbers are
+/// exact, so that different choices have different words.
+pub fn plain(choice: &impl Serialize) -> String {
+    match Value::try_from(choice) {
+        Ok(value) => words(&value),
+        Err(_) => "none".into(), // nothing was chosen, or what TOML has no word for
+    }
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => listed(&items.iter().map(words).collect::<Vec<_>>()),
+        Value::Table(table) => {
+            let rest = table.iter().filter(|(name, _)| *name != "kind");
+            let rest: Vec<String> = rest.map(|(k, v)| format!("{k} {}", words(v))).collect();
+            match (table.get("kind"), rest.is_empty()) {
+                (Some(kind), true) => words(kind),
+                (Some(kind), false) => format!("{} ({})", words(kind), rest.join(", ")),
+                (None, _) => rest.join(", "),
+            }
+        }
+        // Its exponent is shown where a person would write one.
+        Value::Float(v) if *v != 0.0 && v.abs() < 1e-3 => format!("{v:e}"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dictmesh::inference::StrategySpec;
+    use dictmesh::task::TaskSpec;
+    use dictmesh::{Stopping, Update};
+
+    #[test]
+    fn choices_are_words() {
+        let mut strategy = StrategySpec::default();
+        if let StrategySpec::RelaxedAdmm { rho, .. } = &mut strategy {
+            *rho = Some(1.5);
+        }
+        let said = plain(&strategy);
+        assert!(
+            said.starts_with("relaxed-admm (") && said.contains("rho 1.5"),
+            "{said}"
+        );
+        assert_eq!(plain(&Stopping::rounds(7)), "rounds 7");
+        let said = plain(&Stopping::tolerance(1e-6));
+        assert!(said.contains("tolerance 1e-6"), "{said}");
+        assert_eq!(
+            plain(&Some(Update::Constant { mu_w: 0.05 })),
+            "constant (mu_w 0.05)"
+        );
+        assert_eq!(plain(&None::<u64>), "none");
+        let said = plain(&TaskSpec::nmf(0.05, 0.1).common);
+        assert!(
+            said.contains("gamma 0.05") && !said.contains(['{', '"']),
+            "{said}"
+        );
+        assert_eq!(listed(&[1, 3]), "1, 3");
+    }
+}
