@@ -250,7 +250,7 @@ fn pictures() {
 #[test]
 fn a_curve_under_another_is_seen() {
     let draw = |apart: f64| {
-        let curve = |by: f64| (0..9).map(|i| (f64::from(i), f64::from(i * i) + by));
+        let curve = |by: f64| (0..9).map(move |i| (f64::from(i), f64::from(i * i) + by));
         let lines = Lines {
             series: vec![
                 Series::new("one", curve(0.0).collect()),
