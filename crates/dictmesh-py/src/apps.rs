@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyList};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::sync::Arc;
 
 fn prepare(name: &str) -> PyResult<Prepare> {
     match name {
@@ -101,10 +102,10 @@ pub fn sparse_svd<'py>(
         ..SparseSvd::default()
     };
     let (x, prepare) = (table(x)?, prepare(prepared)?);
-    let layers = leave(py, None, move |_| {
+    let layers = leave(py, None, move |_, stop| {
         let x = prepare.apply(&x);
         check_squares(&x)?;
-        settings.run(&x)
+        settings.run_unless(&x, stop)
     })?;
     let worst = match layers.iter().all(|layer| layer.converged) {
         true => Stop::Converged,
@@ -199,8 +200,8 @@ pub fn denoise<'py>(
         ..Denoising::default()
     };
     let pool = crate::work::pool(threads)?;
-    let (planes, sigmas, stop) = leave(py, progress, move |tell| {
-        pool.install(|| restore(&settings, planes, rounding, tell))
+    let (planes, sigmas, stop) = leave(py, progress, move |tell, stop| {
+        pool.install(|| restore(&settings, planes, rounding, tell, stop))
     })?;
     let out = PyList::empty(py);
     for plane in planes {
@@ -215,13 +216,14 @@ fn restore(
     planes: Vec<Matrix>,
     rounding: f64,
     tell: &Tell,
+    stop: &Arc<AtomicBool>,
 ) -> dictmesh::Result<Restored> {
     let planes = match <[Matrix; 3]>::try_from(planes) {
         Ok(rgb) => to_opponent(&rgb)?.to_vec(),
         Err(grey) => grey,
     };
     let (mut out, mut sigmas, mut worst) = (Vec::new(), Vec::new(), Stop::Converged);
-    let (count, mut told) = (planes.len(), true);
+    let count = planes.len();
     for (p, plane) in planes.into_iter().enumerate() {
         let sigma = match settings.sigma {
             Some(sigma) => sigma,
@@ -236,25 +238,21 @@ fn restore(
             sigma: Some(sigma),
             ..settings.clone()
         };
-        let done = settings.run(&plane, |event| {
+        let done = settings.run_unless(&plane, Arc::clone(stop), |event| {
             let each = settings.passes * settings.learned;
-            told = tell
-                .send(Report {
-                    done: p * each + event.samples as usize,
-                    total: count * each,
-                    cost: event.cost,
-                })
-                .is_ok();
-            match told {
-                true => ControlFlow::Continue(()),
-                false => ControlFlow::Break(()),
-            }
+            // Where nobody listens any more, it is stopped.
+            let _ = tell.send(Report {
+                done: p * each + event.samples as usize,
+                total: count * each,
+                cost: event.cost,
+            });
+            ControlFlow::Continue(())
         })?;
         worst = worst.worse(done.stop);
-        out.push(done.image);
-        if !told {
-            break;
+        if worst == Stop::Interrupted {
+            break; // Nobody waits for it.
         }
+        out.push(done.image);
     }
     let planes = match <[Matrix; 3]>::try_from(out) {
         Ok(planes) => from_opponent(&planes)?.to_vec(),
@@ -263,19 +261,21 @@ fn restore(
     Ok((planes, sigmas, worst))
 }
 
-/// Does `work` on a thread of its own, which is left alone with it on Ctrl-C: it cannot be stopped everywhere, and
-/// nobody hears of its result then. What it tells is passed on, and fails when nobody listens any more.
+/// Does `work` on a thread of its own, which is told to stop and left alone on Ctrl-C: it cannot be stopped everywhere at
+/// once, and nobody hears of its result then. What it tells is passed on.
 fn leave<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Tell) -> dictmesh::Result<T> + Send + 'static,
+    work: impl FnOnce(&Tell, &Arc<AtomicBool>) -> dictmesh::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let progress = progress.map(|p| p.clone().unbind());
     let (tell, told) = channel::<Report>();
     let (done, result) = channel();
+    let stop = Stopping(Arc::default());
+    let flag = Arc::clone(&stop.0);
     std::thread::spawn(move || {
         // A result that nobody waits for any more.
-        let _ = done.send(work(&tell));
+        let _ = done.send(work(&tell, &flag));
     });
     py.detach(move || loop {
         match result.recv_timeout(LOOK) {
@@ -296,4 +296,13 @@ fn leave<T: Send + 'static>(
             }
         })?;
     })
+}
+
+/// Stops the work when nobody waits for it any more.
+struct Stopping(Arc<AtomicBool>);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }

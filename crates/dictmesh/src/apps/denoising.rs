@@ -32,6 +32,8 @@ use crate::topology::TopologySpec;
 use crate::Stop;
 use rand::seq::SliceRandom;
 use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// gamma in units of the noise's standard deviation, where none is given. Noise of deviation sigma gives
 /// w'x the deviation sigma for any unit atom, so gamma / sigma alone says how much of the noise is coded.
@@ -149,9 +151,21 @@ impl Denoising {
         image: &Matrix,
         observer: impl FnMut(&Event) -> ControlFlow<()>,
     ) -> Result<Denoised> {
+        self.run_unless(image, Arc::default(), observer)
+    }
+
+    /// The same, but soon after `stop` is set by another thread it ends, learning or restoring, by
+    /// [`Stop::Interrupted`] and without an image.
+    pub fn run_unless(
+        &self,
+        image: &Matrix,
+        stop: Arc<AtomicBool>,
+        observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Denoised> {
         let patches = Patches::cut(image, self.patch, self.stride)?;
         let (sigma, gamma) = self.weights(image)?;
         let mut mesh = self.mesh(&patches, LEARNING_SHARE * gamma)?;
+        mesh.interrupt_by(Arc::clone(&stop));
         let learned = self.learn(&mut mesh, &patches, observer)?;
         // The same atoms with the larger gamma, and what is known of their use.
         let blocks = (0..mesh.agents()).map(|k| {
@@ -159,7 +173,8 @@ impl Denoising {
             (atoms, mesh.atom_use(k).clone())
         });
         let (rows, progress) = (mesh.rows(), mesh.progress());
-        let mesh = (self.builder(gamma)?).restore(rows, blocks.collect(), progress)?;
+        let mut mesh = (self.builder(gamma)?).restore(rows, blocks.collect(), progress)?;
+        mesh.interrupt_by(stop);
         let (image, stop) = self.restore(&mesh, &patches, sigma)?;
         Ok(Denoised {
             image,
@@ -253,7 +268,7 @@ impl Denoising {
     }
 
     /// The image restored by the atoms and the gamma of `mesh` from noise of deviation `sigma`, and the worst
-    /// ending of the inference.
+    /// ending of the inference; an empty one where `mesh` was interrupted.
     pub fn restore(&self, mesh: &Mesh, patches: &Patches, sigma: f64) -> Result<(Matrix, Stop)> {
         let x = patches.samples();
         let mut restored = Matrix::zeros(x.rows(), 0);
@@ -273,6 +288,9 @@ impl Denoising {
                 }
                 Coding::Exact => mesh.exact_duals(&part)?,
             };
+            if mesh.is_interrupted() {
+                return Ok((Matrix::zeros(0, 0), Stop::Interrupted));
+            }
             worst = worst.worse(stop);
             for j in 0..part.len() {
                 let z = nu.column_mut(j);

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::matrix::{axpy, dot, gemm, norm, Matrix};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Biclustering by sparse rank-one layers, `X = sum_k w_k y_k'` with `w_k` and `y_k` sparse.
 ///
@@ -75,6 +76,12 @@ impl SparseSvd {
     /// entry that is not finite and a bad setting are errors. Not coming to rest is not: see
     /// [`Layer::converged`].
     pub fn run(&self, x: &Matrix) -> Result<Vec<Layer>> {
+        self.run_unless(x, &AtomicBool::new(false))
+    }
+
+    /// The same, but soon after `stop` is set by another thread it ends with the layers found so far, of which the last
+    /// need not have come to rest.
+    pub fn run_unless(&self, x: &Matrix, stop: &AtomicBool) -> Result<Vec<Layer>> {
         self.check()?;
         if x.rows() == 0 || x.cols() == 0 {
             return Err(Error::Empty {
@@ -97,11 +104,11 @@ impl SparseSvd {
         let rounding = 8.0 * f64::EPSILON * (largest / unit);
 
         let mut layers: Vec<Layer> = Vec::new();
-        while layers.len() < self.layers {
+        while layers.len() < self.layers && !stop.load(Ordering::Relaxed) {
             let layer = if self::largest(&left) <= rounding {
                 Layer::zero(x, 0)
             } else {
-                self.layer(&left, unit)
+                self.layer(&left, unit, stop)
             };
             if layer.s == 0.0 {
                 // Nothing was subtracted, so every later layer is this one.
@@ -136,12 +143,15 @@ impl SparseSvd {
     }
 
     /// One layer of `x`, whose entries are in multiples of `unit`.
-    fn layer(&self, x: &Matrix, unit: f64) -> Layer {
+    fn layer(&self, x: &Matrix, unit: f64, stop: &AtomicBool) -> Layer {
         let mut w = leading_left_vector(x);
         let mut y = vec![0.0; x.cols()];
         let mut w_new = vec![0.0; x.rows()];
         let (mut iterations, mut converged) = (0, false);
         while iterations < self.max_iterations && !converged {
+            if iterations > 0 && stop.load(Ordering::Relaxed) {
+                break;
+            }
             iterations += 1;
             for (j, y) in y.iter_mut().enumerate() {
                 *y = dot(x.column(j), &w);

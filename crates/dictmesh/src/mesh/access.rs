@@ -8,7 +8,7 @@ use crate::learning::{AtomUse, Update};
 use crate::matrix::Matrix;
 use crate::task::Task;
 use crate::topology::{Topology, WeightRule, Weights};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 impl Mesh {
@@ -17,6 +17,12 @@ impl Mesh {
     /// set it; it stays set until somebody clears it.
     pub fn interrupt_by(&mut self, flag: Arc<AtomicBool>) {
         self.interrupt = Some(flag);
+    }
+
+    /// Whether that flag is set.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        let set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+        self.interrupt.as_ref().is_some_and(set)
     }
 
     /// The task.

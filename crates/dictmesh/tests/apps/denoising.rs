@@ -4,6 +4,8 @@ use dictmesh::apps::denoising::{noise_level, psnr, Coding, Denoising, Patches, G
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{Matrix, Mesh, Start, Stop, Stopping, Topology, TopologySpec};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 fn go(_: &dictmesh::mesh::Event) -> ControlFlow<()> {
     ControlFlow::Continue(())
@@ -248,4 +250,34 @@ fn bad_settings_are_refused() {
         batch: 0,
         ..default()
     });
+}
+
+#[test]
+fn it_stops_when_it_is_told_to_in_learning_and_in_restoring() {
+    let noisy = with_noise(&picture(48), 20.0, 5);
+    let set = || Arc::new(AtomicBool::new(true));
+    for coding in [Coding::Exact, Coding::Mesh] {
+        let settings = Denoising {
+            agents: 4,
+            atoms_each: 8,
+            coding,
+            ..Denoising::default()
+        };
+        let (stop, mut events) = (Arc::new(AtomicBool::new(false)), 0);
+        let flag = Arc::clone(&stop);
+        let done = settings.run_unless(&noisy, stop, |_| {
+            events += 1;
+            flag.store(true, Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        assert_eq!((done.unwrap().stop, events), (Stop::Interrupted, 1));
+        // Nothing to learn: only restoring is left to be stopped.
+        let restores = Denoising {
+            passes: 0,
+            ..settings
+        };
+        let done = restores.run_unless(&noisy, set(), go).unwrap();
+        assert_eq!(done.stop, Stop::Interrupted);
+        assert_ne!(restores.run(&noisy, go).unwrap().stop, Stop::Interrupted);
+    }
 }

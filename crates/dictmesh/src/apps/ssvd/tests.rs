@@ -177,3 +177,20 @@ fn bad_input_is_refused() {
     let nan = Matrix::from_vec(1, 2, vec![0.0, f64::NAN]).unwrap();
     assert!(matches!(plain(1).run(&nan), Err(Error::NotFinite { .. })));
 }
+
+#[test]
+fn it_stops_when_it_is_told_to() {
+    let x = gaussian(6, 9, &mut stream(3, 0));
+    let told = plain(3).run_unless(&x, &AtomicBool::new(true)).unwrap();
+    assert_eq!(told, []);
+    // In the middle of a layer: what it has is returned, and is not at rest.
+    let sparse = SparseSvd {
+        lambda: 0.3,
+        beta: 0.3,
+        ..plain(1)
+    };
+    assert!(sparse.run(&x).unwrap()[0].iterations > 1);
+    let layer = sparse.layer(&x, 1.0, &AtomicBool::new(true));
+    assert!(layer.iterations == 1 && !layer.converged);
+    assert_eq!(plain(3).run(&x).unwrap().len(), 3);
+}
