@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -80,6 +81,12 @@ CALLS = {
 def test_ctrl_c_ends_every_long_call(call, rng):
     with Interrupted():
         CALLS[call](rng)
+    # Nor does it go on where nobody sees it.
+    until = time.monotonic() + 30
+    before = time.process_time()
+    while time.sleep(0.3) or time.process_time() - before > 0.1:
+        before = time.process_time()
+        assert time.monotonic() < until, "it still computes"
 
 
 def test_an_interrupted_run_says_so():
