@@ -85,8 +85,14 @@ fn until(run: &Run, k: usize, sample: u64) {
 }
 
 fn result(mut child: Child) -> serde_json::Value {
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() >= until {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
     let text = output(&mut child);
-    child.wait().unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -97,10 +103,7 @@ fn a_launch_tells_of_the_whole_run_and_of_those_who_are_there() {
     let place = tempfile::tempdir().unwrap();
     let inbox = place.path().join("inbox");
     let flags = "--agents 3 --topology complete --atoms 6 --batch 4 --rounds 20";
-    let run = Run::new(
-        4,
-        &format!("{flags} --watch {} --metrics 25000", inbox.display()),
-    );
+    let run = Run::new(4, &format!("{flags} --watch {}", inbox.display()));
     fs::create_dir(&inbox).unwrap();
     let put = |name: &str| {
         fs::write(inbox.join("new.part"), table(8)).unwrap();
