@@ -1,7 +1,7 @@
 //! `dictmesh mesh add`.
 
 use super::super::agent::leaving::has_left;
-use super::super::{say, Result, Speech};
+use super::super::{load_model, say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use super::ports;
 use crate::memory::check_sizes;
@@ -36,6 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let file = args.directory.join("mesh.toml");
     let mut mesh = MeshConfig::load(&file).map_err(say)?;
+    check_going_on(&mesh, &args.directory)?;
     let id = mesh.agents.len();
     let entry = entry(args, &mesh)?;
     let name = entry.name.clone();
@@ -49,7 +50,6 @@ pub fn run(args: &Args) -> Result<()> {
         true => Some(authority(&args.directory)?),
         false => None,
     };
-    let ended = has_ended(&mesh, &args.directory);
     let place = args.directory.join(&name);
     let draft = draft(&args.directory)?;
     agent_file(&mesh, id, draft.path())?;
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<()> {
         agent_file(&mesh, *l, &args.directory.join(name))?;
         changed.push(name.clone());
     }
-    tell(args, &mesh, &name, &changed, ended)
+    tell(args, &mesh, &name, &changed)
 }
 
 /// The newcomer, as the flags have it.
@@ -138,35 +138,50 @@ fn authority(directory: &Path) -> Result<Authority> {
     Authority::load(&certificate, &key).map_err(say)
 }
 
-/// Whether agents of this mesh have written their atoms here, which they do when the samples have ended.
-fn has_ended(mesh: &MeshConfig, directory: &Path) -> bool {
-    let wrote = |entry: &AgentEntry| {
+/// Refuses a run that has ended: the others would end again before a newcomer was heard, and it would wait for ever.
+fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
+    for entry in &mesh.agents {
         let place = directory.join(&entry.name);
-        place.join(MeshConfig::ATOMS).exists() && !has_left(&place.join("state"))
-    };
-    mesh.agents.iter().any(wrote)
+        let (atoms, state) = (place.join(MeshConfig::ATOMS), place.join("state"));
+        if has_left(&state) || !atoms.exists() {
+            continue;
+        }
+        let learned = load_model(&atoms)?.description.progress.samples_learned;
+        if newest_checkpoint(&state).is_none_or(|at| at <= learned) {
+            return Err(format!(
+                "{}: this run has ended after {learned} samples, and nothing is left that a newcomer could learn from; give it \
+                 more samples (more passes in mesh.toml, or files to watch and no file named end), run it again, and add \
+                 the agent then",
+                directory.display()
+            ));
+        }
+    }
+    Ok(())
 }
 
-fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String], ended: bool) -> Result<()> {
+/// The sample of the newest checkpoint in this directory.
+fn newest_checkpoint(state: &Path) -> Option<u64> {
+    let names = fs::read_dir(state).ok()?.flatten().map(|e| e.file_name());
+    let sample =
+        |name: std::ffi::OsString| name.to_str()?.strip_prefix("checkpoint-")?.parse().ok();
+    names.filter_map(sample).max()
+}
+
+fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Result<()> {
     let place = args.directory.display();
     let result = json!({
         "directory": place.to_string(), "name": name, "id": mesh.agents.len() - 1, "changed": changed,
         "address": mesh.agents.last().map(|entry| &entry.address),
-        "metrics": mesh.agents.last().and_then(|entry| entry.metrics.as_ref()), "ended_before": ended,
+        "metrics": mesh.agents.last().and_then(|entry| entry.metrics.as_ref()),
     });
     args.speech.tell(result, || {
-        let mut text = format!(
+        format!(
             "{place}/{name}: it comes in at a batch boundary with {} of its own\n\
              1. give its neighbours their new agent.toml and restart them: {}\n\
              2. at its own host:   dictmesh agent --config {name}/agent.toml\n\
              where dictmesh launch runs them all: end it by Ctrl-C, and launch again\n",
             counted(mesh.agents.last().map_or(0, |entry| entry.atoms), "atom"),
             changed.join(", "),
-        );
-        if ended {
-            text += "this run has ended before: without more samples (more passes in mesh.toml, or more files to watch) \
-                     the newcomer learns nothing, and its atoms stay as they are drawn\n";
-        }
-        text
+        )
     })
 }
