@@ -52,8 +52,8 @@ pub struct Wire {
     numbers: usize,
     #[arg(long)]
     rounds: usize,
-    /// Agent k listens at this port + k of the loopback address.
-    #[arg(long, default_value_t = 40_000)]
+    /// Agent k listens at this port + k of the loopback address; below those that systems give to whoever dials.
+    #[arg(long, default_value_t = 17_000)]
     port: u16,
     /// Where `certificates` wrote them.
     #[arg(long)]

@@ -178,20 +178,21 @@ impl Agent {
                 }
                 Err(Halt::Fault(fault)) => fault,
             };
+            if let (Fault::Missing { missing }, Policy::Wait) = (&fault, &self.settings.policy) {
+                if self.has_waited_enough(missing) {
+                    return Ok(Outcome::Ended);
+                }
+            }
             self.say_why(&fault);
             match fault {
                 Fault::NewEpoch { epoch, by } => {
                     self.follow(epoch.max(self.around.epoch + 1), by)?;
                 }
                 Fault::AllEnded { .. } => return Ok(self.tell_the_end()),
-                Fault::Missing { missing } if self.settings.policy == Policy::Wait => {
-                    if self.has_waited_enough(&missing) {
-                        return Ok(Outcome::Ended);
-                    }
-                    self.begin_epoch(self.around.epoch + 1)?;
-                }
                 Fault::Missing { missing } => {
-                    self.around.active.retain(|l| !missing.contains(l));
+                    if self.settings.policy != Policy::Wait {
+                        self.around.active.retain(|l| !missing.contains(l));
+                    }
                     self.begin_epoch(self.around.epoch + 1)?;
                 }
                 Fault::Interrupted => return Ok(Outcome::Interrupted),

@@ -63,19 +63,19 @@ fn settings_that_changed_everywhere_are_refused_by_name() {
         ),
         (
             |s| s.strategy = StrategySpec::Diffusion { mu: Some(0.01) },
-            &["strategy was", "and is now Diffusion", "0.01"],
+            &["strategy was", "and is now diffusion (mu 0.01)"],
         ),
         (
             |s| s.stopping = Stopping::rounds(7),
             &["stopping was", "6", "7"],
         ),
-        (|s| s.update = None, &["update was", "None"]),
+        (|s| s.update = None, &["update was", "and is now none"]),
         (
             |s| {
                 let own = TaskSpec::sparse_svd(0.09, 0.1).common;
                 s.task.own.insert(s.id, own);
             },
-            &["own task was None and is now", "0.09"],
+            &["own task was none and is now", "0.09"],
         ),
     ];
     for (change, words) in changes {

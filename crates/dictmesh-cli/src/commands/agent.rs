@@ -69,10 +69,15 @@ pub fn run(args: Args) -> Result<Ended> {
     let start = parts::start(&config)?;
     let mut agent = begin(&args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
-    tracing::info!(samples = agent.position(), "ended: {}", ending(outcome));
+    let how = match outcome {
+        Outcome::Diverged => agent.diverged(),
+        _ => ending(outcome),
+    };
+    tracing::info!(samples = agent.position(), "ended: {how}");
     match outcome {
         Outcome::Ended | Outcome::Left => {
-            if agent.atom_use().samples.iter().all(|samples| *samples == 0) {
+            let used = &agent.atom_use().samples;
+            if !used.is_empty() && used.iter().all(|samples| *samples == 0) {
                 tracing::warn!(
                     "no atom of this agent was used for any sample: they are as they were drawn"
                 );
@@ -105,7 +110,7 @@ pub fn run(args: Args) -> Result<Ended> {
 /// How it ended, for the log.
 fn ending(outcome: Outcome) -> &'static str {
     match outcome {
-        Outcome::Ended => "the samples have ended, and all agents know it",
+        Outcome::Ended => "the samples have ended",
         Outcome::Interrupted => "it was asked to; started again, it goes on from here",
         Outcome::Left => "it has left for good, and the others go on without it",
         Outcome::Diverged => "dual vectors grew without bound",

@@ -103,16 +103,29 @@ fn tell_of_before(args: &Args, there: &[BlockData], samples: u64) -> Result<()> 
     });
     args.speech.tell(result, || {
         let mut text = format!(
-            "this run had ended before: {} learned {}, and nothing was left to do; to begin it anew, remove the \
-             directory state of every agent\n",
+            "this run had ended before: {} learned {}, and nothing was left to do; to begin it anew, remove \
+             state and {} of every agent\n",
             counted(there.len(), "agent"),
             counted(samples as usize, "sample"),
+            MeshConfig::ATOMS,
         );
         if let Some(model) = model {
             text += &format!("model: {model}\n");
         }
         text
     })
+}
+
+/// What is said of batches that did not come to the tolerance.
+fn not_met(mesh: &MeshConfig, told: &Told) -> String {
+    match mesh.agreed.stopping.tolerance {
+        Some(tolerance) if told.at_limit() > 0 => format!(
+            "the tolerance {tolerance:e} was not met within {} in {} of these batches\n",
+            counted(mesh.agreed.stopping.rounds, "round"),
+            told.at_limit(),
+        ),
+        _ => String::new(),
+    }
 }
 
 fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
@@ -122,9 +135,14 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         told.cost_of(told.batches.len().saturating_sub(1)),
     );
     let again = command_line_with(&[], &[]);
+    // Interrupted before they had agreed, they are those of the mesh.
+    let agents = match told.agents() {
+        0 => mesh.agents.len(),
+        there => there,
+    };
     let collected = args.collect.as_ref().filter(|_| !interrupted);
     let result = json!({
-        "agents": told.agents(), "samples": told.samples(), "samples_before": told.before.unwrap_or(0),
+        "agents": agents, "samples": told.samples(), "samples_before": told.before.unwrap_or(0),
         "batches": told.batches.len(), "rounds": told.rounds(),
         "batches_at_limit": told.at_limit(),
         "bytes": told.bytes(), "cost_first": first, "cost_last": last, "restarts": told.restarts,
@@ -139,7 +157,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         };
         let mut text = format!(
             "{} learned {}{now} in {} and {}; {} went over the links\n",
-            counted(told.agents(), "agent"),
+            counted(agents, "agent"),
             counted(samples as usize, "sample"),
             match told.batches.len() {
                 1 => "1 batch".to_string(),
@@ -154,18 +172,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
                 if told.before > Some(0) { " now" } else { "" },
             );
         }
-        if let Some(tolerance) = mesh
-            .agreed
-            .stopping
-            .tolerance
-            .filter(|_| told.at_limit() > 0)
-        {
-            text += &format!(
-                "the tolerance {tolerance:e} was not met within {} in {} of these batches\n",
-                counted(mesh.agreed.stopping.rounds, "round"),
-                told.at_limit(),
-            );
-        }
+        text += &not_met(mesh, told);
         if told.restarts > 0 {
             text += &format!("restarted: {}\n", counted(told.restarts, "agent"));
         }

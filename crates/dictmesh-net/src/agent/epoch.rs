@@ -44,43 +44,8 @@ impl Agent {
             }
             match self.open(&mesh)? {
                 (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
-                (Opened::Leaves(id), _) if id == self.settings.id => {
-                    if !self.control.leave.load(Ordering::Relaxed) {
-                        return Err(Error::Protocol {
-                            from: id,
-                            why: "somebody says that this agent leaves, which it does not".into(),
-                        }
-                        .into());
-                    }
-                    tracing::info!(
-                        sample = self.state.position,
-                        "leaving for good: the others know it"
-                    );
-                    // Who has confirmed it may be in the next epoch already: a new one is no reason to stay.
-                    let _ = opening::confirm(&mut self.talk);
-                    // It may be ended while it lingers; nobody would be there for it when it returns.
-                    self.around.gone.push(id);
-                    self.checkpoints
-                        .keep(self.state.clone(), &self.around, true)?;
-                    self.close();
-                    return Ok(Outcome::Left);
-                }
-                (Opened::Leaves(id), _) => {
-                    tracing::info!(
-                        agent = id,
-                        "it leaves for good; the others go on without its atoms"
-                    );
-                    self.around.active.retain(|l| *l != id);
-                    self.around.gone.push(id);
-                    let mut stay = mesh.members.ids();
-                    stay.retain(|l| *l != id);
-                    self.without = Some((id, stay));
-                    // Before it is confirmed: whoever is restarted now must not wait for one that will not return.
-                    self.checkpoints
-                        .keep(self.state.clone(), &self.around, true)?;
-                    opening::confirm(&mut self.talk)?;
-                    return Err(self.change(id));
-                }
+                (Opened::Leaves(id), _) if id == self.settings.id => return self.leave(),
+                (Opened::Leaves(id), _) => return Err(self.let_leave(id, mesh.members.ids())),
                 (Opened::Change, _) => {
                     tracing::info!("somebody wants to come in: all agree on who is there");
                     return Err(self.change(self.settings.id));
@@ -247,6 +212,49 @@ impl Agent {
         })
     }
 
+    /// Leaves for good: the others know it.
+    fn leave(&mut self) -> Result<Outcome, Halt> {
+        let id = self.settings.id;
+        if !self.control.leave.load(Ordering::Relaxed) {
+            return Err(Error::Protocol {
+                from: id,
+                why: "somebody says that this agent leaves, which it does not".into(),
+            }
+            .into());
+        }
+        let sample = self.state.position;
+        tracing::info!(sample, "leaving for good: the others know it");
+        // Who has confirmed it may be in the next epoch already, or have forgotten this agent: no reason to stay.
+        let _ = opening::confirm(&mut self.talk, Some(self.settings.linger));
+        // It may be ended while it lingers; nobody would be there for it when it returns.
+        self.around.gone.push(id);
+        self.checkpoints
+            .keep(self.state.clone(), &self.around, true)?;
+        self.close();
+        Ok(Outcome::Left)
+    }
+
+    /// Goes on without an agent that leaves: all `members` but that one must be there.
+    fn let_leave(&mut self, id: AgentId, mut members: Vec<AgentId>) -> Halt {
+        tracing::info!(
+            agent = id,
+            "it leaves for good; the others go on without its atoms"
+        );
+        self.around.active.retain(|l| *l != id);
+        self.around.gone.push(id);
+        members.retain(|l| *l != id);
+        self.without = Some((id, members));
+        // Before it is confirmed: whoever is restarted now must not wait for one that will not return.
+        let kept = self
+            .checkpoints
+            .keep(self.state.clone(), &self.around, true);
+        let done = kept.map_err(Halt::from);
+        match done.and_then(|_| opening::confirm(&mut self.talk, None)) {
+            Ok(()) => self.change(id),
+            Err(halt) => halt,
+        }
+    }
+
     /// Whose numbers ended the run, as far as it was said, and who passed it on: that one at least is verified.
     fn say_what_diverged(
         &mut self,
@@ -263,11 +271,10 @@ impl Agent {
             },
             Trouble::Of(id) if known(id) => format!("agent {id} says that its {what}{told}"),
             _ => format!(
-                "some agent said that somebody's {what}, but none that they were its own{told}; the neighbours are {:?}",
-                self.talk.neighbours()
+                "some agent said that somebody's {what}, but none that they were its own{told}; the neighbours are {}",
+                listed(self.talk.neighbours())
             ),
         };
-        tracing::warn!(agent = self.settings.id, "the run ends: {}", self.diverged);
     }
 
     /// A new epoch that everybody begins at this boundary.

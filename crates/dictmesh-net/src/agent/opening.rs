@@ -8,6 +8,7 @@ use super::talk::{Halt, Talk};
 use crate::error::Error;
 use crate::exchange::{Phase, Tag};
 use dictmesh::agent::AgentId;
+use std::time::{Duration, Instant};
 
 /// What an agent has to say before a batch.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,11 +124,14 @@ pub(super) fn open(
 }
 
 /// One more round of the same: whoever has come through it knows that its neighbours know what was decided, so that
-/// none of them is called away by a new epoch before it does.
-pub(super) fn confirm(talk: &mut Talk) -> Result<(), Halt> {
+/// none of them is called away by a new epoch before it does. It is waited for with `patience`, or as for all rounds.
+pub(super) fn confirm(talk: &mut Talk, patience: Option<Duration>) -> Result<(), Halt> {
     if talk.degree() > 0 {
         talk.own.tag.round = talk.own.tag.round.wrapping_add(1);
-        talk.round()?;
+        match patience {
+            Some(patience) => talk.round_until(Some(Instant::now() + patience))?,
+            None => talk.round()?,
+        }
     }
     Ok(())
 }

@@ -132,8 +132,15 @@ impl AgentSettings {
         let mut settings = self.agreed();
         settings.retain(|(name, _)| !free(name));
         let own = self.task.own.get(&self.id);
-        settings.push(("own task".to_string(), format!("{own:?}")));
-        settings.push(("weights".to_string(), format!("{:?}", self.weighting)));
+        let weights = match &self.weighting {
+            Weighting::Given(column) => {
+                let each = column.iter().map(|(l, a)| format!("{a} of agent {l}"));
+                listed(&each.collect::<Vec<_>>())
+            }
+            rule => weighting_name(rule).to_string(),
+        };
+        settings.push(("own task".to_string(), plain(&own)));
+        settings.push(("weights".to_string(), weights));
         Owner {
             run: self.run.clone(),
             id: self.id,

@@ -42,8 +42,9 @@ impl Metrics {
             };
             readers.retain(|reader| !reader.is_finished());
             if readers.len() >= MOST {
-                readers.iter().take(1).for_each(AbortHandle::abort);
-                readers.pop_front();
+                if let Some(first) = readers.pop_front() {
+                    first.abort();
+                }
             }
             let metrics = Arc::clone(&self);
             // Whoever asks wrongly, or too slowly, gets nothing.

@@ -19,9 +19,9 @@ pub(super) struct Coded {
     pub cost: f64,
     /// Mean number of coefficients that are not zero.
     pub sparsity: f64,
-    /// y_k of each agent, N_k x B; nothing where it was interrupted.
+    /// y_k of each agent, N_k x B; without meaning where it was interrupted.
     pub codes: Vec<Matrix>,
-    /// nu_k y_k' of each agent, M x N_k; nothing where it was interrupted.
+    /// nu_k y_k' of each agent, M x N_k; the same.
     pub products: Vec<Matrix>,
 }
 

@@ -76,7 +76,9 @@ fn check_owner(mesh: &MeshConfig, k: usize, path: &Path, model: &Model) -> Resul
 
 /// What is said of agents none of whose atoms was ever used: they are as they were drawn.
 fn unused(mesh: &MeshConfig, agents: &[usize], blocks: &[BlockData]) -> Option<String> {
-    let fresh = |block: &BlockData| block.samples.iter().all(|samples| *samples == 0);
+    let fresh = |block: &BlockData| {
+        !block.samples.is_empty() && block.samples.iter().all(|samples| *samples == 0)
+    };
     let each = agents.iter().zip(blocks).filter(|(_, block)| fresh(block));
     let fresh: Vec<&str> = each.map(|(k, _)| &mesh.agents[*k].name[..]).collect();
     (!fresh.is_empty()).then(|| {

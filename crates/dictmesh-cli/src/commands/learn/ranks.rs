@@ -112,10 +112,10 @@ fn run_agent(
         say(e)
     })?;
     if outcome != Outcome::Ended {
-        return Err(
-            "learning stopped: the iterates grew without bound; give a smaller step, or leave it out for a good one"
-                .into(),
-        );
+        return Err(format!(
+            "learning stopped: {}; give a smaller step, or leave it out for a good one",
+            agent.diverged()
+        ));
     }
     let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
     Ok((agent, batches))

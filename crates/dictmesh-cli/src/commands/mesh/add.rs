@@ -151,8 +151,9 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
             return Err(format!(
                 "{}: this run has ended after {learned} samples, and nothing is left that a newcomer could learn from; give it \
                  more samples (more passes in mesh.toml, or files to watch and no file named end), run it again, and add \
-                 the agent then",
-                directory.display()
+                 the agent then (to begin it anew, remove state and {} of every agent)",
+                directory.display(),
+                MeshConfig::ATOMS
             ));
         }
     }

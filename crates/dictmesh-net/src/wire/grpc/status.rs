@@ -47,7 +47,7 @@ impl Code {
 }
 
 /// Why a connection or a stream broke. What TLS says of one that was cut is about TLS, and not about what happened.
-pub fn broken_words(error: &h2::Error) -> String {
+fn broken_words(error: &h2::Error) -> String {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.get_io().map(std::io::Error::kind) {
         Some(UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe) => {

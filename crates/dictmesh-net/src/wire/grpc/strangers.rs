@@ -4,7 +4,7 @@ use super::lines::Lines;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Connections without a hand-shake at the same time.
 #[derive(Debug)]
@@ -73,16 +73,23 @@ impl Drop for Slot {
     }
 }
 
-/// Refusals that are known again when they are repeated.
+/// Refusals that are known again when they are repeated,
 const KNOWN: usize = 64;
+/// within so long after the last.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// So often whoever tries again and again is told of, and then ever more seldom.
+const EACH: u64 = 20;
 
-/// Says in the log who was refused and why: 20 times a second at most, and whoever tries again and again ever more seldom.
+/// Says in the log who was refused and why, 20 times a second at most.
 #[derive(Debug)]
 pub struct Refusals {
     lines: Lines,
-    /// How often each of the last few was refused: who, and why.
-    known: Mutex<HashMap<(IpAddr, String), u64>>,
+    /// How often each of the last few was refused, and when last.
+    known: Mutex<HashMap<Refused, (u64, Instant)>>,
 }
+
+/// Who, with which names in its certificate, and why.
+type Refused = (IpAddr, Option<String>, String);
 
 impl Refusals {
     pub fn new() -> Self {
@@ -93,8 +100,8 @@ impl Refusals {
     }
 
     pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
-        let times = self.times(peer.ip(), why);
-        if !times.is_power_of_two() {
+        let times = self.times((peer.ip(), certificate.clone(), why.to_string()));
+        if times > EACH && !times.is_power_of_two() {
             return;
         }
         let Some(hidden) = self.lines.next() else {
@@ -109,14 +116,18 @@ impl Refusals {
         }
     }
 
-    /// How often this host was refused for this reason, as far as is known.
-    fn times(&self, host: IpAddr, why: &str) -> u64 {
+    /// How often the same was refused, as far as is known.
+    fn times(&self, refused: Refused) -> u64 {
         let mut known = self.known.lock().unwrap_or_else(|e| e.into_inner());
         if known.len() >= KNOWN {
             known.clear();
         }
-        let times = known.entry((host, why.to_string())).or_default();
-        *times += 1;
+        let now = Instant::now();
+        let (times, last) = known.entry(refused).or_insert((0, now));
+        if last.elapsed() > REMEMBERED {
+            *times = 0;
+        }
+        (*times, *last) = (*times + 1, now);
         *times
     }
 }
