@@ -177,7 +177,7 @@ pub(super) mod tests {
         check("relaxed-admm", true, Stopping::tolerance(1e-5)).unwrap();
         check("exact-diffusion", true, Stopping::rounds(50)).unwrap();
         let said = check("relaxed-admm", true, Stopping::tolerance(1e-6)).unwrap_err();
-        assert!(said.to_string().contains("1e-5 is the least"), "{said}");
+        assert!(said.to_string().contains("less than 1e-5"), "{said}");
         let said = check("exact-diffusion", true, Stopping::tolerance(1e-4)).unwrap_err();
         assert!(
             said.to_string().contains("1e-2 with exact-diffusion"),
