@@ -89,7 +89,16 @@ impl Agent {
         let mut active: Vec<AgentId> = expected.map(|n| n.id).collect();
         active.sort_unstable();
         let (state, around) = match found {
-            Some(found) => found,
+            Some((state, mut around)) => {
+                // Under this policy nobody is given up: a neighbour that it had not is one it was given since.
+                if settings.policy == Policy::Wait {
+                    active.retain(|l| !around.gone.contains(l));
+                    around.active.append(&mut active);
+                    around.active.sort_unstable();
+                    around.active.dedup();
+                }
+                (state, around)
+            }
             None => {
                 let state = fresh(&settings, atoms)?;
                 let around = Surroundings {

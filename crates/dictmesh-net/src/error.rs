@@ -71,7 +71,7 @@ pub enum Error {
     /// Agents have no checkpoint in common.
     #[error(
         "the agents have no sample in common to go on from (agent {agent} can go on from {}, others from \
-         {}); restore its state directory, or let it join anew",
+         {}); restore its state directory, or remove it and put joins = true into its agent.toml: it comes in with new atoms",
         listed(can), listed(others)
     )]
     NoCommonSample {

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Dripping, Plan, Running, Started};
 use dictmesh::{Mesh, Stopping, Topology, Update};
-use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
+use dictmesh_net::agent::{AgentSettings, Neighbour, Outcome, Policy};
 use dictmesh_net::memory::Hub;
 use dictmesh_net::Error;
 use std::path::Path;
@@ -97,6 +97,21 @@ fn when_the_graph_falls_apart_the_others_stop_and_say_so() {
             Err(Error::CutOff { left: 1, cut_off }) => assert_eq!(cut_off, [from]),
             other => panic!("{other:?}"),
         }
+    }
+    // As the message says: they become each other's neighbours, and are started again. Whoever comes first waits.
+    let linked = |k: usize, other: usize| {
+        held.start_with(k, Policy::Wait, |settings| {
+            let (id, joins) = (other, false);
+            settings.neighbours.push(Neighbour { id, joins });
+        })
+    };
+    held.more();
+    let first = linked(0, 2);
+    std::thread::sleep(Duration::from_millis(500));
+    for agent in [first, linked(2, 0)] {
+        agent.until_members(2);
+        let done = agent.wait().unwrap();
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 60));
     }
 }
 

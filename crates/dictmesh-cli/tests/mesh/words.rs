@@ -147,6 +147,8 @@ fn a_launch_tells_of_the_whole_run_and_of_those_who_are_there() {
 
     let words = &["has ended after 16 samples", "more passes"];
     refused(run.place.path(), "mesh add m --neighbours 0", words);
+    let words = &["has ended after 16 samples", "nothing to leave"];
+    refused(run.place.path(), "mesh leave --config m/agent-0", words);
     let told = result(launch(&run));
     assert_eq!(
         (&told["agents"], &told["ended_before"]),

@@ -146,8 +146,7 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
         if has_left(&state) || !atoms.exists() {
             continue;
         }
-        let learned = load_model(&atoms)?.description.progress.samples_learned;
-        if newest_checkpoint(&state).is_none_or(|at| at <= learned) {
+        if let Some(learned) = learned_all(&atoms, &state)? {
             return Err(format!(
                 "{}: this run has ended after {learned} samples, and nothing is left that a newcomer could learn from; give it \
                  more samples (more passes in mesh.toml, or files to watch and no file named end), run it again, and add \
@@ -158,6 +157,13 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How many samples an agent has learned in all, if it has come to its end and has not gone on since.
+pub fn learned_all(atoms: &Path, state: &Path) -> Result<Option<u64>> {
+    let learned = load_model(atoms)?.description.progress.samples_learned;
+    let ended = newest_checkpoint(state).is_none_or(|at| at <= learned);
+    Ok(ended.then_some(learned))
 }
 
 /// The sample of the newest checkpoint in this directory.
