@@ -46,7 +46,7 @@ pub trait Strategy: Send + Sync + fmt::Debug {
     /// The agent's own computation of this round.
     fn adapt(&mut self, local: &Local);
 
-    /// What the neighbours get after [`adapt`](Strategy::adapt).
+    /// What the neighbours get after [`adapt`](Strategy::adapt). It stays until the next one, as not all come for it at the same time.
     fn outgoing(&self) -> &Matrix;
 
     /// Takes in what arrived, combined as [`StrategySpec::combine`] says: M x B by columns.

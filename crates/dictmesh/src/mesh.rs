@@ -15,6 +15,7 @@ mod reduction;
 mod restore;
 mod run;
 mod stopping;
+mod wave;
 
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
@@ -268,7 +269,7 @@ impl Mesh {
             curvature: self.task.residual().conjugate_curvature(),
             weights_smallest: self.mixing.smallest,
             non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
-            mean_degree: 2.0 * self.topology.edges().len() as f64 / self.agents.len() as f64,
+            mean_degree: self.topology.mean_degree(),
             spectrum: self.spectrum,
         }
     }

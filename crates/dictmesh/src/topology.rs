@@ -16,6 +16,7 @@
 //! doubly stochastic with a_lk > 0 exactly where l is a neighbour of k or k itself. Not guaranteed:
 //! that a random graph is connected; if it is not, its constructor says so and draws no second one.
 
+mod order;
 mod shapes;
 mod spec;
 mod weights;
@@ -25,6 +26,7 @@ pub use weights::{lazy_column, own_column, Mixing, WeightRule, Weights};
 
 use crate::error::{Error, Result};
 use crate::matrix::{symmetric_eigenvalues, Matrix};
+pub(crate) use order::Order;
 use std::sync::OnceLock;
 
 /// The most agents a graph may have: a mistyped number must be refused, not fill the memory.
@@ -41,6 +43,7 @@ pub struct Topology {
     adjacency: Vec<Vec<usize>>,
     /// Computed at the first call: not every use needs it, and it costs a search from every agent.
     diameter: OnceLock<usize>,
+    order: OnceLock<Order>,
 }
 
 /// Eigenvalues that say how well a graph mixes; all 0 for one agent.
@@ -116,6 +119,7 @@ impl Topology {
             None => Ok(Topology {
                 adjacency,
                 diameter: OnceLock::new(),
+                order: OnceLock::new(),
             }),
             Some(unreachable) => Err(Error::Disconnected {
                 agents: n,
@@ -144,6 +148,12 @@ impl Topology {
     /// The largest degree, max_k d_k; 0 for one agent.
     pub fn max_degree(&self) -> usize {
         self.adjacency.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The mean degree; 0 for one agent.
+    pub fn mean_degree(&self) -> f64 {
+        let ends: usize = self.adjacency.iter().map(Vec::len).sum();
+        ends as f64 / self.agents() as f64
     }
 
     /// The edges (i, j), i < j, in lexicographic order, each once.

@@ -129,7 +129,7 @@ impl Agreed {
             delta: locals().fold(f64::INFINITY, delta),
             curvature: task.residual().conjugate_curvature(),
             non_negative: locals().all(|k| k.set().is_non_negative()),
-            mean_degree: 2.0 * topology.edges().len() as f64 / n as f64,
+            mean_degree: topology.mean_degree(),
             weights_smallest: weights.mixing().smallest,
             spectrum: topology.spectrum(),
         };

@@ -44,6 +44,7 @@ pub(super) struct Given<'a> {
 
 impl Given<'_> {
     /// `v` = the numbers from `from` on, times `factor`.
+    #[inline(always)]
     pub fn scaled(&self, factor: f64, from: usize, v: &mut [f64]) {
         let share = self.share.map(|share| &share[from..]);
         scaled_sum(factor, &self.c[from..], share, v);

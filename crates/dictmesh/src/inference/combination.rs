@@ -17,7 +17,24 @@ impl<'x, I: Iterator<Item = (f64, &'x [f64])> + Clone> WithSimd for Combination<
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        add_all(simd, true, self.pairs, self.out);
+    fn with_simd<S: Simd>(mut self, simd: S) {
+        /// Pairs at a time. Where they lie is found out before the sums begin, which then stay in registers.
+        const SOME: usize = 32;
+        let mut anew = true;
+        loop {
+            let mut some: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
+            let mut count = 0;
+            for (to, pair) in some.iter_mut().zip(&mut self.pairs) {
+                *to = pair;
+                count += 1;
+            }
+            if count > 0 || anew {
+                add_all(simd, anew, some[..count].iter().copied(), self.out);
+            }
+            if count < SOME {
+                return;
+            }
+            anew = false;
+        }
     }
 }

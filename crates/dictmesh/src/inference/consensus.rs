@@ -27,6 +27,8 @@ pub fn default_step(common: &Common) -> f64 {
 pub struct Consensus {
     mu: f64,
     nu: Matrix,
+    /// nu_k as it was before it took in what arrived: neighbours may come for it later.
+    sent: Matrix,
     gradient: Matrix,
     workspace: Workspace,
 }
@@ -38,6 +40,7 @@ impl Consensus {
         Consensus {
             mu,
             nu: empty.clone(),
+            sent: empty.clone(),
             gradient: empty,
             workspace: Workspace::default(),
         }
@@ -47,16 +50,18 @@ impl Consensus {
 impl Strategy for Consensus {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
+        self.sent = zeros(local);
         self.gradient = zeros(local);
         self.workspace = Workspace::new(local);
     }
 
     fn adapt(&mut self, local: &Local) {
+        (self.sent.as_mut_slice()).copy_from_slice(self.nu.as_slice());
         local.gradient(&self.nu, &mut self.gradient, &mut self.workspace);
     }
 
     fn outgoing(&self) -> &Matrix {
-        &self.nu
+        &self.sent
     }
 
     fn absorb(&mut self, local: &Local, combined: &[f64]) {

@@ -59,6 +59,11 @@ impl Exchange {
         }
     }
 
+    /// Whom agent k hears in a round, rising, and with what weight.
+    pub fn heard_by(&self, k: usize) -> impl Iterator<Item = (usize, f64)> + Clone + '_ {
+        self.weights[k].iter().copied()
+    }
+
     /// Column k of `combined` becomes what agent k gets.
     pub fn exchange(
         &self,

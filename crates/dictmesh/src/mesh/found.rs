@@ -9,6 +9,7 @@ use crate::samples::Samples;
 use crate::task::Task;
 use crate::Stop;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// What every agent found for a batch.
 #[derive(Clone, Debug)]
@@ -149,9 +150,10 @@ impl Run<'_> {
     /// Every agent's nu_k in the rows of the samples.
     fn lifted(&self) -> Vec<Matrix> {
         let agents = self.mesh.agents.len();
-        let each = self.parts_and_firsts().map(|(part, first)| {
+        let parts: Vec<_> = self.parts_and_firsts().collect();
+        let each = parts.into_par_iter().map(|(part, first)| {
             let Some(reduction) = &part.reduction else {
-                return part.duals().cloned().collect::<Vec<_>>();
+                return part.duals().map(Cow::Borrowed).collect();
             };
             let samples = part.x.len();
             let nus = part
@@ -162,11 +164,14 @@ impl Run<'_> {
                 .collect();
             let all = reduction::lift(&self.mesh.blocks(), self.x, terms.len(), &terms);
             let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
-            ranges.map(|range| all.columns_range(range)).collect()
+            ranges
+                .map(|range| Cow::Owned(all.columns_range(range)))
+                .collect()
         });
-        let each: Vec<Vec<Matrix>> = each.collect();
+        let each: Vec<Vec<Cow<Matrix>>> = each.collect();
         (0..agents)
-            .map(|k| side_by_side(each.iter().map(|duals| &duals[k])))
+            .into_par_iter()
+            .map(|k| side_by_side(each.iter().map(|duals| &*duals[k])))
             .collect()
     }
 

@@ -24,7 +24,9 @@ pub(super) struct Part<'m> {
     pub strategies: Vec<Box<dyn Strategy>>,
     /// What each agent gets in a round, M x B in a column.
     pub combined: Matrix,
-    exchange: Arc<Exchange>,
+    pub exchange: Arc<Exchange>,
+    /// What one agent hears in a wave.
+    pub heard: Vec<f64>,
     /// b = x/|N_I|, the same at every informed agent; reduced where the part is.
     pub share: Matrix,
     /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
@@ -33,7 +35,7 @@ pub(super) struct Part<'m> {
     pub reduction: Option<Reduction>,
     pub combine: Combine,
     /// Whether agents work side by side; otherwise whole parts do.
-    parallel: bool,
+    pub parallel: bool,
     pub rounds: usize,
     /// The samples that no code can meet.
     pub infeasible: Vec<usize>,
@@ -74,6 +76,7 @@ impl<'m> Part<'m> {
             strategies,
             combined: Matrix::zeros(0, 0),
             exchange,
+            heard: Vec::new(),
             share: Matrix::zeros(0, 0),
             reduction,
             combine: mesh.strategy.combine(),
@@ -132,11 +135,17 @@ impl<'m> Part<'m> {
     pub fn advance(&mut self, to: usize, keep: bool) -> Vec<Matrix> {
         loop {
             let (mut before, mut inside) = (Vec::new(), true);
+            let looked_at = self.reduction.as_ref().is_some_and(Reduction::is_boxed);
             while inside && self.rounds < to && !self.local(0).is_interrupted() {
-                if keep && self.rounds + 1 == to {
+                let left = to - self.rounds;
+                if keep && left == 1 {
                     before = self.duals().cloned().collect();
                 }
-                self.round();
+                self.do_rounds(match (looked_at, keep) {
+                    (true, _) => 1,
+                    (false, true) => (left - 1).max(1),
+                    (false, false) => left,
+                });
                 inside = self.is_inside();
             }
             if inside {
@@ -159,16 +168,40 @@ impl<'m> Part<'m> {
 
     /// One round: adapt, exchange, combine, absorb.
     pub fn round(&mut self) {
+        self.do_rounds(1);
+    }
+
+    /// So many rounds, or fewer if they are interrupted. What was combined in a single one is kept.
+    fn do_rounds(&mut self, count: usize) {
+        if self.waves(count) {
+            return;
+        }
+        self.adapt_all();
+        let mut strategies = std::mem::take(&mut self.strategies);
+        for left in (0..count).rev() {
+            let last = left == 0 || self.local(0).is_interrupted();
+            (self.exchange).exchange(&strategies, &mut self.combined, self.parallel);
+            self.each(&mut strategies, |local, combined, strategy| {
+                strategy.absorb(&local, combined);
+                // The next round, while the agent's arrays are at hand.
+                if !last {
+                    strategy.adapt(&local);
+                }
+            });
+            self.rounds += 1;
+            if last {
+                break;
+            }
+        }
+        self.strategies = strategies;
+    }
+
+    pub fn adapt_all(&mut self) {
         let mut strategies = std::mem::take(&mut self.strategies);
         self.each(&mut strategies, |local, _, strategy| {
             strategy.adapt(&local);
         });
-        (self.exchange).exchange(&strategies, &mut self.combined, self.parallel);
-        self.each(&mut strategies, |local, combined, strategy| {
-            strategy.absorb(&local, combined);
-        });
         self.strategies = strategies;
-        self.rounds += 1;
     }
 
     /// Every agent does its part, knowing its own things only.

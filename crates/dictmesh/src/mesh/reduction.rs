@@ -21,12 +21,14 @@ mod lift;
 pub(super) use gram::Gram;
 pub(super) use lift::{lift, Term};
 
+use super::wave::samples_in_part;
 use super::Mesh;
 use crate::agent::Block;
 use crate::inference::Strategy;
 use crate::matrix::{dot, norm, Matrix};
 use crate::residual::Residual;
 use crate::samples::Samples;
+use crate::topology::Order;
 use factor::Factor;
 use inside::Inside;
 use rayon::prelude::*;
@@ -42,9 +44,6 @@ const RANK_OF_ATOMS: f64 = 1e-15;
 const LARGE: f64 = 0.5;
 /// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
 const CANCEL: f64 = 1e-6;
-/// Numbers in one array of all agents that a part may have: with the five or so arrays of a strategy they stay in
-/// the cache through many rounds.
-const PART: usize = 1 << 15;
 
 /// Part of a batch seen in few rows.
 #[derive(Debug)]
@@ -106,12 +105,13 @@ pub(super) fn parts(
     residual: &dyn Residual,
     blocks: &[&Block],
     gram: &Gram,
+    order: &Order,
     x: &Samples,
 ) -> Vec<(Range<usize>, Option<Reduction>)> {
     // An agent that is alone solves samples best together.
     let some = match blocks.len() {
         1 => x.len(),
-        agents => (PART / (agents * x.rows())).max(1),
+        _ => samples_in_part(order, x.rows()),
     };
     let whole = || {
         (even_ranges(x.len(), some)
@@ -127,8 +127,8 @@ pub(super) fn parts(
         let Some(rotation) = rotation_of_all(blocks, gram) else {
             return whole();
         };
-        let numbers = blocks.len() * (rotation.factor.rank() + 1);
-        let ranges = even_ranges(x.len(), (PART / numbers).max(1));
+        let some = samples_in_part(order, rotation.factor.rank() + 1);
+        let ranges = even_ranges(x.len(), some);
         let rotated = ranges.into_par_iter().map(|range| {
             let reduction = Reduction::of_all(&rotation, blocks, x, range.clone());
             (range, Some(reduction))
@@ -266,6 +266,11 @@ impl Reduction {
     /// The residual for these rows, where it is not the task's own.
     pub fn residual(&self) -> Option<&dyn Residual> {
         self.boxed.as_ref().map(|boxed| &*boxed.residual)
+    }
+
+    /// Whether every round must be looked at.
+    pub fn is_boxed(&self) -> bool {
+        self.boxed.is_some()
     }
 
     /// Whether these duals of all agents are those of the plain problem: no row that is rotated has left

@@ -39,10 +39,11 @@ impl<'m> Run<'m> {
             return Run::start(mesh, x);
         }
         let blocks = mesh.blocks();
-        let mut parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, x);
+        let order = mesh.topology.order();
+        let parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, order, x);
         let alone = parts.len() == 1;
         let exchange = Arc::new(Exchange::new(mesh));
-        let parts = parts.drain(..).map(|(range, reduction)| {
+        let parts = parts.into_par_iter().map(|(range, reduction)| {
             let x = match alone {
                 true => Cow::Borrowed(x),
                 false => Cow::Owned(x.range(range)),
@@ -130,8 +131,7 @@ impl<'m> Run<'m> {
         Ok(state)
     }
 
-    /// What every agent sent to its neighbours in the last round, M x B, after at least one. (But for consensus, which
-    /// sends nu itself: there it is what the next round will send.)
+    /// What every agent sent to its neighbours in the last round, M x B, after at least one.
     pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
         (self.parts.iter()).flat_map(|part| part.strategies.iter().map(|s| s.outgoing()))
     }
@@ -145,7 +145,7 @@ impl<'m> Run<'m> {
     /// Every agent's own y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
         let each: Vec<Vec<Matrix>> = self.parts.par_iter().map(|part| part.codes()).collect();
-        let agents = 0..self.mesh.agents.len();
+        let agents = (0..self.mesh.agents.len()).into_par_iter();
         let joined = agents.map(|k| side_by_side(each.iter().map(|codes| &codes[k])));
         joined.collect()
     }
@@ -193,9 +193,11 @@ pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) 
     let rows = parts.clone().next().map_or(0, Matrix::rows);
     let cols = parts.clone().map(Matrix::cols).sum();
     let mut out = Matrix::zeros(rows, cols);
-    let columns = parts.flat_map(|part| part.columns().map(<[f64]>::to_vec));
-    for (to, column) in columns.enumerate() {
-        out.column_mut(to).copy_from_slice(&column);
+    let mut rest = out.as_mut_slice();
+    for part in parts {
+        let (here, after) = rest.split_at_mut(part.as_slice().len());
+        here.copy_from_slice(part.as_slice());
+        rest = after;
     }
     out
 }
