@@ -30,7 +30,7 @@ use crate::output::landing;
 pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
 use std::path::Path;
-pub use told::{given_up, refusal, say};
+pub use told::{given_up, port_refusal, refusal, say};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;
@@ -172,6 +172,8 @@ pub enum Ended {
     Complete,
     /// Ctrl-C, after what was done had been saved.
     Interrupted,
+    /// It could not be done, and why has been said.
+    Failed,
 }
 
 /// The command line as it was typed, ready to be pasted into a shell.

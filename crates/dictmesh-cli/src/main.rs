@@ -195,6 +195,7 @@ fn main() -> ExitCode {
     match done {
         Ok(Ended::Complete) => ExitCode::SUCCESS,
         Ok(Ended::Interrupted) => ExitCode::from(interrupt::INTERRUPTED),
+        Ok(Ended::Failed) => ExitCode::FAILURE,
         Err(message) => {
             eprintln!("dictmesh: {message}");
             ExitCode::FAILURE

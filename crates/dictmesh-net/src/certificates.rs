@@ -213,6 +213,6 @@ mod tests {
         assert!(!at("2.key").exists());
         assert!(Authority::load(&at("1.key"), &files.1).is_err());
         assert!(authority.issue("no name").is_err());
-        crate::grpc::Tls::load(&files.0, &at("1.pem"), &at("1.key")).unwrap();
+        crate::grpc::Tls::load(&files.0, &at("1.pem"), &at("1.key"), "agent-1").unwrap();
     }
 }

@@ -54,7 +54,20 @@ pub enum Policy {
 /// Bytes of a settings file at most.
 const LONGEST: u64 = 16 << 20;
 
-fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
+/// What a file of the other kind is known by, and what to do with it.
+struct OtherKind {
+    keys: [&'static str; 2],
+    advice: &'static str,
+}
+
+impl OtherKind {
+    fn has_written(&self, text: &str) -> bool {
+        let table: std::result::Result<toml::Table, _> = toml::from_str(text);
+        table.is_ok_and(|table| self.keys.iter().all(|key| table.contains_key(*key)))
+    }
+}
+
+fn read<T: DeserializeOwned>(file: &Path, other: &OtherKind) -> Result<T> {
     let wrong = |why: String| ConfigError::new(why).in_file(file);
     let length = match fs::metadata(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -68,7 +81,10 @@ fn read<T: DeserializeOwned>(file: &Path) -> Result<T> {
         return Err(wrong(format!("{length} bytes are no settings file")));
     }
     let text = fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
-    parse(&text).map_err(|e| e.in_file(file))
+    parse(&text).map_err(|e| match other.has_written(&text) {
+        true => wrong(other.advice.into()),
+        false => e.in_file(file),
+    })
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {

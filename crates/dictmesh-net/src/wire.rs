@@ -25,6 +25,13 @@ pub enum WireEvent {
         /// For the log.
         reason: String,
     },
+    /// A neighbour has a link to another process of this very agent, and refuses this one: only one may go on.
+    Twin {
+        /// The neighbour.
+        neighbour: AgentId,
+        /// Where the two are, and what to do.
+        reason: String,
+    },
     /// A neighbour sent something. It is nothing but bytes until it was decoded.
     Frame {
         /// The neighbour, by the hand-shake and not by what the bytes claim.

@@ -13,13 +13,30 @@ pub fn listed<T: Display>(items: &[T]) -> String {
 /// A choice as people write it: its kind, then its constants, as in `relaxed-admm (rho 1.5, alpha 0.9)`. Numbers are
 /// exact, so that different choices have different words.
 pub fn plain(choice: &impl Serialize) -> String {
-    match Value::try_from(choice) {
-        Ok(value) => words(&value),
-        Err(_) => "none".into(), // nothing was chosen, or what TOML has no word for
-    }
+    words(&value(choice))
 }
 
-fn words(value: &Value) -> String {
+/// A choice as settings files have it.
+pub fn value(choice: &impl Serialize) -> Value {
+    // Nothing was chosen, or what TOML has no word for.
+    Value::try_from(choice).unwrap_or_else(|_| Value::String("none".into()))
+}
+
+/// The single values of a choice with their names, as in `strategy` relaxed-admm, `strategy.rho` 1.5.
+pub fn leaves(name: &str, value: &Value) -> Vec<(String, String)> {
+    let Value::Table(table) = value else {
+        return vec![(name.to_string(), words(value))];
+    };
+    // Its kind before its constants, which mean nothing without.
+    let kind = table.get("kind").into_iter();
+    let kind = kind.flat_map(|value| leaves(name, value));
+    let rest = table.iter().filter(|(key, _)| *key != "kind");
+    let rest = rest.flat_map(|(key, value)| leaves(&format!("{name}.{key}"), value));
+    kind.chain(rest).collect()
+}
+
+/// A value in words, see [`plain`].
+pub fn words(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => listed(&items.iter().map(words).collect::<Vec<_>>()),
@@ -70,5 +87,13 @@ mod tests {
             "{said}"
         );
         assert_eq!(listed(&[1, 3]), "1, 3");
+        let single = leaves("task", &value(&TaskSpec::nmf(0.05, 0.1).common.regularizer));
+        let single: Vec<String> = single.iter().map(|(n, v)| format!("{n} {v}")).collect();
+        let expected = [
+            "task non-negative-elastic-net",
+            "task.delta 0.1",
+            "task.gamma 0.05",
+        ];
+        assert_eq!(single, expected);
     }
 }

@@ -111,6 +111,7 @@ fn settings(wire: &Wire, limits: &Limits) -> Result<Settings> {
                 &place.join("ca.pem"),
                 &file("pem"),
                 &file("key"),
+                &name(wire.own),
             )?)
         }
         (Kind::GrpcTls, None) => anyhow::bail!("--engine grpc-tls needs --certificates"),

@@ -6,7 +6,7 @@ mod parent;
 mod parts;
 pub(super) mod source;
 
-use super::{print, refusal, save_model, say, Ended, Result};
+use super::{port_refusal, print, refusal, save_model, say, Ended, Result};
 use crate::interrupt;
 use dictmesh::Stop;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
@@ -16,6 +16,7 @@ use dictmesh_net::{Rounds, RoundsOptions};
 pub use logs::Look;
 use serde_json::json;
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -55,6 +56,17 @@ fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 
 pub fn run(args: Args) -> Result<Ended> {
     logs::start(args.log, args.verbose)?;
+    match (work(&args), args.log) {
+        // Programs that read the log read its last word too.
+        (Err(message), Look::Json) => {
+            tracing::error!("{message}");
+            Ok(Ended::Failed)
+        }
+        (done, _) => done,
+    }
+}
+
+fn work(args: &Args) -> Result<Ended> {
     let config = AgentConfig::load(&args.config).map_err(say)?;
     let control = Control {
         interrupt: interrupt::gently(),
@@ -67,7 +79,7 @@ pub fn run(args: Args) -> Result<Ended> {
     leaving::check(&config.state, &config.name)?;
     leaving::watch(&config.state, &control.leave)?;
     let start = parts::start(&config)?;
-    let mut agent = begin(&args, &config, start.as_ref(), control)?;
+    let mut agent = begin(args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
     let how = match outcome {
         Outcome::Diverged => agent.diverged(),
@@ -155,7 +167,9 @@ fn begin(
     if let Some(address) = &config.metrics {
         let address = parts::resolve("metrics", address)?;
         let at = Arc::clone(&metrics).serve(address);
-        let at = at.map_err(|e| format!("metrics = \"{address}\": {}", refusal(&e)))?;
+        let setting = "metrics = \"HOST:PORT\" in agent.toml (in mesh.toml under launch)";
+        let at =
+            at.map_err(|e| format!("metrics = \"{address}\": {}", port_refusal(&e, setting)))?;
         tracing::info!("metrics at http://{at}/metrics");
     }
     let mut options = RoundsOptions::new(incarnation, parts::limits(config));
@@ -264,9 +278,29 @@ fn incarnation() -> u64 {
     nanos ^ (u64::from(std::process::id()) << 40)
 }
 
+/// Why a directory cannot be had: by the part of its path that is there.
+fn in_the_way(path: &Path, e: &std::io::Error) -> String {
+    let there = path.ancestors().find(|part| part.exists());
+    let there = there.unwrap_or(Path::new(".")).display();
+    match e.kind() {
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => format!("{there} is a file"),
+        ErrorKind::PermissionDenied => format!("this user may not write in {there}"),
+        ErrorKind::ReadOnlyFilesystem => format!("{there} can only be read"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full".into(),
+        _ => format!("{there}: {e}"),
+    }
+}
+
 /// The state directory is ours alone: two processes of one agent would write over each other.
 fn lock(state: &Path) -> Result<File> {
-    let failed = |e: &std::io::Error| format!("{}: {}", state.display(), refusal(e));
+    let failed = |e: &std::io::Error| {
+        format!(
+            "state = \"{}\": an agent keeps its checkpoints in this directory, and it cannot be made or written: {}; \
+             mend that, or name another directory with state = \"...\" in agent.toml",
+            state.display(),
+            in_the_way(state, e)
+        )
+    };
     fs::create_dir_all(state).map_err(|e| failed(&e))?;
     // Its checkpoints hold its atoms, which are nobody else's business.
     #[cfg(unix)]

@@ -81,6 +81,19 @@ pub fn refusal(e: &std::io::Error) -> String {
     }
 }
 
+/// Why an address cannot be listened to, and what to do; `setting` is where it was given.
+pub fn port_refusal(e: &std::io::Error, setting: &str) -> String {
+    let why = match e.kind() {
+        ErrorKind::AddrInUse => "another program listens there already".to_string(),
+        ErrorKind::AddrNotAvailable => "this host has no such address".into(),
+        ErrorKind::PermissionDenied => {
+            "this user may not listen there (ports below 1024 are for root)".into()
+        }
+        _ => e.to_string(),
+    };
+    format!("{why}; choose another with {setting}, or end what has it (ss -ltnp names it)")
+}
+
 /// A number of more digits than it was typed with, shorter.
 fn shortened(given: &str) -> String {
     match given.parse::<f64>() {

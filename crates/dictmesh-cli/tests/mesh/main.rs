@@ -12,6 +12,7 @@ mod feeding;
 mod files;
 mod learned;
 mod membership;
+mod mistakes;
 mod run;
 mod streams;
 mod words;

@@ -2,7 +2,7 @@
 
 use super::checkpoint::Owner;
 use crate::error::Error;
-use crate::words::{listed, plain};
+use crate::words::{leaves, listed, plain, value, words};
 use dictmesh::agent::AgentId;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{Task, TaskSpec};
@@ -10,6 +10,7 @@ use dictmesh::{Stopping, Update};
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
+use toml::Value;
 
 /// A neighbour, as the agent loop knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,22 +107,27 @@ impl AgentSettings {
         }
     }
 
-    /// What all agents of a run must have in common, as (name, value), for the hand-shake.
+    /// What all agents of a run must have in common, as (name, value), for the hand-shake: each constant by itself, so
+    /// that a difference can be named.
     pub fn agreed(&self) -> Vec<(String, String)> {
-        let pair = |name: &str, value: String| (name.to_string(), value);
+        let choices = self.choices().into_iter();
+        choices.flat_map(|(n, v)| leaves(n, &v)).collect()
+    }
+
+    fn choices(&self) -> Vec<(&'static str, Value)> {
         vec![
-            pair("residual", plain(&self.task.residual)),
-            pair("task", plain(&self.task.common)),
-            pair("strategy", plain(&self.strategy)),
-            pair("stopping", plain(&self.stopping)),
-            pair("update", plain(&self.update)),
-            pair("rows", self.rows.to_string()),
-            pair("batch", self.batch.to_string()),
-            pair("block", plain(&self.block)),
-            pair("score", self.score.to_string()),
-            pair("float32", self.float32.to_string()),
-            pair("policy", policy_name(&self.policy).to_string()),
-            pair("weighting", weighting_name(&self.weighting).to_string()),
+            ("residual", value(&self.task.residual)),
+            ("task", value(&self.task.common)),
+            ("strategy", value(&self.strategy)),
+            ("stopping", value(&self.stopping)),
+            ("update", value(&self.update)),
+            ("rows", value(&self.rows)),
+            ("batch", value(&self.batch)),
+            ("block", value(&self.block)),
+            ("score", value(&self.score)),
+            ("float32", value(&self.float32)),
+            ("policy", value(&policy_name(&self.policy))),
+            ("weighting", value(&weighting_name(&self.weighting))),
         ]
     }
 
@@ -129,8 +135,11 @@ impl AgentSettings {
     /// whether costs are told, and on what the agent has of its own.
     pub(super) fn owner(&self) -> Owner {
         let free = |name: &str| matches!(name, "policy" | "score" | "weighting");
-        let mut settings = self.agreed();
-        settings.retain(|(name, _)| !free(name));
+        let choices = self.choices().into_iter();
+        let mut settings: Vec<(String, String)> = choices
+            .filter(|(name, _)| !free(name))
+            .map(|(name, value)| (name.to_string(), words(&value)))
+            .collect();
         let own = self.task.own.get(&self.id);
         let weights = match &self.weighting {
             Weighting::Given(column) => {

@@ -2,7 +2,7 @@
 
 use super::{
     check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml, Agreed,
-    ConfigError, MeshConfig, Policy, Result,
+    ConfigError, MeshConfig, OtherKind, Policy, Result,
 };
 use dictmesh::agent::AgentId;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,13 @@ pub struct TlsConfig {
     pub key: PathBuf,
 }
 
+/// A mesh's file where an agent's belongs.
+const A_MESH: OtherKind = OtherKind {
+    keys: ["agents", "edges"],
+    advice: "this is a mesh's file, and an agent's own belongs here, as in agent-0/agent.toml; start the whole mesh with \
+             dictmesh launch",
+};
+
 impl AgentConfig {
     /// From a file, or from `agent.toml` in a directory, checked; its paths become those that this process can use.
     pub fn load(given: &Path) -> Result<Self> {
@@ -128,7 +135,7 @@ impl AgentConfig {
             let why = "there is no agent.toml in this directory; name an agent's own, as in agent-0, or its settings";
             return Err(ConfigError::new(why).in_file(given));
         }
-        let mut config: AgentConfig = read(file)?;
+        let mut config: AgentConfig = read(file, &A_MESH)?;
         config.check().map_err(|e| e.in_file(file))?;
         config.at(file.parent().unwrap_or(Path::new("")));
         Ok(config)

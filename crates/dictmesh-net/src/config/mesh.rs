@@ -3,8 +3,8 @@
 use super::agent::usual_deadline;
 use super::{
     check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml,
-    AgentConfig, Agreed, ConfigError, NeighbourConfig, Policy, Result, SourceConfig, TlsConfig,
-    MOST_AGENTS,
+    AgentConfig, Agreed, ConfigError, NeighbourConfig, OtherKind, Policy, Result, SourceConfig,
+    TlsConfig, MOST_AGENTS,
 };
 use dictmesh::agent::AgentId;
 use dictmesh::Topology;
@@ -71,6 +71,13 @@ pub struct AgentEntry {
     pub joins: bool,
 }
 
+/// An agent's file where the mesh's belongs.
+const AN_AGENT: OtherKind = OtherKind {
+    keys: ["id", "listen"],
+    advice: "this is an agent's own file, and the mesh's belongs here, as in mesh.toml; start this one agent with \
+             dictmesh agent --config",
+};
+
 impl MeshConfig {
     /// The mesh's own file in its directory.
     pub const FILE: &'static str = "mesh.toml";
@@ -93,7 +100,7 @@ impl MeshConfig {
                 "there is no mesh.toml in this directory; name one that dictmesh mesh init wrote";
             return Err(ConfigError::new(why).in_file(given));
         }
-        let config: MeshConfig = read(file)?;
+        let config: MeshConfig = read(file, &AN_AGENT)?;
         config.completed().map_err(|e| e.in_file(file))
     }
 

@@ -29,6 +29,10 @@ impl<W: Wire> Rounds<W> {
                 epoch,
             }) => self.on_up(neighbour, incarnation, epoch, round)?,
             Some(WireEvent::Down { .. }) => {} // the wire has said so, as often as is good for a log
+            // Both would say they are this agent, each to some of the neighbours, and nobody's numbers would be right.
+            Some(WireEvent::Twin { neighbour, reason }) => {
+                return Err(Fault::Engine(format!("agent {neighbour} says: {reason}")));
+            }
             Some(WireEvent::Frame { neighbour, bytes }) => {
                 self.on_frame(neighbour, bytes, round)?
             }

@@ -8,6 +8,7 @@
 //! for a while.
 
 mod accept;
+mod credentials;
 mod dial;
 mod engine;
 mod guard;
@@ -21,6 +22,7 @@ mod status;
 mod strangers;
 mod stream;
 mod tls;
+mod tongue;
 
 pub use tls::Tls;
 
@@ -90,11 +92,11 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A certificate or key does not serve.
-    #[error("{}: {why}; expected what `dictmesh mesh init --tls` writes", file.display())]
+    #[error("{}: {why}", file.display())]
     Credentials {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with it, and what to do.
         why: String,
     },
     /// The system gives no threads.
@@ -103,10 +105,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A file that is not what it should be at all.
     fn credentials(file: &Path, why: impl Display) -> Self {
         Error::Credentials {
             file: file.to_path_buf(),
-            why: why.to_string(),
+            why: format!("{why}; expected what `dictmesh mesh init --tls` writes"),
         }
     }
 }

@@ -64,7 +64,7 @@ fn hello(run: &str) -> Said {
         value: value.into(),
     };
     said(What::Hello(Hello {
-        protocol: 1,
+        protocol: 2,
         run: run.into(),
         from: 0,
         to: 1,
@@ -109,7 +109,7 @@ fn an_agent_over_another_grpc_can_take_part() {
     let (out, mut incoming) = runtime.block_on(link(address, hello("a-run"))).unwrap();
     assert_eq!(up(&mut one, 0), (42, 3));
     match runtime.block_on(next(&mut incoming)) {
-        What::Hello(hello) => assert_eq!((hello.from, hello.to, hello.protocol), (1, 0, 1)),
+        What::Hello(hello) => assert_eq!((hello.from, hello.to, hello.protocol), (1, 0, 2)),
         other => panic!("{other:?}"),
     }
     for length in [0, 1, 300, 16_384, LARGEST] {

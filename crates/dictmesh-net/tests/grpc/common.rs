@@ -115,8 +115,8 @@ impl Office {
         self.place.path().join("ca.pem")
     }
 
-    /// TLS with these credentials, believing this authority.
-    pub fn tls(&self, credentials: &Credentials) -> Tls {
+    /// Files with these credentials: the certificate's and the key's.
+    pub fn files(&self, credentials: &Credentials) -> (PathBuf, PathBuf) {
         self.issued.set(self.issued.get() + 1);
         let at = |end: &str| {
             self.place
@@ -124,12 +124,13 @@ impl Office {
                 .join(format!("{}.{end}", self.issued.get()))
         };
         credentials.write(&at("pem"), &at("key")).unwrap();
-        Tls::load(&self.certificate(), &at("pem"), &at("key")).unwrap()
+        (at("pem"), at("key"))
     }
 
     /// TLS of the agent of this name.
     pub fn agent(&self, name: &str) -> Option<Tls> {
-        Some(self.tls(&self.authority.issue(name).unwrap()))
+        let (certificate, key) = self.files(&self.authority.issue(name).unwrap());
+        Some(Tls::load(&self.certificate(), &certificate, &key, name).unwrap())
     }
 }
 

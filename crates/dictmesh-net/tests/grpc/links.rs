@@ -166,7 +166,7 @@ pub fn hear(socket: &mut (impl Read + Write)) -> Vec<u8> {
     heard
 }
 
-/// Two processes that are the same agent take the link from each other for ever.
+/// Two that say they are the same process (so nobody can tell that they are two) take the link from each other for ever.
 #[test]
 fn a_link_that_comes_and_goes_does_not_fill_the_log() {
     record();

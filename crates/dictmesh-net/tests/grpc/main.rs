@@ -5,4 +5,5 @@
 mod alien;
 mod common;
 mod links;
+mod mistakes;
 mod strangers;

@@ -113,7 +113,10 @@ pub fn first_atoms(config: &AgentConfig, start: Option<&Model>) -> Result<Matrix
 /// Its links.
 pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) -> Result<GrpcWire> {
     let tls = match &config.tls {
-        Some(tls) => Some(Tls::load(&tls.authority, &tls.certificate, &tls.key).map_err(say)?),
+        Some(tls) => {
+            let (authority, certificate) = (&tls.authority, &tls.certificate);
+            Some(Tls::load(authority, certificate, &tls.key, &config.name).map_err(say)?)
+        }
         None => None,
     };
     let neighbour = |n: &config::NeighbourConfig| grpc::Neighbour {

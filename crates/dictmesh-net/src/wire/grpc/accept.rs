@@ -9,6 +9,7 @@ use super::read_ahead::ReadAhead;
 use super::status::{Code, Status};
 use super::strangers::{Refusals, Slot, Waiting};
 use super::stream::{self, End, Incoming};
+use super::tongue::{First, Heard, Tongue};
 use super::{http2, tls, HAND_SHAKE};
 use dictmesh::agent::AgentId;
 use h2::server::SendResponse;
@@ -18,7 +19,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{timeout, timeout_at, Instant};
@@ -77,7 +78,11 @@ async fn greet(
         let io: Box<dyn Io> = Box::new(socket);
         return Some(Guarded::new(io, (address, None), slot, refusals, deadline));
     };
-    let why = match timeout_at(deadline, tls.acceptor.accept(ReadAhead::new(socket))).await {
+    let first = First::default();
+    let accepted = tls
+        .acceptor
+        .accept(Heard::new(ReadAhead::new(socket), &first));
+    let why = match timeout_at(deadline, accepted.into_fallible()).await {
         Ok(Ok(stream)) => {
             let certificates = stream.get_ref().1.peer_certificates();
             let certificate = certificates.and_then(|chain| chain.first().cloned());
@@ -85,11 +90,23 @@ async fn greet(
             let peer = (address, certificate.map(|c| c.into_owned()));
             return Some(Guarded::new(io, peer, slot, refusals, deadline));
         }
-        Ok(Err(e)) => tls_words(&e),
+        Ok(Err((_, mut io))) if first.tongue() == Some(Tongue::Plain) => {
+            refusals.log(address, None, &Tongue::Plain.words("it"));
+            // It has got TLS's complaint, and reads it if the connection is not broken off while it speaks.
+            let _ = timeout(LEAVE, hear_out(&mut io)).await;
+            return None;
+        }
+        Ok(Err((e, _))) => tls_words(&e),
         Err(_) => "no TLS hand-shake in time".into(),
     };
     refusals.log(address, None, &why);
     None
+}
+
+/// Takes what still comes, until the other side has enough.
+async fn hear_out(io: &mut (impl AsyncRead + Unpin)) {
+    let mut part = [0; 1024];
+    while matches!(io.read(&mut part).await, Ok(1..)) {}
 }
 
 /// Why a TLS hand-shake failed.
@@ -162,7 +179,7 @@ async fn call(
     match (shaken, incoming) {
         (Ok((hello, neighbour)), Some(incoming)) => {
             peer.admit();
-            link(&shared, neighbour, &hello, incoming, answer).await;
+            link(&shared, &peer, (neighbour, &hello), incoming, answer).await;
         }
         (Ok(_), None) => {}
         (Err(status), _) => {
@@ -190,8 +207,8 @@ fn reply(status: Option<&Status>) -> Response<()> {
 /// Frames both ways until the link ends.
 async fn link(
     shared: &Shared,
-    neighbour: AgentId,
-    hello: &Hello,
+    peer: &Peer,
+    (neighbour, hello): (AgentId, &Hello),
     mut incoming: Incoming,
     mut answer: SendResponse<Piece>,
 ) {
@@ -205,7 +222,8 @@ async fn link(
     let own = Message::hello(shared.terms.hello(neighbour));
     let _ = out.try_send(Piece::of(&own));
     tokio::spawn(stream::send(outgoing, messages, End::Status));
-    let reason = shared.carry(edge, hello, out, &mut incoming).await;
+    let at = peer.address().to_string();
+    let reason = shared.carry(edge, (hello, at), out, &mut incoming).await;
     edge.log_down(&reason);
 }
 
@@ -249,6 +267,8 @@ async fn hand_shake(
     }
     (shared.terms.check(neighbour, &hello))
         .map_err(|why| Status::new(Code::FailedPrecondition, why))?;
+    let at = peer.address().to_string();
+    (edge.check_single(&hello, &at)).map_err(|why| Status::new(Code::AlreadyExists, why))?;
     Ok((hello, neighbour))
 }
 

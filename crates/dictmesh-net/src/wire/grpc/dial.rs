@@ -6,7 +6,9 @@ use super::message::{Hello, Kind, Message, Piece, PATH};
 use super::read_ahead::ReadAhead;
 use super::status::{Code, Status};
 use super::stream::{self, End, Incoming};
+use super::tongue::{First, Heard, Tongue};
 use super::{http2, HAND_SHAKE};
+use crate::WireEvent;
 use http::{header, Request, Version};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +36,15 @@ enum NoLink {
     Absent(String),
     /// Whoever answers is not the neighbour, or one of the two refused the other.
     Refused(String),
+    /// The neighbour has a link to another process of this very agent.
+    Twin(String),
+}
+
+impl NoLink {
+    fn reason(&self) -> &str {
+        let (NoLink::Absent(reason) | NoLink::Refused(reason) | NoLink::Twin(reason)) = self;
+        reason
+    }
 }
 
 /// Keeps a link to the neighbour of this edge for as long as the wire lives.
@@ -49,8 +60,13 @@ pub async fn keep(shared: Arc<Shared>, index: usize) {
             Err(NoLink::Absent(_)) if since.elapsed() < GRACE => {}
             // Once for each reason, not once for each attempt.
             Err(why) if said.as_ref() != Some(&why) => {
-                let (NoLink::Absent(reason) | NoLink::Refused(reason)) = &why;
-                edge.log_none(reason);
+                edge.log_none(why.reason());
+                if let NoLink::Twin(reason) = &why {
+                    let (neighbour, reason) = (edge.neighbour.id, reason.clone());
+                    shared
+                        .tell(edge, WireEvent::Twin { neighbour, reason })
+                        .await;
+                }
                 said = Some(why);
             }
             Err(_) => {}
@@ -67,13 +83,16 @@ async fn attempt(shared: &Shared, edge: &Edge) -> Result<String, NoLink> {
         .await
         .map_err(late)??;
     let neighbour = edge.neighbour.id;
-    if let Err(why) = shared.terms.check(neighbour, &hello) {
+    let at = &edge.neighbour.address;
+    let checked = shared.terms.check(neighbour, &hello);
+    if let Err(why) = checked.and_then(|()| edge.check_single(&hello, at)) {
         // It has to be on its way before the stream is dropped.
         let _ = out.send(Piece::of(&Message::refusal(why.clone()))).await;
         sleep(FIRST).await;
         return Err(NoLink::Refused(why));
     }
-    Ok(shared.carry(edge, &hello, out, &mut incoming).await)
+    let link = (&hello, at.clone());
+    Ok(shared.carry(edge, link, out, &mut incoming).await)
 }
 
 type Shaken = (Hello, mpsc::Sender<Piece>, Incoming, Ends);
@@ -100,27 +119,36 @@ async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
     let socket = TcpStream::connect(&edge.neighbour.address).await;
     let socket = socket.map_err(|e| NoLink::Absent(e.to_string()))?;
     let _ = socket.set_nodelay(true);
-    let streamed = match &shared.tls {
-        None => stream(shared, edge, socket).await,
+    let (first, who) = (First::default(), format!("agent {}", edge.neighbour.id));
+    // One of us speaks TLS and the other does not: nothing else that is said of it helps.
+    let or_mixed = |other: Tongue, why| match first.tongue() == Some(other) {
+        true => NoLink::Refused(other.words(&who)),
+        false => why,
+    };
+    match &shared.tls {
+        None => stream(shared, edge, Heard::new(socket, &first))
+            .await
+            .map_err(|why| or_mixed(Tongue::Tls, why)),
         Some(tls) => {
             let nobody = |_| NoLink::Refused(format!("\"{name}\" can be in no certificate"));
             let server = ServerName::try_from(name.clone()).map_err(nobody)?;
-            let socket = tls.connector.connect(server, ReadAhead::new(socket)).await;
-            let socket = socket.map_err(|e| NoLink::Refused(tls_words(&e)))?;
+            let socket = Heard::new(ReadAhead::new(socket), &first);
+            let socket = tls.connector.connect(server, socket).await;
+            let socket =
+                socket.map_err(|e| or_mixed(Tongue::Plain, NoLink::Refused(tls_words(&e))))?;
             stream(shared, edge, socket).await
         }
-    };
-    streamed.map_err(NoLink::Refused)
+    }
 }
 
 /// The gRPC call over a connection, up to the neighbour's hello.
-async fn stream<IO>(shared: &Shared, edge: &Edge, io: IO) -> Result<Shaken, String>
+async fn stream<IO>(shared: &Shared, edge: &Edge, io: IO) -> Result<Shaken, NoLink>
 where
     IO: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     // A peer may give its reasons, of any length.
-    let broken = |e: h2::Error| words(&Status::broken(&e));
-    let request = request(shared, edge).map_err(|e| e.to_string())?;
+    let broken = |e: h2::Error| NoLink::Refused(words(&Status::broken(&e)));
+    let request = request(shared, edge).map_err(|e| NoLink::Refused(e.to_string()))?;
     let (client, connection) = http2::client(shared.limit)
         .handshake(io)
         .await
@@ -135,20 +163,26 @@ where
     ends.0.push(sending.abort_handle());
     let answer = answer.await.map_err(broken)?;
     if !answer.status().is_success() {
-        return Err(format!(
+        return Err(NoLink::Refused(format!(
             "it answered as a web server does: {}",
             answer.status()
-        ));
+        )));
     }
     if let Some(status) = Status::of(answer.headers()).filter(|s| s.code != Code::Ok) {
-        return Err(words(&status));
+        return Err(match status.code {
+            Code::AlreadyExists => NoLink::Twin(words(&status)),
+            _ => NoLink::Refused(words(&status)),
+        });
     }
     let mut incoming = Incoming::new(answer.into_body(), shared.limit);
-    let first = incoming.message().await.map_err(|status| words(&status))?;
+    let first = incoming.message().await;
+    let first = first.map_err(|status| NoLink::Refused(words(&status)))?;
     match first.map(|message| (message.name(), message.kind)) {
         Some((_, Some(Kind::Hello(hello)))) => Ok((hello, out, incoming, ends)),
-        Some((name, _)) => Err(format!("it sent {name} where a hello belongs")),
-        None => Err("it ended without a hello".into()),
+        Some((name, _)) => Err(NoLink::Refused(format!(
+            "it sent {name} where a hello belongs"
+        ))),
+        None => Err(NoLink::Refused("it ended without a hello".into())),
     }
 }
 

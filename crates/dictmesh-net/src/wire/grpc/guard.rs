@@ -3,6 +3,7 @@
 use super::links::words;
 use super::status::Status;
 use super::strangers::{Refusals, Slot};
+use super::tongue::Tongue;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -41,6 +42,10 @@ struct Probation {
 }
 
 impl Peer {
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
+    }
+
     pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
         self.0.certificate.as_ref()
     }
@@ -131,14 +136,17 @@ impl<IO> Guarded<IO> {
         let expected = PREFACE.get(self.read..).unwrap_or_default();
         let compared = expected.len().min(new.len());
         self.read += new.len();
-        let why = if expected[..compared] != new[..compared] {
-            "what it says is not HTTP/2"
+        let is_first = self.read == new.len() && self.peer.certificate().is_none();
+        let why = if is_first && Tongue::of(new) == Some(Tongue::Tls) {
+            Tongue::Tls.words("it")
+        } else if expected[..compared] != new[..compared] {
+            "what it says is not HTTP/2".into()
         } else if self.read > ALLOWANCE {
-            "it says too much before the end of the hand-shake"
+            "it says too much before the end of the hand-shake".into()
         } else {
             return Ok(());
         };
-        self.peer.refuse(why);
+        self.peer.refuse(&why);
         Err(io::Error::new(io::ErrorKind::InvalidData, why))
     }
 }

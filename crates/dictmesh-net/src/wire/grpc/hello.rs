@@ -5,7 +5,7 @@ use dictmesh::agent::AgentId;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The version of what is said on a stream. Agents of another version are refused.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What this agent says of itself in every hand-shake.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Terms {
         for (name, ours) in &self.agreed {
             let theirs = value_of(name).map_or(absent, |s| &s.value);
             if theirs != ours {
-                let theirs = shown(theirs);
+                let (ours, theirs) = (short(ours), short(theirs));
                 differences.push(format!(
                     "{name} is {ours} at agent {own} and {theirs} at agent {from}"
                 ));
@@ -80,7 +80,7 @@ impl Terms {
         }
         let unknown = |s: &&Setting| !self.agreed.iter().any(|(name, _)| *name == s.name);
         for setting in theirs.iter().filter(unknown).take(MOST_UNKNOWN) {
-            let (name, theirs) = (shown(&setting.name), shown(&setting.value));
+            let (name, theirs) = (short(&setting.name), short(&setting.value));
             differences.push(format!(
                 "{name} is {absent} at agent {own} and {theirs} at agent {from}"
             ));
@@ -89,21 +89,47 @@ impl Terms {
             true => Ok(()),
             false => Err(format!(
                 "{}; make it the same in both configurations",
-                differences.join(", ")
+                in_a_line(&differences)
             )),
         }
     }
 }
+
+/// As many differences as a line of the other side's log takes, which is what [`shown`] leaves of it, and how many more.
+fn in_a_line(differences: &[String]) -> String {
+    let mut line = String::new();
+    for (named, difference) in differences.iter().enumerate() {
+        if named > 0 && line.len() + difference.len() > MOST_NAMED {
+            return format!("{line}, and {} more settings", differences.len() - named);
+        }
+        if named > 0 {
+            line += ", ";
+        }
+        line += difference;
+    }
+    line
+}
+
+/// Bytes of differences that are named.
+const MOST_NAMED: usize = 300;
 
 /// Settings of the other side that are named, of those this one does not know.
 const MOST_UNKNOWN: usize = 4;
 
 /// What a peer wrote, fit for a line of a log: no control characters, and not too long.
 pub fn shown(text: &str) -> String {
-    const MOST: usize = 200;
+    cut(text, 400)
+}
+
+/// A single name or value of it.
+fn short(text: &str) -> String {
+    cut(text, 60)
+}
+
+fn cut(text: &str, most: usize) -> String {
     let plain = |c: char| if c.is_control() { '?' } else { c };
-    let mut out: String = text.chars().take(MOST).map(plain).collect();
-    if text.chars().nth(MOST).is_some() {
+    let mut out: String = text.chars().take(most).map(plain).collect();
+    if text.chars().nth(most).is_some() {
         out.push_str("...");
     }
     out

@@ -59,8 +59,56 @@ struct Link {
     /// Counts the links this edge has had.
     generation: u64,
     out: Option<mpsc::Sender<Piece>>,
+    /// Which process of the neighbour it is a link to, and where that is.
+    incarnation: u64,
+    at: String,
+    /// Processes that others have taken the edge from, the last few.
+    past: Vec<u64>,
+    /// How often one of them came back while another had the edge.
+    returns: usize,
     /// Dropped when a newer link takes over.
     _current: Option<oneshot::Sender<()>>,
+}
+
+/// Processes of a neighbour that are known again when they come back.
+const PAST: usize = 8;
+/// So often they may take the edge from each other, as a connection of one that has died since can come late, once. An
+/// even number: the first of two stays.
+const RETURNS: usize = 4;
+
+impl Link {
+    /// Whether another process of the neighbour has the edge, and this one had it before: whoever was started anew
+    /// in another's place never sees that one again.
+    fn is_return(&self, incarnation: u64) -> bool {
+        let another = self.out.is_some() && self.incarnation != incarnation;
+        another && self.past.contains(&incarnation)
+    }
+
+    /// The next link of the edge: its number.
+    fn take_over(
+        &mut self,
+        (hello, at): (&Hello, String),
+        out: mpsc::Sender<Piece>,
+        current: oneshot::Sender<()>,
+    ) -> u64 {
+        let mut past = std::mem::take(&mut self.past);
+        let before = self.incarnation;
+        let known = before == hello.incarnation || past.contains(&before);
+        if self.generation > 0 && !known {
+            past.truncate(PAST - 1);
+            past.insert(0, before);
+        }
+        *self = Link {
+            generation: self.generation + 1,
+            returns: self.returns,
+            out: Some(out),
+            incarnation: hello.incarnation,
+            at,
+            past,
+            _current: Some(current),
+        };
+        self.generation
+    }
 }
 
 impl Edge {
@@ -97,6 +145,26 @@ impl Edge {
 
     fn link(&self) -> MutexGuard<'_, Link> {
         self.link.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Whether this process of the neighbour, which is `at` there, may have the edge. Two that run at once would take it from
+    /// each other for ever: when they have shown that both are alive, the one that has it keeps it.
+    pub fn check_single(&self, hello: &Hello, at: &str) -> Result<(), String> {
+        let mut link = self.link();
+        if !link.is_return(hello.incarnation) {
+            return Ok(());
+        }
+        link.returns += 1;
+        if link.returns < RETURNS {
+            return Ok(());
+        }
+        let id = self.neighbour.id;
+        Err(format!(
+            "agent {id} runs twice: one process of it is at {}, another at {at}, and each took this link from the other; \
+             the one at {at} is refused. End one of them: an agent's id, certificate and state directory are for one \
+             process only",
+            link.at
+        ))
     }
 
     /// Takes bytes on the way, or drops them.
@@ -152,7 +220,7 @@ impl Shared {
     }
 
     /// Tells the agent, when it has taken enough of what came before. `false` if there is no agent any more.
-    async fn tell(&self, edge: &Edge, event: WireEvent) -> bool {
+    pub async fn tell(&self, edge: &Edge, event: WireEvent) -> bool {
         let Ok(permit) = Arc::clone(&edge.unread).acquire_owned().await else {
             return false;
         };
@@ -160,25 +228,17 @@ impl Shared {
     }
 
     /// Carries a link from the end of its hand-shake to its own end: `out` is its way out, `incoming` what the
-    /// neighbour says after its hello. Returns why it ended.
+    /// neighbour, which is `at` there, says after its hello. Returns why it ended.
     pub async fn carry(
         &self,
         edge: &Edge,
-        hello: &Hello,
+        (hello, at): (&Hello, String),
         out: mpsc::Sender<Piece>,
         incoming: &mut Incoming,
     ) -> String {
         let neighbour = edge.neighbour.id;
         let (current, displaced) = oneshot::channel();
-        let generation = {
-            let mut link = edge.link();
-            *link = Link {
-                generation: link.generation + 1,
-                out: Some(out),
-                _current: Some(current),
-            };
-            link.generation
-        };
+        let generation = edge.link().take_over((hello, at), out, current);
         self.carried.fetch_add(1, Ordering::Relaxed);
         edge.traffic.links.fetch_add(1, Ordering::Relaxed);
         let up = WireEvent::Up {

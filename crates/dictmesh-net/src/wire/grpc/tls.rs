@@ -1,8 +1,10 @@
 //! Mutual TLS: who may be at the other end of an edge.
 
+use super::credentials::Files;
 use super::Error;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::crypto::{ring, CryptoProvider};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -30,8 +32,14 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// From PEM files: the authority's certificate, this agent's certificate and its private key.
-    pub fn load(authority: &Path, certificate: &Path, key: &Path) -> Result<Self, Error> {
+    /// From PEM files: the authority's certificate, this agent's certificate and its private key. They must belong
+    /// together, be those of the agent of this name, and be valid now.
+    pub fn load(
+        authority: &Path,
+        certificate: &Path,
+        key: &Path,
+        name: &str,
+    ) -> Result<Self, Error> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authority)? {
             let added = roots.add(certificate);
@@ -41,6 +49,13 @@ impl Tls {
         let private = PrivateKeyDer::from_pem_file(key).map_err(|e| Error::credentials(key, e))?;
         warn_if_open(key);
         let provider = Arc::new(provider());
+        let files = Files {
+            authority,
+            certificate,
+            key,
+            name,
+        };
+        files.check(&provider, &roots, &chain, &private, SystemTime::now())?;
         let wrong = |e| Error::credentials(certificate, e);
         let server = server_config(&provider, &roots, &chain, &private).map_err(wrong)?;
         let client = client_config(&provider, roots, chain, private).map_err(wrong)?;
