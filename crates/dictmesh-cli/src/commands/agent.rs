@@ -1,9 +1,10 @@
 //! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
 
 pub(super) mod leaving;
+pub(super) mod lock;
 mod logs;
 mod parent;
-mod parts;
+pub(super) mod parts;
 pub(super) mod source;
 
 use super::{print, refusal, save_model, say, Ended, Result};
@@ -15,7 +16,6 @@ use dictmesh_net::metrics::{Metered, Metrics};
 use dictmesh_net::{Rounds, RoundsOptions};
 pub use logs::Look;
 use serde_json::json;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -61,9 +61,9 @@ pub fn run(args: Args) -> Result<Ended> {
         ..Control::default()
     };
     if let Some(parent) = args.parent {
-        parent::follow(parent, &control.interrupt)?;
+        parent::follow(parent)?;
     }
-    let _lock = lock(&config.state)?;
+    let _lock = lock::take(&config.state)?;
     leaving::check(&config.state, &config.name)?;
     leaving::watch(&config.state, &control.leave)?;
     let start = parts::start(&config)?;
@@ -262,23 +262,4 @@ fn incarnation() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.map_or(0, |now| now.as_nanos() as u64);
     nanos ^ (u64::from(std::process::id()) << 40)
-}
-
-/// The state directory is ours alone: two processes of one agent would write over each other.
-fn lock(state: &Path) -> Result<File> {
-    let failed = |e: &std::io::Error| format!("{}: {}", state.display(), refusal(e));
-    fs::create_dir_all(state).map_err(|e| failed(&e))?;
-    // Its checkpoints hold its atoms, which are nobody else's business.
-    #[cfg(unix)]
-    fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-        .map_err(|e| failed(&e))?;
-    let file = File::create(state.join("lock")).map_err(|e| failed(&e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(format!(
-            "{}: another process is this agent already; end it first",
-            state.display()
-        )),
-        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
-    }
 }

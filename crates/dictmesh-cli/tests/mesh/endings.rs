@@ -1,7 +1,7 @@
 //! How runs end, and are gone on with.
 
 use crate::common::{json, ok, refused, said, PROGRAM};
-use crate::faults::{children, gone, wait_until};
+use crate::faults::wait_until;
 use crate::feeding::Feeding;
 use crate::learned::blocks;
 use crate::run::{distance, table, Run, PATIENCE};
@@ -146,10 +146,9 @@ fn learning_over_processes_can_be_interrupted_killed_and_resumed() {
 
     let mut child = learning(at, "-o m.st --over processes --resume m.st.mesh");
     until_sample(at, 100);
-    let agents = children(child.id());
+    // Gone on with at once: its agents die with it, and are waited for.
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until("all agents gone", || agents.iter().all(gone));
     ok(at, &format!("{resumed} --quiet"));
     let off = distance(&blocks(&at.join("one.st")), &blocks(&at.join("m.st")));
     assert!(off <= 1e-9, "{off:e}");

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod by_hand;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(target_os = "linux")]
@@ -13,5 +14,7 @@ mod files;
 mod learned;
 mod membership;
 mod run;
+mod shrinking;
+mod starting;
 mod streams;
 mod words;

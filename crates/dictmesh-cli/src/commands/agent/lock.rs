@@ -1,0 +1,51 @@
+//! The state directory of an agent is one process's alone: two would write over each other.
+
+use super::super::{refusal, Result};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// The file that is locked; it has the number of the process that holds it.
+const LOCK: &str = "lock";
+
+/// Takes the directory for this process, for as long as the file lives.
+pub fn take(state: &Path) -> Result<File> {
+    let failed = |e: &std::io::Error| format!("{}: {}", state.display(), refusal(e));
+    fs::create_dir_all(state).map_err(|e| failed(&e))?;
+    // Its checkpoints hold its atoms, which are nobody else's business.
+    #[cfg(unix)]
+    fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .map_err(|e| failed(&e))?;
+    // What the holder wrote stays until it is known that there is none.
+    let open = OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(state.join(LOCK));
+    let mut file = open.map_err(|e| failed(&e))?;
+    match file.try_lock() {
+        Ok(()) => {
+            let written = file
+                .set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()));
+            written.map_err(|e| failed(&e))?;
+            Ok(file)
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(format!(
+            "{}: another process is this agent already ({}); end it first",
+            state.display(),
+            holder(state).unwrap_or_default()
+        )),
+        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
+    }
+}
+
+/// Who holds this directory, in words, if anybody does.
+pub fn holder(state: &Path) -> Option<String> {
+    let path = state.join(LOCK);
+    let held = File::open(&path).is_ok_and(|file| file.try_lock().is_err());
+    held.then(|| match fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
+        _ => "its number is not known".into(),
+    })
+}
