@@ -99,7 +99,8 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         told.cost_of(0),
         told.cost_of(told.batches.len().saturating_sub(1)),
     );
-    let again = command_line_with(&[], &[]);
+    // Once is enough: later changes by hand are others.
+    let again = command_line_with(&[("--overwrite", false)], &[]);
     // Interrupted before they had agreed, they are those of the mesh.
     let agents = match told.agents() {
         0 => mesh.agents.len(),

@@ -16,7 +16,7 @@ fn a_leave_that_would_end_the_run_is_refused() {
     let place = feeding.run.place.path().to_path_buf();
     let cut = &[
         "agent-2: without it",
-        "(agents 0, 1 from agents 3)",
+        "(agents 0, 1 from agent 3)",
         "--neighbours 0,3",
         "[0, 3]",
     ];
@@ -57,7 +57,7 @@ fn a_leave_that_would_end_the_run_is_refused() {
     feeding.feed_until(5);
     ok(&place, "mesh leave --config m/agent-2");
     // Two at once are one too many.
-    let both = &["agent-4: without it", "(agents 0, 1 from agents 3)"];
+    let both = &["agent-4: without it", "(agents 0, 1 from agent 3)"];
     refused(&place, "mesh leave --config m/agent-4", both);
     feeding.feed_until(4);
     assert_eq!(feeding.run.wait(2), Some(0));

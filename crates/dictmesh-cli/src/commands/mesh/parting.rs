@@ -78,10 +78,11 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
     let parts = parts(mesh, others);
     if let [first, second, ..] = &parts[..] {
         let (k, l) = (first[0], second[0]);
-        let each: Vec<String> = parts
-            .iter()
-            .map(|part| format!("agents {}", listed(part)))
-            .collect();
+        let agents = |part: &Vec<usize>| match &part[..] {
+            [one] => format!("agent {one}"),
+            more => format!("agents {}", listed(more)),
+        };
+        let each: Vec<String> = parts.iter().map(agents).collect();
         return Err(format!(
             "{name}: without it the others would be cut off from each other ({}), and the run would end. Link them first: \
              dictmesh mesh add DIR --neighbours {k},{l} puts a new agent between them; or add [{k}, {l}] to edges in \
@@ -95,7 +96,7 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
     Err(format!(
         "{name}: no other agent sees the samples, so that nothing could be learned without it, and the run would end. Give \
          another agent the samples first: informed = true for it in mesh.toml, and launch again ([source] in its agent.toml, \
-         and restart it, if it is at another host); or dictmesh mesh add DIR --informed. Nothing was changed"
+         and restart it, if it is at another host); or dictmesh mesh add DIR --neighbours ... --informed. Nothing was changed"
     ))
 }
 
