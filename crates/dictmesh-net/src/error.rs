@@ -86,7 +86,7 @@ pub enum Error {
     #[error(
         "the state directory of this agent has nothing of what was learned: it can go on from sample 0 only, and the others \
          from {}; they wait for it. Restore the directory; or put joins = true into its agent.toml (where dictmesh launch \
-         runs it: into its part of mesh.toml): it comes in with new atoms",
+         runs it: into its part of mesh.toml): it comes in with new atoms. To begin anew, remove the state directories of all agents",
         listed(others)
     )]
     NothingLearned {

@@ -35,41 +35,44 @@ fn whoever_starts_first_waits_for_somebody_with_samples() {
 /// The disk of one is lost: the others need not end because it comes back with nothing.
 #[test]
 fn one_that_has_lost_what_it_learned_is_refused_alone() {
-    let mut feeding = Feeding::start("--agents 4 --topology ring");
-    feeding.feed_until(4);
-    (0..6).for_each(|_| feeding.feed());
-    feeding.run.kill(2);
-    fs::remove_dir_all(feeding.run.file(2, "state")).unwrap();
-    feeding.run.start(2);
-    assert_eq!(feeding.run.wait(2), Some(1), "{}", feeding.run.log(2));
-    let said = feeding.run.log(2);
-    let last = said.lines().last().unwrap();
-    for words in [
-        "nothing of what was learned",
-        "sample 0 only",
-        "joins = true",
+    for (flags, lost) in [
+        ("--agents 4 --topology ring", 2),
+        ("--agents 2 --topology path", 1),
     ] {
-        assert!(last.contains(words), "{last}");
+        let mut feeding = Feeding::start(flags);
+        let agents = feeding.run.agents.len();
+        feeding.feed_until(agents);
+        (0..6).for_each(|_| feeding.feed());
+        feeding.run.kill(lost);
+        fs::remove_dir_all(feeding.run.file(lost, "state")).unwrap();
+        feeding.run.start(lost);
+        assert_eq!(feeding.run.wait(lost), Some(1), "{}", feeding.run.log(lost));
+        let said = feeding.run.log(lost);
+        let last = said.lines().last().unwrap();
+        for words in [
+            "nothing of what was learned",
+            "sample 0 only",
+            "joins = true",
+        ] {
+            assert!(last.contains(words), "{last}");
+        }
+        for k in (0..agents).filter(|k| *k != lost) {
+            until_said(&mut feeding.run, k, "refused, and waited for");
+            let said = feeding.run.log(k);
+            let line = said.lines().find(|line| line.contains("refused, and"));
+            assert!(line.unwrap().contains(&format!("agents={lost}")), "{said}");
+        }
+        // As the message says.
+        let file = feeding.run.file(lost, "agent.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let joins = text.replace("\ndeadline", "\njoins = true\ndeadline");
+        fs::write(&file, joins).unwrap();
+        feeding.run.start(lost);
+        feeding.feed_until(agents);
+        feeding.feed();
+        feeding.end();
+        feeding.run.finish();
     }
-    for k in [0, 1, 3] {
-        until_said(&mut feeding.run, k, "refused, and waited for");
-        let said = feeding.run.log(k);
-        let line = said.lines().find(|line| line.contains("refused, and"));
-        assert!(line.unwrap().contains("agents=2"), "{said}");
-    }
-    // As the message says.
-    let file = feeding.run.file(2, "agent.toml");
-    let text = fs::read_to_string(&file).unwrap();
-    fs::write(
-        &file,
-        text.replace("\ndeadline", "\njoins = true\ndeadline"),
-    )
-    .unwrap();
-    feeding.run.start(2);
-    feeding.feed_until(4);
-    feeding.feed();
-    feeding.end();
-    feeding.run.finish();
 }
 
 /// Its own name is for the others: agent 0 does not listen, and others listen at all addresses of their host.

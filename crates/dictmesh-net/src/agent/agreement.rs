@@ -142,14 +142,13 @@ impl Members {
 }
 
 impl Members {
-    /// Those who have nothing but the first sample to go on from, where the others, who are more, have another in
-    /// common: they have lost what they had learned.
+    /// Those who have nothing but the first sample to go on from, where the others have another in common: they have lost
+    /// what they had learned.
     pub fn strangers(&self) -> Vec<AgentId> {
         let old: Vec<&Record> = self.records.values().filter(|r| !r.joins).collect();
         let (lost, kept): (Vec<&Record>, Vec<&Record>) =
             old.iter().partition(|r| r.positions == [0]);
-        let told_apart = common(&old).is_none() && common(&kept).is_some();
-        match told_apart && lost.len() < kept.len() {
+        match common(&old).is_none() && common(&kept).is_some() {
             true => lost.iter().map(|r| r.id).collect(),
             false => Vec::new(),
         }

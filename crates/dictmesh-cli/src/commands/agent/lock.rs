@@ -43,7 +43,8 @@ pub fn take(state: &Path) -> Result<File> {
 /// Who holds this directory, in words, if anybody does.
 pub fn holder(state: &Path) -> Option<String> {
     let path = state.join(LOCK);
-    let held = File::open(&path).is_ok_and(|file| file.try_lock().is_err());
+    // Shared: two who look at the same time are not in each other's way.
+    let held = File::open(&path).is_ok_and(|file| file.try_lock_shared().is_err());
     held.then(|| match fs::read_to_string(&path) {
         Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
         _ => "its number is not known".into(),
