@@ -81,23 +81,24 @@ fn an_agent_need_not_know_its_own_name() {
     let place = tempfile::tempdir().unwrap();
     let at = place.path();
     fs::write(at.join("x.csv"), table(8)).unwrap();
-    let hosts = format!("here.invalid,{},there.invalid", host());
-    ok(
-        at,
-        &format!("mesh init m --data x.csv --agents 3 --atoms 6 --topology star --plain-text --hosts {hosts}"),
-    );
-    let listens = |k: usize| {
-        let text = fs::read_to_string(at.join(format!("m/agent-{k}/agent.toml"))).unwrap();
+    let init = "--data x.csv --agents 2 --atoms 4 --topology path --plain-text --hosts";
+    ok(at, &format!("mesh init m {init} here.invalid,{}", host()));
+    ok(at, &format!("mesh init n {init} 10.0.0.1,there.invalid"));
+    let listens = |file: &str| {
+        let text = fs::read_to_string(at.join(file)).unwrap();
         let line = text.lines().find(|line| line.starts_with("listen = "));
         line.unwrap().to_string()
     };
-    assert_eq!(listens(2), "listen = \"0.0.0.0:7400\"");
-    assert!(listens(1).starts_with("listen = \"127."), "{}", listens(1));
+    assert_eq!(
+        listens("n/agent-0/agent.toml"),
+        "listen = \"10.0.0.1:7400\""
+    );
+    assert_eq!(listens("n/agent-1/agent.toml"), "listen = \"0.0.0.0:7400\"");
     let mut run = Run {
         place,
-        agents: (0..3).map(|_| None).collect(),
+        agents: vec![None, None],
     };
-    run.start(0);
-    until_said(&mut run, 0, "listens=nowhere");
-    until_said(&mut run, 0, "started");
+    run.start_all();
+    run.finish();
+    assert!(run.log(0).contains("listens=nowhere"), "{}", run.log(0));
 }

@@ -137,7 +137,7 @@ impl Agent {
 
     /// Whoever has lost what it had learned is refused, and waited for as any other that is not there; the others need
     /// not end because of it.
-    fn refuse_strangers(&self, members: &Members) -> Result<(), Halt> {
+    fn refuse_strangers(&mut self, members: &Members) -> Result<(), Halt> {
         let strangers = match self.settings.policy {
             Policy::Wait => members.strangers(),
             Policy::GoOn { .. } => Vec::new(),
@@ -147,6 +147,8 @@ impl Agent {
         }
         if strangers.contains(&self.settings.id) {
             let others = members.positions_of_others(&strangers);
+            // So that its neighbours hear it all; where one of them is gone too, that changes nothing.
+            let _ = opening::confirm(&mut self.talk, Some(self.settings.linger));
             return Err(Error::NothingLearned { others }.into());
         }
         tracing::warn!(
@@ -154,6 +156,8 @@ impl Agent {
             "refused, and waited for: nothing of what was learned is left in the state directory there; restore it, or \
              let it join with new atoms (joins = true)"
         );
+        // Or a neighbour would be called into the next epoch before it knows why.
+        opening::confirm(&mut self.talk, None)?;
         Err(self.change(self.settings.id))
     }
 
