@@ -60,6 +60,8 @@ pub struct Agent {
     pace: Pace,
     /// Batches since the last file was written.
     unwritten: u64,
+    /// Somebody informed has been among those it agreed with since its start.
+    had_samples: bool,
     /// Who has just left, and who must be there without it.
     without: Option<(AgentId, Vec<AgentId>)>,
     /// Its last batch was beyond all numbers, or somebody's was.
@@ -123,6 +125,7 @@ impl Agent {
             around,
             ended_at: None,
             waits_since: None,
+            had_samples: false,
             without: None,
             pace: Pace::new(),
             unwritten: 0,

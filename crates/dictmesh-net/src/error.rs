@@ -82,6 +82,17 @@ pub enum Error {
         /// What the others could.
         others: Vec<u64>,
     },
+    /// This agent has lost what it had learned, and the others have not.
+    #[error(
+        "the state directory of this agent has nothing of what was learned: it can go on from sample 0 only, and the others \
+         from {}; they wait for it. Restore the directory; or put joins = true into its agent.toml (where dictmesh launch \
+         runs it: into its part of mesh.toml): it comes in with new atoms. To begin anew, remove the state directories of all agents",
+        listed(others)
+    )]
+    NothingLearned {
+        /// The samples that another agent could go on from.
+        others: Vec<u64>,
+    },
     /// Somebody announced a batch that cannot be.
     #[error(
         "at sample {position} a batch of {given} samples was announced; a batch of this run has 1 to {batch}: do all agents \

@@ -54,6 +54,11 @@ pub trait Wire: Send {
     /// The next event, or `None` when `until` came first. What has arrived already is given even if `until` is past.
     fn next(&mut self, until: Instant) -> Option<WireEvent>;
 
+    /// This neighbour has left for good: it is not dialled any more once the link to it has ended.
+    fn forget(&mut self, neighbour: AgentId) {
+        let _ = neighbour;
+    }
+
     /// Tells the newest epoch this agent knows of, for hand-shakes to come.
     fn newest_epoch(&mut self, epoch: u32) {
         let _ = epoch;

@@ -1,9 +1,10 @@
 //! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
 
 pub(super) mod leaving;
+pub(super) mod lock;
 mod logs;
 mod parent;
-mod parts;
+pub(super) mod parts;
 pub(super) mod source;
 
 use super::{port_refusal, print, refusal, save_model, say, Ended, Result};
@@ -15,8 +16,6 @@ use dictmesh_net::metrics::{Metered, Metrics};
 use dictmesh_net::{Rounds, RoundsOptions};
 pub use logs::Look;
 use serde_json::json;
-use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -73,9 +72,9 @@ fn work(args: &Args) -> Result<Ended> {
         ..Control::default()
     };
     if let Some(parent) = args.parent {
-        parent::follow(parent, &control.interrupt)?;
+        parent::follow(parent)?;
     }
-    let _lock = lock(&config.state)?;
+    let _lock = lock::take(&config.state)?;
     leaving::check(&config.state, &config.name)?;
     leaving::watch(&config.state, &control.leave)?;
     let start = parts::start(&config)?;
@@ -276,43 +275,4 @@ fn incarnation() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let nanos = now.map_or(0, |now| now.as_nanos() as u64);
     nanos ^ (u64::from(std::process::id()) << 40)
-}
-
-/// Why a directory cannot be had: by the part of its path that is there.
-fn in_the_way(path: &Path, e: &std::io::Error) -> String {
-    let there = path.ancestors().find(|part| part.exists());
-    let there = there.unwrap_or(Path::new(".")).display();
-    match e.kind() {
-        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => format!("{there} is a file"),
-        ErrorKind::PermissionDenied => format!("this user may not write in {there}"),
-        ErrorKind::ReadOnlyFilesystem => format!("{there} can only be read"),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full".into(),
-        _ => format!("{there}: {e}"),
-    }
-}
-
-/// The state directory is ours alone: two processes of one agent would write over each other.
-fn lock(state: &Path) -> Result<File> {
-    let failed = |e: &std::io::Error| {
-        format!(
-            "state = \"{}\": an agent keeps its checkpoints in this directory, and it cannot be made or written: {}; \
-             mend that, or name another directory with state = \"...\" in agent.toml",
-            state.display(),
-            in_the_way(state, e)
-        )
-    };
-    fs::create_dir_all(state).map_err(|e| failed(&e))?;
-    // Its checkpoints hold its atoms, which are nobody else's business.
-    #[cfg(unix)]
-    fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-        .map_err(|e| failed(&e))?;
-    let file = File::create(state.join("lock")).map_err(|e| failed(&e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => Err(format!(
-            "{}: another process is this agent already; end it first",
-            state.display()
-        )),
-        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
-    }
 }

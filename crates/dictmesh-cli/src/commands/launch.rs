@@ -2,19 +2,19 @@
 
 pub mod collect;
 mod group;
+mod members;
 mod told;
 
 pub use collect::blocks;
 pub use group::{Group, Member};
+pub use members::write_agents;
 pub use told::Told;
 
-use super::agent::leaving;
 use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
 use dictmesh::model::BlockData;
-use dictmesh_net::config::{MeshConfig, SourceConfig};
+use dictmesh_net::config::MeshConfig;
 use serde_json::json;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -24,6 +24,9 @@ pub struct Args {
     /// Put all agents' atoms together in the end, into this model; without, they stay with the agents
     #[arg(long, value_name = "MODEL")]
     pub collect: Option<PathBuf>,
+    /// Write agents' agent.toml anew from the mesh's file even where they were changed by hand
+    #[arg(long)]
+    pub overwrite: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -38,7 +41,7 @@ pub fn run(args: &Args) -> Result<Ended> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let members = write_agents(&mesh, place)?;
+    let members = write_agents(&mesh, place, args.overwrite)?;
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
@@ -54,44 +57,6 @@ pub fn run(args: &Args) -> Result<Ended> {
     }
     tell(args, &mesh, &told)?;
     Ok(told.ended)
-}
-
-/// Writes the agents' own files as the mesh's says, and tells where they are. Those who left for good stay away.
-pub fn write_agents(mesh: &MeshConfig, place: &Path) -> Result<Vec<Member>> {
-    let mut readers = 0;
-    let mut member = |k: usize| {
-        let agent = mesh.agent(k).map_err(say)?;
-        let directory = place.join(&agent.name);
-        let failed = |e: std::io::Error| format!("{}: {e}", directory.display());
-        fs::create_dir_all(&directory).map_err(failed)?;
-        let config = directory.join(MeshConfig::AGENT_FILE);
-        fs::write(&config, agent.to_toml().map_err(say)?).map_err(failed)?;
-        if mesh.tls && !directory.join(MeshConfig::CERTIFICATE).exists() {
-            return Err(format!(
-                "{}: {} is not there; dictmesh mesh init --tls makes certificates",
-                directory.display(),
-                MeshConfig::CERTIFICATE
-            ));
-        }
-        let reads = matches!(agent.source, Some(SourceConfig::Stdin));
-        readers += usize::from(reads);
-        Ok(Member {
-            name: agent.name,
-            config,
-            log: directory.join("agent.log"),
-            reads,
-        })
-    };
-    let state = |k: &usize| place.join(&mesh.agents[*k].name).join("state");
-    let all = (0..mesh.agents.len()).filter(|k| !leaving::has_left(&state(k)));
-    let members = all.map(&mut member).collect();
-    match readers {
-        0 | 1 => members,
-        _ => Err(format!(
-            "{readers} agents take their samples from standard input, which only one can have; make only one informed, \
-             or give the others a file or a directory"
-        )),
-    }
 }
 
 /// What is said of a run that had come to its end before.
@@ -134,7 +99,8 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         told.cost_of(0),
         told.cost_of(told.batches.len().saturating_sub(1)),
     );
-    let again = command_line_with(&[], &[]);
+    // Once is enough: later changes by hand are others.
+    let again = command_line_with(&[("--overwrite", false)], &[]);
     // Interrupted before they had agreed, they are those of the mesh.
     let agents = match told.agents() {
         0 => mesh.agents.len(),

@@ -1,9 +1,11 @@
 //! `dictmesh mesh`: the files that agents at different places start from.
 
 mod add;
-mod files;
+mod ended;
+pub(super) mod files;
 mod init;
 mod leave;
+mod parting;
 mod ports;
 
 use super::Result;

@@ -80,6 +80,18 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             ["--informed 5", "0 to 1"],
         ),
         ("--data x.csv --agents 2 --port 65535", ["65536", "65535"]),
+        (
+            "--data x.csv --agents 3 --port 7400 --metrics 7402",
+            ["agent-0 would be watched on port 7402", "agent-2 listens"],
+        ),
+        (
+            "--data x.csv --agents 3 --port 7402 --metrics 7400",
+            ["agent-2 would be watched on port 7402", "agent-0 listens"],
+        ),
+        (
+            "--data x.csv --agents 2 --hosts 127.0.0.1,127.0.0.2 --metrics 9400",
+            ["agent-0 and agent-1", "both be watched on port 9400"],
+        ),
     ] {
         refused(at, &format!("mesh init m {flags}"), &words);
     }

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod by_hand;
 #[path = "../common/mod.rs"]
 mod common;
 #[cfg(target_os = "linux")]
@@ -14,5 +15,7 @@ mod learned;
 mod membership;
 mod mistakes;
 mod run;
+mod shrinking;
+mod starting;
 mod streams;
 mod words;

@@ -126,10 +126,8 @@ impl Members {
             false => all().filter(|r| !r.joins).collect(),
         };
         let most = old.iter().filter_map(|r| newest(r)).max().unwrap_or(0);
-        let common = |p: &&u64| old.iter().all(|r| r.positions.contains(p));
-        let candidates = old.first().map(|r| &r.positions[..]).unwrap_or_default();
-        if let Some(common) = candidates.iter().filter(common).max() {
-            return Ok(*common);
+        if let Some(common) = common(&old) {
+            return Ok(common);
         }
         match (policy, old.iter().find(|r| !r.positions.contains(&most))) {
             (Policy::Wait, Some(behind)) => Err(Error::NoCommonSample {
@@ -141,6 +139,33 @@ impl Members {
             _ => Ok(most),
         }
     }
+}
+
+impl Members {
+    /// Those who have nothing but the first sample to go on from, where the others have another in common: they have lost
+    /// what they had learned.
+    pub fn strangers(&self) -> Vec<AgentId> {
+        let old: Vec<&Record> = self.records.values().filter(|r| !r.joins).collect();
+        let (lost, kept): (Vec<&Record>, Vec<&Record>) =
+            old.iter().partition(|r| r.positions == [0]);
+        match common(&old).is_none() && common(&kept).is_some() {
+            true => lost.iter().map(|r| r.id).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The samples that somebody else can go on from.
+    pub fn positions_of_others(&self, without: &[AgentId]) -> Vec<u64> {
+        let mut others = self.records.values().filter(|r| !without.contains(&r.id));
+        others.next().map_or_else(Vec::new, |r| r.positions.clone())
+    }
+}
+
+/// The newest sample that all of these can go on from.
+fn common(records: &[&Record]) -> Option<u64> {
+    let (first, others) = records.split_first()?;
+    let all_can = |p: &u64| others.iter().all(|r| r.positions.contains(p));
+    first.positions.iter().copied().filter(all_can).max()
 }
 
 /// Agents that there may be: what a neighbour tells of has a bound.

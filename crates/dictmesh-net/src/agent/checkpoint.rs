@@ -199,6 +199,22 @@ impl Checkpoints {
     }
 }
 
+/// Those who have left for good, as the newest file in this directory tells that can be read. Nothing is changed: an
+/// agent may be at work there.
+pub(super) fn gone(directory: &Path, owner: &Owner) -> Vec<AgentId> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    let is_one = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+    };
+    files.retain(is_one);
+    files.sort();
+    let read = |path: &PathBuf| format::read(&fs::read(path).ok()?, owner).ok();
+    let newest = files.iter().rev().find_map(read);
+    newest.map_or_else(Vec::new, |(_, around)| around.gone)
+}
+
 /// What was found, if it is of the sample that its name says.
 fn placed(
     found: (State, Surroundings),

@@ -89,13 +89,11 @@ impl Agent {
                 return Err(Error::CutOff { left, cut_off }.into());
             }
         }
+        self.refuse_strangers(&members)?;
         let position = members.position(&self.settings.policy)?;
         self.go_to(position)?;
         self.is_past_the_end();
-        if members.informed() == 0 {
-            let members = members.ids();
-            return Err(Error::Uninformed { members }.into());
-        }
+        self.look_for_informed(&members)?;
         (self.observer)(&Event::Agreed(Agreed {
             epoch,
             position,
@@ -117,6 +115,50 @@ impl Agent {
             weights,
             combination,
         })
+    }
+
+    /// Without anybody informed no sample can come. At a start those who are may still be on their way, and are waited
+    /// for; later they are lost.
+    fn look_for_informed(&mut self, members: &Members) -> Result<(), Error> {
+        if members.informed() > 0 {
+            self.had_samples = true;
+            return Ok(());
+        }
+        let members = members.ids();
+        if self.had_samples || self.ended_at.is_some() || self.talk.starts_together() {
+            return Err(Error::Uninformed { members });
+        }
+        tracing::warn!(
+            agents = %listed(&members),
+            "nobody informed is among those who are here; waiting for one: start an agent that has a source of samples"
+        );
+        Ok(())
+    }
+
+    /// Whoever has lost what it had learned is refused, and waited for as any other that is not there; the others need
+    /// not end because of it.
+    fn refuse_strangers(&mut self, members: &Members) -> Result<(), Halt> {
+        let strangers = match self.settings.policy {
+            Policy::Wait => members.strangers(),
+            Policy::GoOn { .. } => Vec::new(),
+        };
+        if strangers.is_empty() {
+            return Ok(());
+        }
+        if strangers.contains(&self.settings.id) {
+            let others = members.positions_of_others(&strangers);
+            // So that its neighbours hear it all; where one of them is gone too, that changes nothing.
+            let _ = opening::confirm(&mut self.talk, Some(self.settings.linger));
+            return Err(Error::NothingLearned { others }.into());
+        }
+        tracing::warn!(
+            agents = %listed(&strangers),
+            "refused, and waited for: nothing of what was learned is left in the state directory there; restore it, or \
+             let it join with new atoms (joins = true)"
+        );
+        // Or a neighbour would be called into the next epoch before it knows why.
+        opening::confirm(&mut self.talk, None)?;
+        Err(self.change(self.settings.id))
     }
 
     /// Weights that were given are good for the neighbours they were given for.
@@ -182,6 +224,9 @@ impl Agent {
             }
             if self.control.interrupt.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted.into());
+            }
+            if mesh.members.informed() == 0 {
+                std::thread::sleep(PAUSE); // no source is waited for that would give the others a rest
             }
         }
         Ok((Opened::Change, None))

@@ -143,7 +143,7 @@ fn judge(known: [f64; 6], position: u64, batch: usize) -> Result<Opened, Error> 
         Opened::Leaves(leaves as AgentId)
     } else if change > 0.0 {
         Opened::Change
-    } else if pending > 0.0 {
+    } else if pending > 0.0 || most <= NO_OPINION {
         Opened::Pending
     } else if most != fewest {
         return Err(Error::Counts {

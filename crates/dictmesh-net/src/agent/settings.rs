@@ -1,12 +1,13 @@
 //! What an agent must know, as plain data.
 
-use super::checkpoint::Owner;
+use super::checkpoint::{self, Owner};
 use crate::error::Error;
 use crate::words::{leaves, listed, plain, value, words};
 use dictmesh::agent::AgentId;
 use dictmesh::inference::StrategySpec;
 use dictmesh::task::{Task, TaskSpec};
 use dictmesh::{Stopping, Update};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,6 +157,11 @@ impl AgentSettings {
             rows: self.rows,
             settings,
         }
+    }
+
+    /// Those who have left the mesh for good, as far as the checkpoints of this agent in the directory `state` tell.
+    pub fn gone(&self, state: &Path) -> Vec<AgentId> {
+        checkpoint::gone(state, &self.owner())
     }
 
     /// The task at work, if all choices are possible.

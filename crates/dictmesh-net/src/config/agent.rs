@@ -1,8 +1,8 @@
 //! `agent.toml`: one agent.
 
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml, Agreed,
-    ConfigError, MeshConfig, OtherKind, Policy, Result,
+    check_address, check_atoms, check_name, check_secrecy, in_directory, parse, read, to_toml,
+    Agreed, ConfigError, MeshConfig, OtherKind, Policy, Result,
 };
 use dictmesh::agent::AgentId;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,11 @@ impl AgentConfig {
         config.check().map_err(|e| e.in_file(file))?;
         config.at(file.parent().unwrap_or(Path::new("")));
         Ok(config)
+    }
+
+    /// As a file has it, with its paths as they stand there; not checked.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        parse(text)
     }
 
     /// As a file has it.

@@ -2,7 +2,7 @@
 
 use super::agent::usual_deadline;
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, in_directory, read, to_toml,
+    check_address, check_atoms, check_name, check_secrecy, host, in_directory, read, to_toml,
     AgentConfig, Agreed, ConfigError, NeighbourConfig, OtherKind, Policy, Result, SourceConfig,
     TlsConfig, MOST_AGENTS,
 };
@@ -10,6 +10,7 @@ use dictmesh::agent::AgentId;
 use dictmesh::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// A whole mesh.
@@ -50,8 +51,12 @@ pub struct MeshConfig {
 pub struct AgentEntry {
     /// Its name; its directory, beside the mesh's file, is called the same.
     pub name: String,
-    /// Where it listens, `host:port`.
+    /// Where the others reach it, `host:port`.
     pub address: String,
+    /// Where it listens at its own host, `host:port`, if not there: at all addresses of the host, if `address` has its
+    /// name, which the host itself may not know, or know as a loopback address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
     /// N_k, how many atoms it has.
     pub atoms: usize,
     /// Whether it sees the samples.
@@ -77,6 +82,22 @@ const AN_AGENT: OtherKind = OtherKind {
     advice: "this is an agent's own file, and the mesh's belongs here, as in mesh.toml; start this one agent with \
              dictmesh agent --config",
 };
+
+impl AgentEntry {
+    /// Where it listens.
+    fn listening(&self) -> String {
+        let by_name = |host: &str| host != "localhost" && host.parse::<IpAddr>().is_err();
+        match (
+            &self.listen,
+            host(&self.address),
+            self.address.rsplit_once(':'),
+        ) {
+            (Some(listen), _, _) => listen.clone(),
+            (None, Some(host), Some((_, port))) if by_name(host) => format!("0.0.0.0:{port}"),
+            _ => self.address.clone(),
+        }
+    }
+}
 
 impl MeshConfig {
     /// The mesh's own file in its directory.
@@ -150,6 +171,9 @@ impl MeshConfig {
             (check_atoms(agent.atoms))
                 .map_err(|e| ConfigError::new(format!("agents: {}: {}", agent.name, e.why)))?;
             check_address("address", &agent.address)?;
+            if let Some(listen) = &agent.listen {
+                check_address("listen", listen)?;
+            }
             if !names.insert(&agent.name) {
                 return wrong(format!("agents: the name {} is there twice", agent.name));
             }
@@ -205,7 +229,7 @@ impl MeshConfig {
             run: self.run.clone(),
             id: k,
             name: entry.name.clone(),
-            listen: entry.address.clone(),
+            listen: entry.listening(),
             state: "state".into(),
             atoms: entry.atoms,
             seed: self.seed,
@@ -237,6 +261,7 @@ mod tests {
         let agent = |k: usize| AgentEntry {
             name: format!("agent-{k}"),
             address: format!("127.0.0.1:{}", 7400 + k),
+            listen: None,
             atoms: 2,
             informed: k != 1,
             source: None,

@@ -21,5 +21,8 @@ impl<W: Wire> Rounds<W> {
             let bytes = codec::encode(&word, self.options.incarnation, false, BytesMut::new());
             self.wire.send(neighbour, bytes);
         }
+        if known {
+            self.wire.forget(neighbour);
+        }
     }
 }

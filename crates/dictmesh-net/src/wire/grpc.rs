@@ -261,6 +261,12 @@ impl Wire for GrpcWire {
         event.ok().flatten().map(|(event, _permit)| event)
     }
 
+    fn forget(&mut self, neighbour: AgentId) {
+        if let Some(edge) = self.shared.edge(neighbour) {
+            edge.forget();
+        }
+    }
+
     fn newest_epoch(&mut self, epoch: u32) {
         self.shared.terms.epoch.fetch_max(epoch, Ordering::Relaxed);
     }

@@ -21,6 +21,11 @@ pub fn has_left(state: &Path) -> bool {
     state.join(LEFT).exists()
 }
 
+/// Whether it was asked to, and has not yet.
+pub fn is_asked(state: &Path) -> bool {
+    state.join(LEAVE).exists()
+}
+
 /// Asks the agent with this state directory to leave.
 pub fn ask(state: &Path) -> Result<()> {
     let file = state.join(LEAVE);

@@ -2,26 +2,20 @@
 
 use super::super::Result;
 use super::beside;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 /// How often it looks.
-const LOOK: Duration = Duration::from_millis(200);
-/// How long it takes to end at most, when it is alone.
-const LEAVE: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(100);
 
-/// When the process `parent` is gone, asks this one to end, and ends it if it does not.
-pub fn follow(parent: u32, interrupt: &Arc<AtomicBool>) -> Result<()> {
-    let interrupt = Arc::clone(interrupt);
+/// When the process `parent` is gone, so is this one, at once: whoever starts the mesh again finds nobody in the way, and
+/// nothing is lost but the batch under way.
+pub fn follow(parent: u32) -> Result<()> {
     let look = move || {
         while lives(parent) {
             thread::sleep(LOOK);
         }
         tracing::warn!("the process that started this one is gone");
-        interrupt.store(true, Ordering::SeqCst);
-        thread::sleep(LEAVE);
         std::process::exit(crate::interrupt::INTERRUPTED.into());
     };
     beside("parent", look)

@@ -10,7 +10,7 @@ use dictmesh_net::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::config::{self, AgentConfig};
 use dictmesh_net::grpc::{self, GrpcWire, Tls};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
 /// The streams of a seed from which agents draw their first atoms ("atoms" in ASCII, above any other).
@@ -124,10 +124,12 @@ pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) ->
         name: n.name.clone(),
         address: n.address.clone(),
     };
+    let gone = settings.gone(&config.state);
+    let there = config.neighbours.iter().filter(|n| !gone.contains(&n.id));
     GrpcWire::start(grpc::Settings {
         own: config.id,
-        listen: resolve("listen", &config.listen)?,
-        neighbours: config.neighbours.iter().map(neighbour).collect(),
+        listen: listen(config)?,
+        neighbours: there.map(neighbour).collect(),
         run: config.run.clone(),
         agreed: settings.agreed(),
         incarnation,
@@ -136,6 +138,14 @@ pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) ->
         tls,
     })
     .map_err(say)
+}
+
+/// Where it listens. One that nobody dials does not, and need not know its own name.
+fn listen(config: &AgentConfig) -> Result<SocketAddr> {
+    match config.neighbours.iter().any(|n| n.id < config.id) {
+        true => resolve("listen", &config.listen),
+        false => Ok((Ipv4Addr::UNSPECIFIED, 0).into()),
+    }
 }
 
 /// What a frame of this run can hold.
@@ -148,8 +158,11 @@ pub fn resolve(what: &str, address: &str) -> Result<SocketAddr> {
     let found = address.to_socket_addrs().map(|mut all| all.next());
     match found {
         Ok(Some(address)) => Ok(address),
-        Ok(None) => Err(format!("{what} = \"{address}\": no such host")),
-        Err(e) => Err(format!("{what} = \"{address}\": {e}")),
+        Ok(None) => Err(format!("{what} = \"{address}\": this name has no address")),
+        Err(e) => Err(format!(
+            "{what} = \"{address}\": {e}; give an address of this machine by number, as in 192.0.2.7:7400, or 0.0.0.0:7400 for \
+             all that it has"
+        )),
     }
 }
 

@@ -5,6 +5,7 @@ use super::told::{Line, Told};
 use crate::demo::Progress;
 use crate::interrupt;
 use crate::terminal::Bar;
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How long agents have to end when they are asked to.
 const LEAVE: Duration = Duration::from_secs(20);
+/// How the line begins in which an agent says why it ends.
+const FATAL: &str = "dictmesh: ";
 /// How often a killed agent is started again, in all.
 const MOST_RESTARTS: usize = 1000;
 
@@ -52,8 +55,10 @@ pub struct Group {
     say: Sender<Said>,
     /// When they were asked to end.
     asked: Option<Instant>,
-    /// Why they were, if not by a person.
-    failure: Option<String>,
+    /// Whose failure was the reason, if not a person's wish, and how it ended.
+    failure: Option<(usize, ExitStatus)>,
+    /// What a person should see of what they said: an agent's name and a line of its log.
+    trouble: Vec<(String, String)>,
     told: Told,
 }
 
@@ -68,6 +73,7 @@ impl Group {
             say,
             asked: None,
             failure: None,
+            trouble: Vec::new(),
         };
         for member in members {
             let child = spawn(&member, &group.say)?;
@@ -84,26 +90,30 @@ impl Group {
     pub fn run(mut self, quiet: bool) -> Result<Told> {
         let interrupted = interrupt::gently();
         let bar = Bar::new(quiet);
-        let mut trouble = Vec::new();
         while self.running.iter().any(|r| r.ended.is_none()) {
             match self.said.recv_timeout(Duration::from_millis(50)) {
-                Ok(said) => self.hear(said, &bar, quiet, &mut trouble),
+                Ok(said) => self.hear(said, &bar, quiet),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {}
             }
             if interrupted.load(Ordering::SeqCst) && self.asked.is_none() {
                 self.ask();
             }
-            self.look(&bar, &trouble)?;
+            self.look(&bar)?;
         }
         // What they said last is still on its way.
         while let Ok(said) = self.said.recv_timeout(Duration::from_millis(50)) {
-            self.hear(said, &bar, quiet, &mut trouble);
+            self.hear(said, &bar, quiet);
+        }
+        if let Some((failed, status)) = self.failure {
+            let why = self.why(failed, status);
+            self.tell_of_others(&why, &bar, quiet);
+            bar.clear();
+            let member = &self.running[failed].member;
+            let log = member.log.display();
+            return Err(format!("{}: {why} (its log: {log})", member.name));
         }
         bar.clear();
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
-        }
         let incomplete = |r: &Running| r.ended.is_some_and(|status| !status.success());
         if self.running.iter().any(incomplete) {
             self.told.ended = Ended::Interrupted;
@@ -111,7 +121,7 @@ impl Group {
         Ok(std::mem::replace(&mut self.told, Told::new()))
     }
 
-    fn hear(&mut self, said: Said, bar: &Bar, quiet: bool, trouble: &mut Vec<(String, String)>) {
+    fn hear(&mut self, said: Said, bar: &Bar, quiet: bool) {
         match said {
             Said::Line(line) => {
                 self.told.hear(line);
@@ -124,19 +134,20 @@ impl Group {
                 });
             }
             Said::Trouble(name, line) => {
-                if !quiet {
+                // Why it ends is said when all have ended, once.
+                if !quiet && !line.starts_with(FATAL) {
                     bar.above(&format!("{name}: {line}"));
                 }
-                trouble.push((name, line));
+                self.trouble.push((name, line));
             }
         }
     }
 
     /// Looks who has ended, and how.
-    fn look(&mut self, bar: &Bar, trouble: &[(String, String)]) -> Result<()> {
+    fn look(&mut self, bar: &Bar) -> Result<()> {
         let late = self.asked.is_some_and(|asked| asked.elapsed() > LEAVE);
         let mut failed = false;
-        for running in &mut self.running {
+        for (k, running) in self.running.iter_mut().enumerate() {
             if running.ended.is_some() {
                 continue;
             }
@@ -160,15 +171,7 @@ impl Group {
             }
             running.ended = Some(status);
             if !status.success() && self.asked.is_none() {
-                let last = trouble
-                    .iter()
-                    .rev()
-                    .find(|(n, line)| n == name && line.starts_with("dictmesh: "));
-                let why = last.map_or(format!("it ended with {status}"), |(_, line)| {
-                    line.trim_start_matches("dictmesh: ").to_string()
-                });
-                let log = running.member.log.display();
-                self.failure = Some(format!("{name}: {why} (its log: {log})"));
+                self.failure.get_or_insert((k, status));
                 failed = true;
             }
         }
@@ -177,6 +180,25 @@ impl Group {
             self.ask();
         }
         Ok(())
+    }
+
+    /// Why this agent ended, in its own words if it had any.
+    fn why(&self, k: usize, status: ExitStatus) -> String {
+        let name = &self.running[k].member.name;
+        let mut own = self.trouble.iter().rev().filter(|(n, _)| n == name);
+        let last = own.find_map(|(_, line)| line.strip_prefix(FATAL));
+        last.map_or(format!("it ended with {status}"), str::to_string)
+    }
+
+    /// What other agents said at their end, where it is something else.
+    fn tell_of_others(&self, said: &str, bar: &Bar, quiet: bool) {
+        let mut told = BTreeSet::from([said]);
+        let lines = self.trouble.iter().filter(|_| !quiet);
+        for (name, line) in lines {
+            if let Some(why) = line.strip_prefix(FATAL).filter(|why| told.insert(why)) {
+                bar.above(&format!("{name}: {why}"));
+            }
+        }
     }
 
     /// Asks all to end after their batch.
@@ -259,7 +281,7 @@ fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
             .flat_map(|err| BufReader::new(err).lines().map_while(|l| l.ok()))
         {
             let _ = writeln!(log, "{line}");
-            let bad = ["dictmesh: ", "WARN", "ERROR"]
+            let bad = [FATAL, "WARN", "ERROR"]
                 .iter()
                 .any(|word| line.contains(word));
             if bad && say_trouble.send(Said::Trouble(name.clone(), line)).is_err() {

@@ -112,7 +112,8 @@ pub fn clear(args: &Args) {
 fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) -> Result<Told> {
     let failed = |e: std::io::Error| format!("{}: {e}", place.display());
     fs::write(place.join("mesh.toml"), mesh.to_toml().map_err(say)?).map_err(failed)?;
-    let members = write_agents(mesh, place)?;
+    // Their addresses are others each time, and the directory is no place for people.
+    let members = write_agents(mesh, place, true)?;
     let start = begun.data.model(&begun.state)?;
     for (k, agent) in mesh.agents.iter().enumerate() {
         let path = place.join(&agent.name).join(START);
@@ -196,6 +197,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
         let name = format!("agent-{k}");
         Ok(AgentEntry {
             address: port.local_addr().map_err(say)?.to_string(),
+            listen: None,
             atoms: mesh.block(k).len(),
             informed: description.informed.contains(&k),
             source: None,

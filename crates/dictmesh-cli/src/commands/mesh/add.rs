@@ -1,8 +1,9 @@
 //! `dictmesh mesh add`.
 
 use super::super::agent::leaving::has_left;
-use super::super::{load_model, say, Result, Speech};
-use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
+use super::super::{say, Result, Speech};
+use super::ended::learned_all;
+use super::files::{agent_file, appear, check_unchanged, draft, mesh_file, write_credentials};
 use super::ports;
 use crate::memory::check_sizes;
 use crate::picture::counted;
@@ -29,6 +30,9 @@ pub struct Args {
     /// It sees the samples, from where the mesh's other informed agents have them
     #[arg(long)]
     pub informed: bool,
+    /// Write its neighbours' agent.toml anew even where they were changed by hand
+    #[arg(long)]
+    pub overwrite: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -43,6 +47,9 @@ pub fn run(args: &Args) -> Result<()> {
     let mut neighbours = args.neighbours.clone();
     neighbours.sort_unstable();
     neighbours.dedup();
+    for l in neighbours.iter().filter(|_| !args.overwrite) {
+        check_unchanged(&mesh, *l, &args.directory.join(&mesh.agents[*l].name))?;
+    }
     mesh.edges.extend(neighbours.iter().map(|l| (*l, id)));
     mesh.agents.push(entry);
     let mesh = mesh.completed().map_err(say)?;
@@ -118,6 +125,7 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     Ok(AgentEntry {
         name,
         address,
+        listen: None,
         atoms,
         informed: args.informed,
         source: None,
@@ -157,21 +165,6 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How many samples an agent has learned in all, if it has come to its end and has not gone on since.
-pub fn learned_all(atoms: &Path, state: &Path) -> Result<Option<u64>> {
-    let learned = load_model(atoms)?.description.progress.samples_learned;
-    let ended = newest_checkpoint(state).is_none_or(|at| at <= learned);
-    Ok(ended.then_some(learned))
-}
-
-/// The sample of the newest checkpoint in this directory.
-fn newest_checkpoint(state: &Path) -> Option<u64> {
-    let names = fs::read_dir(state).ok()?.flatten().map(|e| e.file_name());
-    let sample =
-        |name: std::ffi::OsString| name.to_str()?.strip_prefix("checkpoint-")?.parse().ok();
-    names.filter_map(sample).max()
 }
 
 fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Result<()> {

@@ -1,9 +1,11 @@
-//! The files of a mesh, as `mesh init` and `mesh add` write them.
+//! The files of a mesh, as `mesh init`, `mesh add` and `launch` write them.
 
 use super::super::{refusal, say, Result};
 use dictmesh::model::write_whole;
 use dictmesh_net::certificates::Authority;
-use dictmesh_net::config::MeshConfig;
+use dictmesh_net::config::{AgentConfig, MeshConfig};
+use dictmesh_net::words::plain;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
@@ -28,17 +30,83 @@ fn write(path: &Path, text: &str) -> Result<()> {
     write_whole(path, |to| to.write_all(text.as_bytes())).map_err(say)
 }
 
-/// What agent `k` is told, into its directory.
+/// What agent `k` is told, into its directory. A file that says the same already stays as it is, with all that a person
+/// wrote beside it.
 pub fn agent_file(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> {
-    let agent = mesh.agent(k).and_then(|agent| agent.to_toml());
-    let head = format!(
-        "# Agent {k} of the run {}. Paths are seen from this directory.\n",
-        mesh.run
+    let (path, agent) = (
+        place.join(MeshConfig::AGENT_FILE),
+        mesh.agent(k).map_err(say)?,
     );
-    write(
-        &place.join(MeshConfig::AGENT_FILE),
-        &(head + &agent.map_err(say)?),
-    )
+    let same = fs::read_to_string(&path)
+        .is_ok_and(|text| AgentConfig::from_toml(&text).is_ok_and(|found| found == agent));
+    if same {
+        return Ok(());
+    }
+    let body = agent.to_toml().map_err(say)?;
+    let head = format!(
+        "# Agent {k} of the run {}, from mesh.toml ({}). Paths are seen from this directory.\n",
+        mesh.run,
+        sum(&body)
+    );
+    write(&path, &(head + &body))
+}
+
+/// What tells a file that was written here from one that was changed since.
+fn sum(body: &str) -> String {
+    let mut sum = flate2::Crc::new();
+    sum.update(body.as_bytes());
+    format!("sum {:08x}", sum.sum())
+}
+
+/// Refuses to write over the settings of agent `k` if a person changed them.
+pub fn check_unchanged(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> {
+    let file = place.join(MeshConfig::AGENT_FILE);
+    let Ok(text) = fs::read_to_string(&file) else {
+        return Ok(()); // none, or one that says by itself what is wrong with it when it is written
+    };
+    let as_written = |(head, body): (&str, &str)| head.contains(&format!("({})", sum(body)));
+    if text.split_once('\n').is_some_and(as_written) {
+        return Ok(());
+    }
+    let what = match (AgentConfig::from_toml(&text), mesh.agent(k).map_err(say)?) {
+        (Ok(found), agent) if found == agent => return Ok(()),
+        (Ok(found), agent) => differences(&found, &agent)?.join(", "),
+        (Err(e), _) => format!("it cannot be read any more: {e}"),
+    };
+    Err(format!(
+        "{}: it was changed by hand, and would be written anew from mesh.toml: {what}. Make the change in mesh.toml; or give \
+         --overwrite to lose it; or run this agent by itself (dictmesh agent --config {0}). Nothing was changed",
+        file.display(),
+    ))
+}
+
+/// The settings that differ, with what is found and what `mesh.toml` gives.
+fn differences(found: &AgentConfig, made: &AgentConfig) -> Result<Vec<String>> {
+    let plainly = |e: toml::ser::Error| e.to_string();
+    let [found, made] = [found, made].map(toml::Table::try_from);
+    let (found, made) = (found.map_err(plainly)?, made.map_err(plainly)?);
+    let mut told = Vec::new();
+    differ("", &found, &made, &mut told);
+    Ok(told)
+}
+
+fn differ(above: &str, found: &toml::Table, made: &toml::Table, told: &mut Vec<String>) {
+    use toml::Value::{Array, Table};
+    let names: BTreeSet<&String> = found.keys().chain(made.keys()).collect();
+    for name in names {
+        let key = format!("{above}{name}");
+        match (found.get(name), made.get(name)) {
+            (found, made) if found == made => {}
+            (Some(Table(found)), Some(Table(made))) => {
+                differ(&format!("{key}."), found, made, told);
+            }
+            (Some(Array(_)), _) | (_, Some(Array(_))) => told.push(format!("{key} differ")),
+            (found, made) => {
+                let [found, made] = [found, made].map(|v| v.map_or("nothing".into(), plain));
+                told.push(format!("{key} is {found} (mesh.toml gives {made})"));
+            }
+        }
+    }
 }
 
 /// The whole mesh, into its directory.

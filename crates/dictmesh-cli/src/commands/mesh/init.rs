@@ -3,6 +3,7 @@
 use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
 use super::super::{say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
+use super::ports;
 use crate::options::{dealt, Options};
 use crate::output::Folder;
 use crate::picture::counted;
@@ -112,6 +113,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         ));
     }
     let agents = agents(args, dealt(n, k), informed.as_deref())?;
+    ports::check_apart(&agents)?;
     check_secrecy(args, &agents)?;
     let name = args
         .directory
@@ -167,6 +169,7 @@ fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<
         Ok(AgentEntry {
             name: format!("agent-{i}"),
             address: format!("{host}:{}", port(args.port, offset)?),
+            listen: None,
             atoms,
             informed: informed.is_none_or(|list| list.contains(&i)),
             source: None,

@@ -1,18 +1,24 @@
 //! `dictmesh mesh leave`.
 
-use super::super::agent::leaving;
+use super::super::agent::{leaving, lock};
 use super::super::{say, Result, Speech};
-use super::add::learned_all;
+use super::ended::learned_all;
+use super::parting;
 use dictmesh_net::config::AgentConfig;
 use serde_json::json;
-use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The settings of the agent that leaves, at its host
     #[arg(long, value_name = "TOML")]
     pub config: PathBuf,
+    /// The whole mesh, which tells whether the others can go on without it [default: mesh.toml above its directory]
+    #[arg(long, value_name = "TOML", conflicts_with = "unchecked")]
+    pub mesh: Option<PathBuf>,
+    /// Leave without looking whether the others can go on; if they cannot, the run ends
+    #[arg(long)]
+    pub unchecked: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -27,8 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
         ));
     }
     leaving::check(state, name)?;
-    let lock = File::open(state.join("lock"));
-    let running = lock.is_ok_and(|file| file.try_lock().is_err());
+    let running = lock::holder(state).is_some();
     let ended = match config
         .output
         .as_ref()
@@ -43,13 +48,24 @@ pub fn run(args: &Args) -> Result<()> {
              leave any more. Without it there would have to be another run (mesh init)"
         ));
     }
+    if !args.unchecked {
+        parting::check(&config, &directory(&args.config)?, args.mesh.as_deref())?;
+    }
     leaving::ask(state)?;
     let result = json!({ "agent": config.id, "name": name, "running": running });
     args.speech.tell(result, || match running {
         true => format!(
-            "{name} leaves after the batch under way: its process ends then, with its atoms written; the others go on, if they \
-             still reach each other and somebody informed is left\n"
+            "{name} leaves after the batch under way: its process ends then, with its atoms written; the others go on\n"
         ),
         false => format!("{name} does not run; it leaves when it is started again\n"),
+    })
+}
+
+/// The agent's own directory.
+fn directory(config: &Path) -> Result<PathBuf> {
+    let full = std::path::absolute(config).map_err(|e| format!("{}: {e}", config.display()))?;
+    Ok(match full.parent() {
+        Some(parent) if !full.is_dir() => parent.to_path_buf(),
+        _ => full,
     })
 }

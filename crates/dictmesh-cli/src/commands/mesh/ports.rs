@@ -1,8 +1,39 @@
-//! Ports for one more agent at a host where others are.
+//! Ports of agents that share a machine, and for one more where others are.
 
 use super::super::Result;
-use dictmesh_net::config::{AgentEntry, MeshConfig};
+use dictmesh_net::config::{is_loopback, AgentEntry, MeshConfig};
 use std::collections::BTreeSet;
+
+/// Refuses agents of one machine that would listen at, or be watched on, a port of another.
+pub fn check_apart(agents: &[AgentEntry]) -> Result<()> {
+    let host = |agent: &AgentEntry| split(&agent.address).map(|(host, _)| host.to_string());
+    let together = |a: &AgentEntry, b: &AgentEntry| {
+        host(a) == host(b) || (is_loopback(&a.address) && is_loopback(&b.address))
+    };
+    let watched = |agent: &AgentEntry| agent.metrics.as_deref().and_then(split).map(|(_, p)| p);
+    for (i, agent) in agents.iter().enumerate() {
+        let Some(port) = watched(agent).filter(|port| *port != 0) else {
+            continue;
+        };
+        let listens = |l: &&AgentEntry| split(&l.address).is_some_and(|(_, p)| p == port);
+        if let Some(other) = agents.iter().filter(listens).find(|l| together(l, agent)) {
+            return Err(format!(
+                "--port and --metrics: {} would be watched on port {port}, where {} listens: agents take the port given and those \
+                 after it, one for each agent at a host; give --metrics a port farther from --port",
+                agent.name, other.name
+            ));
+        }
+        let also = |l: &&AgentEntry| watched(l) == Some(port) && together(l, agent);
+        if let Some(other) = agents[..i].iter().find(also) {
+            return Err(format!(
+                "--metrics: {} and {} are at one machine, and would both be watched on port {port}; give them one host by \
+                 --hosts, or write metrics into mesh.toml",
+                other.name, agent.name
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Host and port of an address.
 pub fn split(address: &str) -> Option<(&str, u16)> {

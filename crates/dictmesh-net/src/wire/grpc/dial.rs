@@ -47,11 +47,11 @@ impl NoLink {
     }
 }
 
-/// Keeps a link to the neighbour of this edge for as long as the wire lives.
+/// Keeps a link to the neighbour of this edge for as long as the wire lives, or until the neighbour has left for good.
 pub async fn keep(shared: Arc<Shared>, index: usize) {
     let edge = &shared.edges[index];
     let (mut pause, mut since, mut said) = (FIRST, Instant::now(), None);
-    loop {
+    while !edge.is_gone() {
         match attempt(&shared, edge).await {
             Ok(reason) => {
                 edge.log_down(&reason);

@@ -9,7 +9,7 @@ use super::{Neighbour, Tls, Traffic};
 use crate::WireEvent;
 use bytes::Bytes;
 use dictmesh::agent::AgentId;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
@@ -52,6 +52,8 @@ pub struct Edge {
     unread: Arc<Semaphore>,
     link: Mutex<Link>,
     lines: Lines,
+    /// The neighbour has left for good.
+    gone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -119,7 +121,18 @@ impl Edge {
             unread: Arc::new(Semaphore::new(UNREAD)),
             link: Mutex::default(),
             lines: Lines::new(MOST_LINES, MINUTE),
+            gone: AtomicBool::new(false),
         }
+    }
+
+    /// The neighbour has left for good.
+    pub fn forget(&self) {
+        self.gone.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it has.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// Says in the log that there was a link and why it ended, unless this agent itself is going; of one that comes and

@@ -1,0 +1,72 @@
+//! The state directory of an agent is one process's alone: two would write over each other.
+
+use super::super::Result;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+/// The file that is locked; it has the number of the process that holds it.
+const LOCK: &str = "lock";
+
+/// Takes the directory for this process, for as long as the file lives.
+pub fn take(state: &Path) -> Result<File> {
+    let failed = |e: &std::io::Error| {
+        format!(
+            "state = \"{}\": an agent keeps its checkpoints in this directory, and it cannot be made or written: {}; \
+             mend that, or name another directory with state = \"...\" in agent.toml",
+            state.display(),
+            in_the_way(state, e)
+        )
+    };
+    fs::create_dir_all(state).map_err(|e| failed(&e))?;
+    // Its checkpoints hold its atoms, which are nobody else's business.
+    #[cfg(unix)]
+    fs::set_permissions(state, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+        .map_err(|e| failed(&e))?;
+    // What the holder wrote stays until it is known that there is none.
+    let open = OpenOptions::new()
+        .create(true)
+        .write(true)
+        .truncate(false)
+        .open(state.join(LOCK));
+    let mut file = open.map_err(|e| failed(&e))?;
+    match file.try_lock() {
+        Ok(()) => {
+            let written = file
+                .set_len(0)
+                .and_then(|()| writeln!(file, "{}", std::process::id()));
+            written.map_err(|e| failed(&e))?;
+            Ok(file)
+        }
+        Err(fs::TryLockError::WouldBlock) => Err(format!(
+            "{}: another process is this agent already ({}); end it first",
+            state.display(),
+            holder(state).unwrap_or_default()
+        )),
+        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
+    }
+}
+
+/// Who holds this directory, in words, if anybody does.
+pub fn holder(state: &Path) -> Option<String> {
+    let path = state.join(LOCK);
+    // Shared: two who look at the same time are not in each other's way.
+    let held = File::open(&path).is_ok_and(|file| file.try_lock_shared().is_err());
+    held.then(|| match fs::read_to_string(&path) {
+        Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
+        _ => "its number is not known".into(),
+    })
+}
+
+/// Why a directory cannot be had: by the part of its path that is there.
+fn in_the_way(path: &Path, e: &std::io::Error) -> String {
+    let there = path.ancestors().find(|part| part.exists());
+    let there = there.unwrap_or(Path::new(".")).display();
+    match e.kind() {
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => format!("{there} is a file"),
+        ErrorKind::PermissionDenied => format!("this user may not write in {there}"),
+        ErrorKind::ReadOnlyFilesystem => format!("{there} can only be read"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full".into(),
+        _ => format!("{there}: {e}"),
+    }
+}

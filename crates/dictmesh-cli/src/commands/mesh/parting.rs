@@ -1,0 +1,123 @@
+//! Whether a mesh can do without one of its agents: the others must reach each other, and see samples.
+
+use super::super::agent::{leaving, parts as of_agent};
+use super::super::{say, Result};
+use dictmesh::WeightRule;
+use dictmesh_net::config::{AgentConfig, MeshConfig};
+use dictmesh_net::words::listed;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Refuses a leave after which the others could not go on. `given` is the mesh's file; without, it is looked for
+/// above the agent's own directory.
+pub fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<()> {
+    let name = &config.name;
+    if matches!(config.agreed.weights, WeightRule::Given(_)) {
+        return Err(format!(
+            "{name}: this mesh has given weights, which are for those who are in it: nobody can leave it. Meshes with \
+             metropolis or uniform weights can shrink"
+        ));
+    }
+    let beside = own.parent().map(|above| above.join(MeshConfig::FILE));
+    let file = match (given, beside) {
+        (Some(given), _) => given.to_path_buf(),
+        (None, Some(beside)) if beside.is_file() => beside,
+        (None, beside) => return check_alone(config, beside.as_deref()),
+    };
+    let mesh = MeshConfig::load(&file).map_err(say)?;
+    let known = mesh.agents.get(config.id).map(|entry| &entry.name);
+    if mesh.run != config.run || known != Some(name) {
+        return Err(format!(
+            "{}: it is the file of the run \"{}\", and does not know {name} of the run \"{}\" as agent {}; give that of its \
+             mesh by --mesh",
+            file.display(), mesh.run, config.run, config.id
+        ));
+    }
+    let place = if file.is_dir() {
+        Some(file.as_path())
+    } else {
+        file.parent()
+    };
+    let others = there(&mesh, place.unwrap_or(Path::new("")), config)?;
+    check_others(&mesh, config, &others)
+}
+
+/// What is known without the whole mesh: one that has no samples and a single link takes nothing with it.
+fn check_alone(config: &AgentConfig, looked: Option<&Path>) -> Result<()> {
+    if config.source.is_none() && config.neighbours.len() <= 1 {
+        return Ok(());
+    }
+    let looked = looked.map_or_else(PathBuf::new, Path::to_path_buf);
+    Err(format!(
+        "{}: {} is not there, so that it cannot be told whether the others would still reach each other and see samples: \
+         if not, the whole run would end. Give mesh.toml by --mesh FILE, or --unchecked if you know it",
+        config.name,
+        looked.display()
+    ))
+}
+
+/// The other agents that are in the mesh, as far as it can be seen from here.
+fn there(mesh: &MeshConfig, place: &Path, config: &AgentConfig) -> Result<BTreeSet<usize>> {
+    let state = |k: usize| place.join(&mesh.agents[k].name).join("state");
+    let gone = of_agent::settings(config)?.gone(&config.state);
+    let others = (0..mesh.agents.len()).filter(|k| *k != config.id && !gone.contains(k));
+    // Where the others' directories are in use, a newcomer without has not come yet.
+    let at_one_host = others.clone().any(|k| state(k).is_dir());
+    let absent = |k: usize| at_one_host && mesh.agents[k].joins && !state(k).is_dir();
+    let leaves = |k: usize| leaving::has_left(&state(k)) || leaving::is_asked(&state(k));
+    Ok(others.filter(|k| !leaves(*k) && !absent(*k)).collect())
+}
+
+fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize>) -> Result<()> {
+    let name = &config.name;
+    if others.is_empty() {
+        return Err(format!(
+            "{name}: it is the last agent of this mesh, and there is nobody to leave; SIGTERM ends it"
+        ));
+    }
+    let parts = parts(mesh, others);
+    if let [first, second, ..] = &parts[..] {
+        let (k, l) = (first[0], second[0]);
+        let agents = |part: &Vec<usize>| match &part[..] {
+            [one] => format!("agent {one}"),
+            more => format!("agents {}", listed(more)),
+        };
+        let each: Vec<String> = parts.iter().map(agents).collect();
+        return Err(format!(
+            "{name}: without it the others would be cut off from each other ({}), and the run would end. Link them first: \
+             dictmesh mesh add DIR --neighbours {k},{l} puts a new agent between them; or add [{k}, {l}] to edges in \
+             mesh.toml, end the mesh and launch it again. Nothing was changed",
+            each.join(" from ")
+        ));
+    }
+    if others.iter().any(|k| mesh.agents[*k].informed) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name}: no other agent sees the samples, so that nothing could be learned without it, and the run would end. Give \
+         another agent the samples first: informed = true for it in mesh.toml, and launch again ([source] in its agent.toml, \
+         and restart it, if it is at another host); or dictmesh mesh add DIR --neighbours ... --informed. Nothing was changed"
+    ))
+}
+
+/// The parts of the graph of these agents, each rising, in the order of their first.
+fn parts(mesh: &MeshConfig, agents: &BTreeSet<usize>) -> Vec<Vec<usize>> {
+    let mut left = agents.clone();
+    let mut parts = Vec::new();
+    while let Some(first) = left.pop_first() {
+        let (mut part, mut next) = (vec![first], vec![first]);
+        while let Some(k) = next.pop() {
+            let ends = mesh.edges.iter().filter_map(|(i, j)| match k {
+                k if k == *i => Some(*j),
+                k if k == *j => Some(*i),
+                _ => None,
+            });
+            let new: Vec<usize> = ends.filter(|l| left.remove(l)).collect();
+            part.extend(&new);
+            next.extend(new);
+        }
+        part.sort_unstable();
+        parts.push(part);
+    }
+    parts
+}
