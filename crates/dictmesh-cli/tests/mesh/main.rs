@@ -14,4 +14,5 @@ mod learned;
 mod membership;
 mod run;
 mod streams;
+mod told;
 mod words;
