@@ -20,7 +20,8 @@ fn until_said(run: &Run, k: usize, words: &str) {
 /// Under `go-on` a loss is a warning, and a return is none.
 #[test]
 fn a_lost_agent_is_warned_of_and_its_return_is_not() {
-    let flags = "--agents 3 --topology complete --policy go-on --deadline 1";
+    // Longer than the others take between two attempts to reach it: alone it would end, as it is not informed.
+    let flags = "--agents 3 --topology complete --policy go-on --deadline 4";
     let mut feeding = Feeding::start(flags);
     feeding.feed_until(3);
     assert!(feeding.run.log(0).contains("neighbours=1, 2"));

@@ -2,6 +2,7 @@
 
 use super::super::super::{refusal, say, Result};
 use crate::data::{self, DataError, ReadOptions};
+use crate::picture::counted;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
 use std::collections::BTreeSet;
@@ -136,9 +137,9 @@ impl DirectorySource {
         match samples.rows() == self.rows {
             true => Ok(samples),
             false => Err(format!(
-                "{}: samples of {} numbers; this run's have {}",
+                "{}: samples of {}; this run's have {}. {REMEDY}",
                 path.display(),
-                samples.rows(),
+                counted(samples.rows(), "number"),
                 self.rows
             )),
         }
