@@ -191,7 +191,7 @@ impl Agent {
                 Err(Halt::Fault(fault)) => fault,
             };
             if let (Fault::Missing { missing }, Policy::Wait) = (&fault, &self.settings.policy) {
-                if self.has_waited_enough(missing) {
+                if self.has_waited_enough(missing) || self.those_there_know(missing) {
                     return Ok(Outcome::Ended);
                 }
             }
@@ -200,7 +200,7 @@ impl Agent {
                 Fault::NewEpoch { epoch, by } => {
                     self.follow(epoch.max(self.around.epoch + 1), by)?;
                 }
-                Fault::AllEnded { .. } => return Ok(self.tell_the_end()),
+                Fault::AllEnded { .. } => return self.tell_the_end(),
                 Fault::Missing { missing } => {
                     if self.settings.policy != Policy::Wait {
                         self.around.active.retain(|l| !missing.contains(l));
@@ -225,7 +225,15 @@ impl Agent {
             ),
             Fault::Missing { missing } => {
                 let neighbours = listed(missing);
-                tracing::info!(%neighbours, "not heard of in time: all agree on who is there");
+                match self.settings.policy {
+                    Policy::Wait => {
+                        tracing::info!(%neighbours, "not heard of in time: all agree on who is there");
+                    }
+                    Policy::GoOn { deadline } => tracing::warn!(
+                        %neighbours, seconds = deadline.as_secs_f64(),
+                        "lost: not heard of for so long; going on without them and their atoms until they return"
+                    ),
+                }
             }
             Fault::AllEnded { .. } | Fault::Interrupted | Fault::Engine(_) => {}
         }

@@ -1,6 +1,6 @@
 //! What ends an agent before its time.
 
-use crate::words::listed;
+use crate::words::{agents, listed};
 use dictmesh::agent::AgentId;
 use std::path::PathBuf;
 
@@ -60,9 +60,9 @@ pub enum Error {
     },
     /// Nobody sees the samples.
     #[error(
-        "nobody informed is left among the agents {}, so no sample can come; start an agent that has a \
+        "nobody informed is left: there is nobody but {}, and no sample can come; start an agent that has a \
          source of samples",
-        listed(members)
+        agents(members)
     )]
     Uninformed {
         /// Who is there.
@@ -108,9 +108,9 @@ pub enum Error {
     },
     /// The graph fell apart when an agent left.
     #[error(
-        "without agent {left}, which has left, the agents {} cannot be reached, and the run ends here; what was \
+        "without agent {left}, which has left, {} cannot be reached, and the run ends here; what was \
          learned is in the checkpoints. Let the agents be each other's neighbours in another way, and start them again",
-        listed(cut_off)
+        agents(cut_off)
     )]
     CutOff {
         /// Who left.

@@ -1,7 +1,7 @@
 //! The round as the primitive: what an agent says goes to all its neighbours, and what each of them says in the
 //! same round comes back.
 
-use crate::words::listed;
+use crate::words::agents;
 use dictmesh::agent::AgentId;
 use std::fmt;
 use std::time::Instant;
@@ -129,7 +129,7 @@ pub enum Fault {
         by: AgentId,
     },
     /// The deadline passed without these neighbours.
-    #[error("agents {} did not answer in time", listed(missing))]
+    #[error("{} did not answer in time", agents(missing))]
     Missing {
         /// Those who were not heard.
         missing: Vec<AgentId>,

@@ -10,6 +10,12 @@ pub fn listed<T: Display>(items: &[T]) -> String {
     items.join(", ")
 }
 
+/// These agents: `agent 2`, or `agents 0, 2`.
+pub fn agents<T: Display>(ids: &[T]) -> String {
+    let word = if ids.len() == 1 { "agent" } else { "agents" };
+    format!("{word} {}", listed(ids))
+}
+
 /// A choice as people write it: its kind, then its constants, as in `relaxed-admm (rho 1.5, alpha 0.9)`. Numbers are
 /// exact, so that different choices have different words.
 pub fn plain(choice: &impl Serialize) -> String {
@@ -95,5 +101,6 @@ mod tests {
             "task.gamma 0.05",
         ];
         assert_eq!(single, expected);
+        assert_eq!([agents(&[2]), agents(&[0, 2])], ["agent 2", "agents 0, 2"]);
     }
 }

@@ -3,12 +3,18 @@
 
 mod common;
 
-use common::{Plan, Running, Started};
+use bytes::Bytes;
+use common::{Dripping, Killed, Plan, Running, Says, Started};
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::Outcome;
+use dictmesh_net::codec::{self, Limits};
 use dictmesh_net::memory::Hub;
+use dictmesh_net::Phase;
+use std::cell::Cell;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Some agents stay for 30 times as long: those that have come to their end, find one neighbour and miss another.
@@ -28,10 +34,15 @@ fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path) -> Run
 }
 
 /// All come to the end with the atoms of the mesh in one process.
-fn assert_ended(plan: &Plan, start: &Mesh, agents: Vec<Running>, what: &str) {
+fn assert_ended(
+    plan: &Plan,
+    start: &Mesh,
+    agents: impl IntoIterator<Item = (usize, Running)>,
+    what: &str,
+) {
     let mut mesh = start.clone();
     mesh.learn(&plan.x, |_| Continue(())).unwrap();
-    for (k, agent) in agents.into_iter().enumerate() {
+    for (k, agent) in agents {
         let done = agent.wait().unwrap();
         assert_eq!(
             (done.outcome, done.position),
@@ -63,7 +74,7 @@ fn an_agent_that_died_at_its_end_and_returns_late_finds_the_others() {
                 assert_ended(
                     plan,
                     mesh,
-                    agents,
+                    agents.into_iter().enumerate(),
                     &format!("agent {victim}, {steps} steps"),
                 );
                 usize::from(died)
@@ -83,7 +94,7 @@ fn agents_that_are_run_again_after_their_end_tell_one_that_has_not_heard_of_it()
     let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
     let at = |k: usize| start(&plan, &mesh, k, &hub, directory.path());
     let agents: Vec<Running> = (0..4).map(at).collect();
-    assert_ended(&plan, &mesh, agents, "first");
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "first");
     // Agent 3 as it would be, had it died before it wrote the last file.
     let own = directory.path().join("agent-3");
     std::fs::remove_file(own.join(format!("checkpoint-{:020}", 6))).unwrap();
@@ -92,8 +103,105 @@ fn agents_that_are_run_again_after_their_end_tell_one_that_has_not_heard_of_it()
     assert!(!late.thread.is_finished(), "it waits");
     let mut agents: Vec<Running> = (0..3).map(at).collect();
     agents.push(late);
-    assert_ended(&plan, &mesh, agents, "again");
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "again");
     // And once more, when all know: nobody has anything to say.
     let agents: Vec<Running> = (0..4).map(at).collect();
-    assert_ended(&plan, &mesh, agents, "once more");
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "once more");
+}
+
+thread_local! {
+    /// How often this agent has said its word of the round it is to die in.
+    static SAID: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Lets the agent die when it has told one neighbour, and no other, what it says in this round of its farewell.
+fn dies_between<const ROUND: u32>(bytes: Bytes) -> Bytes {
+    let tag = codec::header(&bytes, &Limits::new(5, 1)).unwrap().tag;
+    // What the samples of those rounds are called: more than there can be.
+    if (tag.phase, tag.sample, tag.round) == (Phase::Closing, u64::MAX - 2, ROUND) {
+        SAID.set(SAID.get() + 1);
+        if SAID.get() == 2 {
+            std::panic::resume_unwind(Box::new(Killed));
+        }
+    }
+    bytes
+}
+
+/// Agent 1 stands between the others, and dies when one side has heard its word of some round and the other has not. After
+/// the word of the last round that side goes, the other waits, and nobody but agent 1 can tell it that all have ended.
+/// It does so when it returns, and nobody waits for 30 times `linger`, which is longer than this test waits.
+#[test]
+fn an_agent_that_died_when_one_side_had_heard_its_last_words_tells_the_other_when_it_returns() {
+    let linger = Duration::from_millis(2500);
+    let mut plan = Plan::new(Topology::path(3).unwrap(), 5, 6);
+    plan.stopping = Stopping::rounds(6);
+    plan.informed = vec![1];
+    let (plan, mesh) = (&plan, &plan.mesh(false));
+    // Twice the diameter.
+    let rounds: [Says; 4] = [
+        dies_between::<0>,
+        dies_between::<1>,
+        dies_between::<2>,
+        dies_between::<3>,
+    ];
+    std::thread::scope(|scope| {
+        for (round, says) in rounds.into_iter().enumerate() {
+            scope.spawn(move || {
+                let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
+                let at = |k: usize, says: Says| {
+                    let mut started = Started::new(plan, mesh, k).in_directory(directory.path());
+                    (started.settings.linger, started.says) = (linger, says);
+                    started.start(&hub)
+                };
+                let same: Says = |bytes| bytes;
+                let (first, victim, last) = (at(0, same), at(1, says), at(2, same));
+                assert!(victim.died(), "round {round}");
+                let what = format!("round {round}, agent");
+                if round == 3 {
+                    assert_ended(plan, mesh, [(0, first)], &what);
+                    assert!(!last.thread.is_finished(), "the other side waits");
+                    assert_ended(plan, mesh, [(1, at(1, same)), (2, last)], &what);
+                } else {
+                    std::thread::sleep(linger + linger / 2);
+                    assert!(!first.thread.is_finished() && !last.thread.is_finished());
+                    assert_ended(plan, mesh, [(0, first), (1, at(1, same)), (2, last)], &what);
+                }
+            });
+        }
+    });
+}
+
+/// A run that has ended is gone on with, as there are more samples now. From then on a neighbour that dies is waited for
+/// as ever, and not for `linger` only.
+#[test]
+fn a_run_that_is_gone_on_with_after_its_end_waits_for_the_killed_as_before() {
+    let plan = plan();
+    let mesh = plan.mesh(false);
+    let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
+    let mut short = plan.clone();
+    short.x = plan.x.range(0..3);
+    let agents: Vec<Running> = (0..4)
+        .map(|k| start(&short, &mesh, k, &hub, directory.path()))
+        .collect();
+    for agent in agents {
+        assert_eq!(agent.wait().unwrap().position, 3);
+    }
+    let there = Arc::new(AtomicUsize::new(4));
+    let at = |k: usize| {
+        let mut started = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        started.settings.linger = LINGER;
+        if started.source.is_some() {
+            let (all, there) = (plan.x.clone(), there.clone());
+            started.source = Some(Box::new(Dripping { all, there }));
+        }
+        started.start(&hub)
+    };
+    let mut agents: Vec<Running> = (0..4).map(at).collect();
+    agents.iter().for_each(|agent| agent.until(3));
+    agents.remove(3).kill();
+    std::thread::sleep(3 * LINGER);
+    assert!(agents.iter().all(|agent| !agent.thread.is_finished()));
+    agents.push(at(3));
+    there.store(6, Ordering::Relaxed);
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "gone on with");
 }

@@ -1,7 +1,6 @@
 //! Biclusters and pictures.
 
 use crate::data::{array, Data};
-use crate::mesh::stop_name;
 use crate::raise;
 use crate::work::{attend, said, Report, Tell, LOOK};
 use dictmesh::apps::biclustering::{check_squares, Bicluster, Biclustering, Prepare};
@@ -151,7 +150,7 @@ fn layers_of<'py>(
         rows.append(layer.main_rows())?;
     }
     out.set_item("main_rows", rows)?;
-    out.set_item("stop", stop_name(stop))?;
+    out.set_item("stop", stop.name())?;
     out.set_item("why", stop.to_string())?;
     Ok(out)
 }
@@ -207,7 +206,7 @@ pub fn denoise<'py>(
     for plane in planes {
         out.append(array(py, plane.transpose())?)?;
     }
-    Ok((out, sigmas, stop_name(stop), stop.to_string()))
+    Ok((out, sigmas, stop.name(), stop.to_string()))
 }
 
 /// Grey as it is; colour as light and two opponent colours, each on its own.

@@ -2,7 +2,6 @@
 
 use crate::data::{array, Data, View};
 use crate::from_json;
-use crate::mesh::stop_name;
 use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::agent::Block;
 use dictmesh::inference::exact::{self, Exact, Part, SOLVED_TOGETHER};
@@ -180,11 +179,6 @@ impl Coder {
             }
         };
         let costs = PyArray1::from_vec(py, solved.costs);
-        Ok((
-            codes,
-            costs,
-            stop_name(solved.worst),
-            solved.worst.to_string(),
-        ))
+        Ok((codes, costs, solved.worst.name(), solved.worst.to_string()))
     }
 }

@@ -1,7 +1,6 @@
 //! Passes over samples, and what was heard of them.
 
 use crate::data::View;
-use crate::mesh::stop_name;
 use crate::work::{said, History, Report, Tell};
 use dictmesh::{Samples, Stop};
 use numpy::PyArray1;
@@ -92,7 +91,7 @@ impl Learned {
         out.set_item("bytes", self.history.bytes)?;
         out.set_item("passes", self.passes)?;
         out.set_item("rested", self.rested)?;
-        out.set_item("stop", stop_name(self.worst))?;
+        out.set_item("stop", self.worst.name())?;
         out.set_item("why", self.worst.to_string())?;
         Ok(out)
     }

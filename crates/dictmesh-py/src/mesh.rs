@@ -330,17 +330,6 @@ impl Mesh {
     }
 }
 
-/// An ending by a word.
-pub fn stop_name(stop: Stop) -> &'static str {
-    match stop {
-        Stop::Converged => "converged",
-        Stop::RoundLimit => "round-limit",
-        Stop::Diverged => "diverged",
-        Stop::Infeasible => "infeasible",
-        Stop::Interrupted => "interrupted",
-    }
-}
-
 /// What was found for all parts, put together.
 fn inferred<'py>(
     py: Python<'py>,
@@ -376,7 +365,7 @@ fn inferred<'py>(
     out.set_item("rounds", rounds)?;
     out.set_item("bytes", bytes)?;
     out.set_item("disagreement", apart)?;
-    out.set_item("stop", stop_name(stop))?;
+    out.set_item("stop", stop.name())?;
     out.set_item("why", stop.to_string())?;
     Ok(out)
 }

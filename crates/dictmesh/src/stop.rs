@@ -18,6 +18,17 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The ending by a word, as other programs read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::Converged => "converged",
+            Stop::RoundLimit => "round-limit",
+            Stop::Diverged => "diverged",
+            Stop::Infeasible => "infeasible",
+            Stop::Interrupted => "interrupted",
+        }
+    }
+
     /// The worse of two endings, for a batch.
     pub fn worse(self, other: Stop) -> Stop {
         let rank = |stop| match stop {

@@ -1,6 +1,6 @@
 //! The sheet as an SVG file.
 
-use super::{font, text_width, Anchor, Canvas, Item, Mark, Words};
+use super::{font, text_width, Anchor, Canvas, Disc, Frame, Item, Mark, Raster, Words};
 use std::fmt::Write;
 use tiny_skia::{Path, PathSegment};
 
@@ -40,16 +40,7 @@ impl Canvas {
         for item in &self.items {
             match item {
                 Item::Shape(path, mark) => shape(&mut out, path, mark),
-                Item::Disc(disc) if with_text => {
-                    let _ = writeln!(
-                        out,
-                        "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>",
-                        round(disc.x),
-                        round(disc.y),
-                        round(disc.r),
-                        disc.ink.svg("fill")
-                    );
-                }
+                Item::Disc(disc) if with_text => circle(&mut out, disc),
                 Item::Disc(disc) => {
                     if let Some(path) = disc.outline() {
                         shape(&mut out, &path, &Mark::Fill(disc.ink));
@@ -61,27 +52,40 @@ impl Canvas {
                         shape(&mut out, &path, &Mark::Fill(words.style.ink));
                     }
                 }
-                Item::Image(at, raster) => {
-                    let crisp = match raster.crisp_at(at.w, at.h) {
-                        true => " style=\"image-rendering:pixelated\"",
-                        false => "",
-                    };
-                    let _ = writeln!(
-                        out,
-                        "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
-                         preserveAspectRatio=\"none\"{crisp} href=\"{}\"/>",
-                        round(at.x),
-                        round(at.y),
-                        round(at.w),
-                        round(at.h),
-                        raster.data_uri()
-                    );
-                }
+                Item::Image(at, raster) => image(&mut out, at, raster),
             }
         }
         out.push_str("</svg>\n");
         out
     }
+}
+
+fn circle(out: &mut String, disc: &Disc) {
+    let _ = writeln!(
+        out,
+        "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {}/>",
+        round(disc.x),
+        round(disc.y),
+        round(disc.r),
+        disc.ink.svg("fill")
+    );
+}
+
+fn image(out: &mut String, at: &Frame, raster: &Raster) {
+    let crisp = match raster.crisp_at(at.w, at.h) {
+        true => " style=\"image-rendering:pixelated\"",
+        false => "",
+    };
+    let _ = writeln!(
+        out,
+        "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" \
+         preserveAspectRatio=\"none\"{crisp} href=\"{}\"/>",
+        round(at.x),
+        round(at.y),
+        round(at.w),
+        round(at.h),
+        raster.data_uri()
+    );
 }
 
 fn shape(out: &mut String, path: &Path, mark: &Mark) {

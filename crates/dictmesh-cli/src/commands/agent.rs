@@ -9,10 +9,10 @@ pub(super) mod source;
 
 use super::{port_refusal, print, refusal, save_model, say, Ended, Result};
 use crate::interrupt;
-use dictmesh::Stop;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
 use dictmesh_net::config::AgentConfig;
 use dictmesh_net::metrics::{Metered, Metrics};
+use dictmesh_net::words::listed;
 use dictmesh_net::{Rounds, RoundsOptions};
 pub use logs::Look;
 use serde_json::json;
@@ -158,9 +158,10 @@ fn begin(
         Some(address) => address.to_string(),
         None => "nowhere".into(), // it dials all its neighbours
     };
+    let ids: Vec<usize> = config.neighbours.iter().map(|n| n.id).collect();
     tracing::info!(
         agent = config.id, run = %config.run, listens = %listens, tls = config.tls.is_some(),
-        informed = source.is_some(), atoms = config.atoms, neighbours = config.neighbours.len(), "started"
+        informed = source.is_some(), atoms = config.atoms, neighbours = %listed(&ids), "started"
     );
     let metrics = Arc::new(Metrics::new(config.id, wire.traffic()));
     if let Some(address) = &config.metrics {
@@ -173,7 +174,6 @@ fn begin(
     }
     let mut options = RoundsOptions::new(incarnation, parts::limits(config));
     options.float32 = config.agreed.float32;
-    let ids: Vec<usize> = config.neighbours.iter().map(|n| n.id).collect();
     let rounds = Rounds::new(wire, &ids, options, Arc::clone(&control.interrupt));
     let exchange = Box::new(Metered::new(rounds, Arc::clone(&metrics)));
     let mut teller = Teller {
@@ -235,7 +235,7 @@ impl Teller {
             self.line(json!({
                 "event": "batch", "agent": self.agent, "position": batch.position, "samples": batch.samples,
                 "rounds": batch.rounds, "cost": batch.cost(), "sparsity": batch.sparsity, "movement": batch.movement,
-                "bytes": batch.bytes, "stop": name(batch.stop),
+                "bytes": batch.bytes, "stop": batch.stop.name(),
             }));
         }
         if self.score && samples > self.told {
@@ -249,17 +249,6 @@ impl Teller {
 
     fn line(&self, value: serde_json::Value) {
         tell(&format!("{value}\n"));
-    }
-}
-
-/// The ending of a batch as other programs read it.
-fn name(stop: Stop) -> &'static str {
-    match stop {
-        Stop::Converged => "converged",
-        Stop::RoundLimit => "round-limit",
-        Stop::Diverged => "diverged",
-        Stop::Infeasible => "infeasible",
-        Stop::Interrupted => "interrupted",
     }
 }
 

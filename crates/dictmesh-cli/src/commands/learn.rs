@@ -45,6 +45,10 @@ pub struct Args {
     /// the ranks of an MPI job
     #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
     pub over: Option<Over>,
+    /// Send dual vectors in single precision, with --over processes: half the bytes, seven digits, and a --tolerance of
+    /// 1e-5 at the least
+    #[arg(long, help_heading = "The mesh")]
+    pub float32: bool,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -86,7 +90,9 @@ struct State {
 struct Learned {
     /// The mean cost of a sample in each batch.
     costs: Vec<f64>,
-    /// Samples learned at the end of each batch.
+    /// Samples of these data that were learned before, where a run goes on.
+    from: usize,
+    /// Samples learned at the end of each batch, those before included.
     ends: Vec<usize>,
     /// The mean number of entries of a code that are not zero in each batch.
     entries: Vec<f64>,
@@ -125,16 +131,7 @@ pub fn run(args: Args) -> Result<Ended> {
         #[cfg(not(feature = "mpi"))]
         return Err(over::WITHOUT_MPI.into());
     }
-    check_places(&args)?;
-    if !(0.0..1e9).contains(&args.checkpoint_every) {
-        let given = exact(args.checkpoint_every);
-        return Err(format!(
-            "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
-        ));
-    }
-    if let Some(Over::Processes) = args.over {
-        processes::check(&args)?;
-    }
+    check(&args)?;
     let mut begun = begin::begin(&args)?;
     note(begun.data.raw.note(), args.speech.quiet);
     if args.dry_run {
@@ -160,14 +157,7 @@ pub fn run(args: Args) -> Result<Ended> {
     };
     let (mut page, mut ended) = (None, learned.ended);
     if ended == Ended::Complete {
-        let mut model = begun.data.model(&begun.state)?;
-        past::store(&learned.past, &mut model)?;
-        save_model(&model, &args.output)?;
-        // The checkpoint has done its duty; if it cannot go, that harms nobody.
-        let _ = std::fs::remove_file(checkpoint(&args.output));
-        if let Some(Over::Processes) = args.over {
-            processes::clear(&args);
-        }
+        save(&args, &begun, &learned)?;
         match (interrupt::at_once(), &args.report) {
             (true, _) => {
                 ended = Ended::Interrupted;
@@ -179,6 +169,35 @@ pub fn run(args: Args) -> Result<Ended> {
     }
     show::tell(&args, &begun, &learned, before, page)?;
     Ok(ended)
+}
+
+/// Saves the model, and takes away what was kept in case it would not come to that.
+fn save(args: &Args, begun: &Begun, learned: &Learned) -> Result<()> {
+    let mut model = begun.data.model(&begun.state)?;
+    past::store(&learned.past, &mut model)?;
+    save_model(&model, &args.output)?;
+    // The checkpoint has done its duty; if it cannot go, that harms nobody.
+    let _ = std::fs::remove_file(checkpoint(&args.output));
+    if let Some(Over::Processes) = args.over {
+        processes::clear(args);
+    }
+    Ok(())
+}
+
+/// Whether what was asked for can be, before anything is read.
+fn check(args: &Args) -> Result<()> {
+    check_places(args)?;
+    if !(0.0..1e9).contains(&args.checkpoint_every) {
+        let given = exact(args.checkpoint_every);
+        return Err(format!(
+            "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
+        ));
+    }
+    match args.over {
+        Some(Over::Processes) => processes::check(args),
+        _ if args.float32 => Err(over::IN_ONE_PROCESS.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Whether all that is written has a place of its own. What is resumed may be gone on with in its own place.

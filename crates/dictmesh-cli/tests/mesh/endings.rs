@@ -155,7 +155,9 @@ fn learning_over_processes_can_be_interrupted_killed_and_resumed() {
             .args(["-9", &agent.to_string()])
             .status();
     }
-    ok(at, &format!("{resumed} --quiet"));
+    let told = json(at, &format!("{resumed} --report page --json"));
+    let from = told["samples_before"].as_u64().unwrap();
+    assert!((100..300).contains(&from), "{told}");
     let off = distance(&blocks(&at.join("one.st")), &blocks(&at.join("m.st")));
     assert!(off <= 1e-9, "{off:e}");
     assert!(!at.join("m.st.mesh").exists());

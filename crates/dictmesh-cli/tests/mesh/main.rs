@@ -18,4 +18,5 @@ mod run;
 mod shrinking;
 mod starting;
 mod streams;
+mod told;
 mod words;

@@ -67,7 +67,8 @@ fn every_line_of_a_log_can_be_read() {
     );
 }
 
-fn launch(run: &Run) -> Child {
+/// Launches the mesh; it prints what it did as JSON.
+pub fn launch(run: &Run) -> Child {
     let mut command = Command::new(PROGRAM);
     command.args(["launch", "m", "--json", "--quiet"]);
     command.current_dir(run.place.path());
@@ -84,7 +85,8 @@ fn until(run: &Run, k: usize, sample: u64) {
     }
 }
 
-fn result(mut child: Child) -> serde_json::Value {
+/// What a launch printed when it ended.
+pub fn result(mut child: Child) -> serde_json::Value {
     let until = Instant::now() + PATIENCE;
     while child.try_wait().unwrap().is_none() {
         if Instant::now() >= until {

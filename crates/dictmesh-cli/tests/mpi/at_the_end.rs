@@ -71,11 +71,5 @@ fn kill_at_the_end(place: &Path, flags: &[&str]) {
         assert!(Instant::now() < until, "no progress");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let victim = rank(place, 1).expect("rank 1 is there");
-    let killed = Command::new("kill").args(["-9", &victim]).status().unwrap();
-    assert!(killed.success());
-    let out = ended(child);
-    let words = said(&out);
-    assert!(!out.status.success(), "{words}");
-    assert!(words.contains("--resume model.checkpoint"), "{words}");
+    kill_rank_1(place, child);
 }

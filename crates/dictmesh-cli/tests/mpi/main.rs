@@ -240,6 +240,17 @@ fn rank(dir: &Path, wanted: usize) -> Option<String> {
     })
 }
 
+/// Kills a rank of a job in this directory, which ends and names the checkpoint.
+fn kill_rank_1(place: &Path, job: Child) {
+    let victim = rank(place, 1).expect("rank 1 is there");
+    let killed = Command::new("kill").args(["-9", &victim]).status().unwrap();
+    assert!(killed.success());
+    let out = ended(job);
+    let words = said(&out);
+    assert!(!out.status.success(), "{words}");
+    assert!(words.contains("--resume model.checkpoint"), "{words}");
+}
+
 /// A rank is killed in the middle: the job ends, names the checkpoint, and goes on from it to the same atoms.
 #[test]
 fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
@@ -274,13 +285,7 @@ fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
         assert!(Instant::now() < until, "no checkpoints");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let victim = rank(&place, 1).expect("rank 1 is there");
-    let killed = Command::new("kill").args(["-9", &victim]).status().unwrap();
-    assert!(killed.success());
-    let out = ended(child);
-    let words = said(&out);
-    assert!(!out.status.success(), "{words}");
-    assert!(words.contains("--resume model.checkpoint"), "{words}");
+    kill_rank_1(&place, child);
     assert!(!place.join("model.0").exists(), "nothing half learned");
 
     // Other choices are another run.

@@ -35,6 +35,8 @@ pub(super) struct Surroundings {
     pub gone: Vec<AgentId>,
     /// The stream had ended here.
     pub ended: bool,
+    /// And every agent had written that down.
+    pub all_ended: bool,
 }
 
 /// Whose checkpoints these are, and what they are learned with.

@@ -2,9 +2,13 @@
 //!
 //! Nobody can know that its last words were heard. So an agent writes down that the samples have ended, then says so
 //! for as many rounds as the graph has diameter: whoever has come through them knows that all have written it down,
-//! and that one who dies from now on needs nobody any more. Until then nobody goes under the policy `wait`, however
-//! late a killed neighbour returns. Whoever knows that all have ended tells its neighbours; its word is enough for
-//! one that has written down its own end and was called into another agreement meanwhile.
+//! and that one who dies from now on needs nobody any more. That it writes down too, and says so for as many rounds
+//! again: whoever has come through these may go, as nobody's return depends on it. One that died in them, and returns to
+//! find some gone, tells those who are left that all have ended. Until then nobody goes under the policy `wait`,
+//! however late a killed neighbour returns.
+//!
+//! Whoever knows that all have ended tells its neighbours; its word is enough for one that has written down its own end
+//! and was called into another agreement meanwhile.
 //!
 //! Outside those rounds an agent that has come to its end waits for nobody for ever: others may have gone, knowing more
 //! than it does.
@@ -13,6 +17,7 @@ use super::events::Outcome;
 use super::settings::Policy;
 use super::talk::Halt;
 use super::Agent;
+use crate::error::Error;
 use crate::exchange::{Fault, Phase, Tag};
 use dictmesh::agent::AgentId;
 use std::sync::atomic::Ordering;
@@ -27,6 +32,16 @@ const TELLING: u64 = u64::MAX - 2;
 const TRIES: u32 = 30;
 
 impl Agent {
+    /// Writes down that the samples have ended, and whether all agents have written that down.
+    pub(super) fn write_the_end(&mut self, all: bool) -> Result<(), Error> {
+        (self.around.ended, self.around.all_ended) = (true, all);
+        let kept = self
+            .checkpoints
+            .keep(self.state.clone(), &self.around, true);
+        self.around.ended = false; // a later checkpoint is another matter
+        kept
+    }
+
     /// From now on it has come to its end, and its checkpoint says so.
     pub(super) fn come_to_the_end(&mut self) {
         (self.ended_at, self.around.ended) = (Some(self.state.position), false);
@@ -36,7 +51,14 @@ impl Agent {
     /// Forgets it, where an agreement has gone back to an earlier sample.
     pub(super) fn is_past_the_end(&mut self) {
         if self.ended_at.is_some_and(|at| at != self.state.position) {
-            (self.ended_at, self.waits_since) = (None, None);
+            self.forget_the_end();
+        }
+    }
+
+    /// From now on others are waited for as before.
+    pub(super) fn forget_the_end(&mut self) {
+        if self.ended_at.take().is_some() {
+            (self.waits_since, self.around.all_ended) = (None, false);
             self.talk.has_ended(None);
         }
     }
@@ -47,7 +69,10 @@ impl Agent {
             Policy::Wait => None,
             Policy::GoOn { .. } => Some(self.settings.linger),
         };
-        for round in 0..diameter as u32 {
+        for round in 0..2 * diameter as u32 {
+            if round == diameter as u32 {
+                self.write_the_end(true)?;
+            }
             let tag = Tag {
                 sample: TELLING,
                 round,
@@ -63,13 +88,30 @@ impl Agent {
                 Err(_) => return Ok(Outcome::Ended),
             }
         }
-        Ok(self.tell_the_end())
+        Ok(self.tell_the_end()?)
     }
 
     /// Tells the neighbours that all have come to their end, for as long as one of them may not know.
-    pub(super) fn tell_the_end(&mut self) -> Outcome {
+    pub(super) fn tell_the_end(&mut self) -> Result<Outcome, Error> {
+        if !self.around.all_ended {
+            self.write_the_end(true)?;
+        }
         self.say_and_go(Tag::all_ended(self.around.epoch), TRIES);
-        Outcome::Ended
+        Ok(Outcome::Ended)
+    }
+
+    /// Whether all neighbours but these know that all have ended, as this agent has written down: it tells them. Those
+    /// whose own end is not written do not hear it, and are agreed with.
+    pub(super) fn those_there_know(&mut self, missing: &[AgentId]) -> bool {
+        if !self.around.all_ended {
+            return false;
+        }
+        // No patience: it is said a few times, which is enough for whoever is there.
+        match self.closing(Tag::all_ended(self.around.epoch), Some(Duration::ZERO)) {
+            Ok(()) => true,
+            Err(Fault::Missing { missing: still }) => still.iter().all(|l| missing.contains(l)),
+            Err(_) => false, // the next agreement meets with it too
+        }
     }
 
     /// Whether one that has come to its end need not wait for these any longer.

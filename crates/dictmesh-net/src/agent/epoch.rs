@@ -9,7 +9,7 @@ use super::Agent;
 use crate::error::Error;
 use crate::exchange::Fault;
 use crate::source::Taken;
-use crate::words::listed;
+use crate::words::{agents, listed};
 use dictmesh::agent::AgentId;
 use dictmesh::inference::Combine;
 use dictmesh::topology::lazy_column;
@@ -43,7 +43,10 @@ impl Agent {
                 return Ok(Outcome::Interrupted);
             }
             match self.open(&mesh)? {
-                (Opened::Batch(samples), x) => self.batch(&mesh, samples, x)?,
+                (Opened::Batch(samples), x) => {
+                    self.forget_the_end(); // there are more samples than when it came to it
+                    self.batch(&mesh, samples, x)?;
+                }
                 (Opened::Leaves(id), _) if id == self.settings.id => return self.leave(),
                 (Opened::Leaves(id), _) => return Err(self.let_leave(id, mesh.members.ids())),
                 (Opened::Change, _) => {
@@ -57,9 +60,7 @@ impl Agent {
                     return Ok(Outcome::Diverged);
                 }
                 (Opened::End | Opened::Pending, _) => {
-                    self.around.ended = true;
-                    self.checkpoints
-                        .keep(self.state.clone(), &self.around, true)?;
+                    self.write_the_end(false)?;
                     self.come_to_the_end();
                     return self.farewell(mesh.members.diameter);
                 }
@@ -174,8 +175,8 @@ impl Agent {
         Err(Error::Setting {
             name: "weights",
             given: format!(
-                "those of agents {}",
-                listed(&column.iter().map(|(l, _)| *l).collect::<Vec<_>>())
+                "those of {}",
+                agents(&column.iter().map(|(l, _)| *l).collect::<Vec<_>>())
             ),
             allowed: format!(
                 "there must be one for the agent itself and one for each of its neighbours, which are now {}; \

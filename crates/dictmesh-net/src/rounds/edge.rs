@@ -47,14 +47,21 @@ impl Edge {
     }
 
     pub fn refuse(&mut self, from: AgentId, why: &str) {
-        self.refused += 1;
-        // Ever more seldom: a flood must not fill the disk.
-        if self.refused <= 20 || self.refused.is_power_of_two() {
-            tracing::warn!(
-                neighbour = from,
-                refused = self.refused,
-                "frame refused: {why}"
-            );
+        if let Some(refused) = self.refusal() {
+            tracing::warn!(neighbour = from, refused, "frame refused: {why}");
         }
+    }
+
+    /// Refuses what is of no use and no reason to worry.
+    pub fn pass_over(&mut self, from: AgentId, why: &str) {
+        if let Some(refused) = self.refusal() {
+            tracing::debug!(neighbour = from, refused, "frame passed over: {why}");
+        }
+    }
+
+    /// Counts a refusal: the number, if it is to be said. Ever more seldom: a flood must not fill the disk.
+    fn refusal(&mut self) -> Option<u64> {
+        self.refused += 1;
+        (self.refused <= 20 || self.refused.is_power_of_two()).then_some(self.refused)
     }
 }

@@ -152,6 +152,10 @@ impl Edge {
                 Err(refusal) => self.refuse(from, &refusal.to_string()),
             },
             Ordering::Greater if is_next(own.tag, header.tag) => self.keep_early(came),
+            // It has gone on without us, and takes us back when it is through with the batch: it answers our knocking.
+            Ordering::Greater if own.tag.phase == Phase::Agreement => {
+                self.pass_over(from, "it goes on without this agent still");
+            }
             Ordering::Greater => {
                 self.refuse(from, "it is of a round that nobody can have come to yet");
             }

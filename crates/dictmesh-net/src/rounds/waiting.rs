@@ -114,10 +114,13 @@ impl<W: Wire> Rounds<W> {
 fn purpose(tag: Tag) -> &'static str {
     match tag.phase {
         Phase::Agreement => {
-            "waiting for them to agree on who is there; start those that do not run, also if they have come to their end"
+            "waiting for these neighbours to agree on who is there; start those that do not run, also if they have come to \
+             their end"
         }
-        Phase::Closing if tag.is_going() => "going; waiting until they have let this agent go",
-        Phase::Closing => "the samples have ended; waiting until they know it too",
-        Phase::Opening | Phase::Inference | Phase::Cost => "waiting for them",
+        Phase::Closing if tag.is_going() => "going; waiting until these neighbours have let this agent go",
+        Phase::Closing => "the samples have ended; waiting until these neighbours know it too",
+        Phase::Opening | Phase::Inference | Phase::Cost => {
+            "these neighbours have not answered yet; the round waits for them"
+        }
     }
 }

@@ -125,6 +125,9 @@ impl Group {
         match said {
             Said::Line(line) => {
                 self.told.hear(line);
+                if self.told.before.is_none() {
+                    return; // where they go on from is not known: no progress to be shown, and no speed
+                }
                 let last = self.told.batches.values().last();
                 bar.show(Progress {
                     phase: "learning",

@@ -11,6 +11,10 @@ pub enum Over {
     Mpi,
 }
 
+/// What `--float32` says where it would do nothing.
+pub const IN_ONE_PROCESS: &str =
+    "--float32: it is for messages between processes, and there are none; give --over processes too, or leave it out";
+
 /// What `--over mpi` says without MPI.
 #[cfg(not(feature = "mpi"))]
 pub const WITHOUT_MPI: &str =

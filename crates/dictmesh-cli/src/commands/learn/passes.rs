@@ -133,17 +133,18 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
         args,
         data: &begun.data,
         all: (begun.passes as u64).saturating_mul(begun.data.total as u64),
-        state: &mut begun.state,
         bar: Bar::new(args.speech.quiet),
         pause: Pause::new(args.checkpoint_every),
         learned: Learned {
             costs: Vec::new(),
+            from: begun.state.position.learned as usize,
             ends: Vec::new(),
             entries: Vec::new(),
             past: Vec::new(),
             last: None,
             ended: Ended::Complete,
         },
+        state: &mut begun.state,
     };
     let stop = Arc::clone(&session.pause.stop);
     session.state.mesh.interrupt_by(stop);
@@ -220,7 +221,7 @@ impl Session<'_> {
         let stop = self.state.mesh.learn(x, |event| {
             learned.costs.push(event.cost);
             learned.entries.push(event.sparsity);
-            let end = learned.ends.last().copied().unwrap_or(0);
+            let end = learned.ends.last().copied().unwrap_or(learned.from);
             learned.ends.push(end + event.batch);
             learned.last = Some(*event);
             bar.show(Progress {

@@ -159,6 +159,18 @@ fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
             place.display()
         ));
     }
+    if mesh.agreed.float32 != args.float32 {
+        return Err(match args.float32 {
+            true => format!(
+                "--float32: the agents of {} send double precision, and go on so; leave it out",
+                place.display()
+            ),
+            false => format!(
+                "{}: it was begun with --float32; give it again",
+                place.display()
+            ),
+        });
+    }
     let ports = ports(mesh.agents.len())?;
     for (agent, port) in mesh.agents.iter_mut().zip(&ports) {
         agent.address = port.local_addr().map_err(say)?.to_string();
@@ -225,7 +237,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
             block: Some(part.min(total).max(1)),
             weights: description.weights.clone(),
             score: true,
-            float32: false,
+            float32: args.float32,
             task: description.task.clone(),
             strategy: description.strategy.clone(),
             stopping: description.stopping,
@@ -240,6 +252,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
 fn learned(begun: &Begun, told: &Told) -> Learned {
     let mut learned = Learned {
         costs: Vec::new(),
+        from: told.before.unwrap_or(0) as usize,
         ends: Vec::new(),
         entries: Vec::new(),
         past: Vec::new(),

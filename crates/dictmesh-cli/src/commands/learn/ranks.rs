@@ -157,6 +157,12 @@ fn refuse(args: &Args) -> Result<()> {
                 .into(),
         );
     }
+    if args.float32 {
+        return Err(
+            "--float32 with --over mpi: ranks send double precision; leave it out, or take --over processes"
+                .into(),
+        );
+    }
     if args.dry_run {
         return Err("--dry-run with --over mpi: leave --over out to see what it would take".into());
     }
@@ -275,6 +281,7 @@ fn save(begun: &Begun, agent: &Agent, rank: usize, path: &Path) -> Result<()> {
 fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()> {
     let costs: Vec<f64> = batches.iter().filter_map(Batch::cost).collect();
     let (first, last) = (costs.first().copied(), costs.last().copied());
+    let before = batches.first().map_or(0, |b| b.position);
     let rounds: usize = batches.iter().map(|b| b.rounds).sum();
     let bytes: u64 = batches.iter().map(|b| b.bytes).sum();
     let samples = begun.passes * begun.data.total;
@@ -282,18 +289,23 @@ fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()
         .map(|k| format!("{}.{k}", args.output.display()))
         .collect();
     let json = json!({
-        "samples": samples, "batches": batches.len(), "rounds": rounds, "bytes": bytes, "agents": size,
+        "samples": samples, "samples_before": before, "batches": batches.len(), "rounds": rounds, "bytes": bytes, "agents": size,
         "atoms": begun.state.mesh.atoms(), "first_cost": first, "last_cost": last, "blocks": blocks,
     });
     args.speech.tell(json, || {
         let cost = match (first, last) {
             (Some(first), Some(last)) => {
-                format!("mean cost {first:.4} in the first batch, {last:.4} in the last\n")
+                let now = if before > 0 { " now" } else { "" };
+                format!("mean cost {first:.4} in the first batch{now}, {last:.4} in the last\n")
             }
             _ => String::new(),
         };
         let rounds = match rounds {
             0 => "all of it before this job".to_string(),
+            rounds if before > 0 => format!(
+                "of which {before} before this job, {} rounds now",
+                thousands(rounds as u64)
+            ),
             rounds => format!("{} rounds in all", thousands(rounds as u64)),
         };
         format!(

@@ -9,7 +9,7 @@ use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
 use crate::canvas::numbers::fixed;
 use crate::memory::Sizes;
-use crate::picture::counted;
+use crate::picture::{counted, thousands};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
@@ -91,14 +91,17 @@ fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
     all
 }
 
+/// The samples of each batch.
+fn sizes(learned: &Learned) -> impl Iterator<Item = usize> + '_ {
+    let starts = std::iter::once(&learned.from).chain(&learned.ends);
+    starts.zip(&learned.ends).map(|(start, end)| end - start)
+}
+
 /// The mean cost of a sample in the first and in the last batches, a tenth of all but at least three if there
 /// are six, and how many these are.
 fn first_and_last(learned: &Learned) -> (f64, f64, usize) {
-    let starts = std::iter::once(&0).chain(&learned.ends);
-    let batches = learned.ends.iter().zip(starts).zip(&learned.costs);
-    let batches: Vec<(f64, f64)> = batches
-        .map(|((end, start), c)| ((end - start) as f64, *c))
-        .collect();
+    let sizes = sizes(learned).map(|size| size as f64);
+    let batches: Vec<(f64, f64)> = sizes.zip(learned.costs.iter().copied()).collect();
     let mean = |batches: &[(f64, f64)]| {
         let samples: f64 = batches.iter().map(|b| b.0).sum();
         batches.iter().map(|b| b.0 * b.1).sum::<f64>() / samples.max(1.0)
@@ -133,7 +136,7 @@ pub fn tell(
         .collect();
     let page = page.map(|page| page.display().to_string());
     let result = json!({
-        "model": saved, "samples": samples, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
+        "model": saved, "samples": samples, "samples_before": learned.from, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
         "cost_first": first, "cost_last": last, "cost_batches": few, "unused_atoms": mesh.unused_atoms().len(),
         "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
         "resume": go_on, "preparation": begun.data.preparation.how.describe(),
@@ -186,8 +189,16 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
             format!("{first} in the first {n} of {all} batches, {last} in the last {n}")
         }
     };
+    let now = match learned.from {
+        0 => String::new(),
+        from => format!(
+            "gone on from sample {} of {} in all; costs are of the batches since\n",
+            thousands(from as u64),
+            thousands(begun.passes as u64 * total),
+        ),
+    };
     let mut text = format!(
-        "samples: {}\nlearned {} from {}{passes}\ncost of a sample: {cost}\n",
+        "samples: {}\nlearned {} from {}{passes}\n{now}cost of a sample: {cost}\n",
         begun.data.preparation.how.describe(),
         atoms_at_agents(mesh),
         counted(begun.data.total, "sample"),
@@ -278,8 +289,7 @@ impl Drawn {
     /// All batches but those that the end of a pass cut to less than half: their mean over a few samples would look
     /// like a cliff.
     fn of(learned: &Learned) -> Self {
-        let starts = std::iter::once(&0).chain(&learned.ends);
-        let sizes: Vec<usize> = starts.zip(&learned.ends).map(|(a, b)| b - a).collect();
+        let sizes: Vec<usize> = sizes(learned).collect();
         let full = sizes.iter().copied().max().unwrap_or(0);
         let kept: Vec<usize> = (0..sizes.len()).filter(|i| 2 * sizes[*i] >= full).collect();
         Drawn {
@@ -325,5 +335,27 @@ fn entries(drawn: &Drawn) -> Lines {
         y: AxisSpec::linear("entries that are not zero"),
         series: vec![Series::new("entries", points)],
         levels: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that goes on at sample 100 has batches as small as any: none of them is as large as all that was before.
+    #[test]
+    fn batches_of_a_run_that_goes_on_are_counted_from_where_it_does() {
+        let learned = Learned {
+            costs: vec![4.0, 2.0, 1.0],
+            from: 100,
+            ends: vec![104, 108, 110],
+            entries: vec![1.0; 3],
+            past: Vec::new(),
+            last: None,
+            ended: Ended::Complete,
+        };
+        assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);
+        assert_eq!(sizes(&learned).collect::<Vec<_>>(), [4, 4, 2]);
+        assert_eq!(first_and_last(&learned), (4.0, 1.0, 1));
     }
 }

@@ -155,8 +155,8 @@ fn result(input: &Input, rows: &[Row]) -> Value {
     all
 }
 
-fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Judged)) -> Report {
-    let of = input.x.rows();
+/// How many patients each method got wrong, of so many.
+fn table(rows: &[Row], of: usize) -> Table {
     let lines = rows.iter().map(|row| {
         let worst = row.wrong.iter().max().copied().unwrap_or(0);
         vec![
@@ -166,11 +166,15 @@ fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Ju
         ]
     });
     let paper = ["paper, Alg. 3 and Alg. 4", PAPER, ""].map(String::from);
-    let table = Table {
+    Table {
         caption: "Misclassified patients".into(),
         head: ["method", "each seed", "worst"].map(String::from).to_vec(),
         rows: lines.chain([paper.to_vec()]).collect(),
-    };
+    }
+}
+
+fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Judged)) -> Report {
+    let of = input.x.rows();
     let worst = rows.first().and_then(|row| row.wrong.iter().max());
     Report {
         title: "Patients by their genes".into(),
@@ -187,7 +191,7 @@ fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Ju
                        by inertia) on their coefficients times the layers' weights; the groups are named by the \
                        matching that leaves the fewest wrong. The paper shows a scatter, and gives no count."
                     .into(),
-                tables: vec![table],
+                tables: vec![table(rows, of)],
                 ..Section::default()
             },
             Section {

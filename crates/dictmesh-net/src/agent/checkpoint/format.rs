@@ -34,7 +34,7 @@ pub(super) fn write(owner: &Owner, state: &State, around: &Surroundings) -> Vec<
     for v in [
         state.position,
         u64::from(around.epoch),
-        u64::from(around.ended),
+        u64::from(around.ended) + u64::from(around.ended && around.all_ended),
     ] {
         whole(&mut body, v);
     }
@@ -151,10 +151,11 @@ fn compare(before: &[(String, String)], now: &[(String, String)]) -> Result<(), 
 fn parts(body: &mut Reader) -> Option<(State, Surroundings)> {
     let position = body.whole()?;
     let epoch = u32::try_from(body.whole()?).ok()?;
-    let ended = body.whole()? != 0;
+    let ended = body.whole()?;
     let around = Surroundings {
         epoch,
-        ended,
+        ended: ended > 0,
+        all_ended: ended > 1,
         active: body.list()?.into_iter().map(|l| l as AgentId).collect(),
         gone: body.list()?.into_iter().map(|l| l as AgentId).collect(),
     };

@@ -1,7 +1,8 @@
 //! A directory that is watched for new files.
 
 use super::super::super::{refusal, say, Result};
-use crate::data::{self, ReadOptions};
+use crate::data::{self, DataError, ReadOptions};
+use crate::picture::counted;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
 use std::collections::BTreeSet;
@@ -18,8 +19,15 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The list of the files that were taken, in the state directory.
 const LIST: &str = "files-taken";
 
-/// Files of samples, in the order in which they were found; those found together by their names. Hidden files and
-/// those that end in `.part` are not looked at: write a file under such a name, then rename it.
+/// What the names of files end in that are not whole yet.
+const UNFINISHED: [&str; 2] = [".part", ".tmp"];
+
+/// What is done about a file that cannot be read.
+const REMEDY: &str = "Put it right, or take it away (agent.toml names the directory and nothing about its files: each is \
+                      read as its name says, whole, a sample a row), and start this agent again.";
+
+/// Files of samples, in the order in which they were found; those found together by their names. Directories, hidden
+/// files and those that end in `.part` or `.tmp` are passed over: write a file under such a name, then rename it.
 ///
 /// A batch ends with its file. Which sample a file begins with is written down, so that files may be removed when
 /// all agents are past them.
@@ -30,6 +38,8 @@ pub struct DirectorySource {
     files: Vec<Taking>,
     /// The file read last.
     open: Option<(usize, Samples)>,
+    /// The log has said that there is something that is passed over.
+    told: bool,
 }
 
 struct Taking {
@@ -69,17 +79,23 @@ impl DirectorySource {
             list: file,
             files,
             open: None,
+            told: false,
         })
     }
 
     /// Files that are new, by name; and whether no more will come.
-    fn look(&self) -> Result<(BTreeSet<String>, bool)> {
+    fn look(&mut self) -> Result<(BTreeSet<String>, bool)> {
         let mut names = BTreeSet::new();
         for entry in fs::read_dir(&self.path).map_err(|e| failed(&self.path, &e))? {
-            let name = entry.map_err(|e| failed(&self.path, &e))?.file_name();
-            let name = name.to_string_lossy().into_owned();
-            if !name.starts_with('.') && !name.ends_with(".part") {
+            let entry = entry.map_err(|e| failed(&self.path, &e))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_of_samples(&name) && !entry.path().is_dir() {
                 names.insert(name);
+            } else if !std::mem::replace(&mut self.told, true) {
+                tracing::info!(
+                    %name, directory = %self.path.display(),
+                    "passed over, as are all directories, hidden files and names that end in .part or .tmp"
+                );
             }
         }
         let ended = names.remove(END);
@@ -113,18 +129,26 @@ impl DirectorySource {
 
     fn read(&self, name: &str) -> Result<Samples> {
         let path = self.path.join(name);
-        let table = data::read(&path, &ReadOptions::default());
+        let table = data::read(&path, &ReadOptions::default()).map_err(|e| DataError {
+            remedy: REMEDY.into(), // an agent has no flags that say how a file is read
+            ..e
+        });
         let samples = table.map_err(say)?.samples;
         match samples.rows() == self.rows {
             true => Ok(samples),
             false => Err(format!(
-                "{}: samples of {} numbers; this run's have {}",
+                "{}: samples of {}; this run's have {}. {REMEDY}",
                 path.display(),
-                samples.rows(),
+                counted(samples.rows(), "number"),
                 self.rows
             )),
         }
     }
+}
+
+/// Whether a file of this name is taken.
+fn is_of_samples(name: &str) -> bool {
+    !name.starts_with('.') && !UNFINISHED.iter().any(|end| name.ends_with(end))
 }
 
 fn failed(path: &Path, e: &std::io::Error) -> String {
@@ -197,6 +221,9 @@ mod tests {
         assert!(matches!(source.take(0, 2, now).unwrap(), Taken::Pending));
         put("b.csv", "1,1\n2,2\n3,3\n");
         put("half.csv.part", "1,");
+        put("half.csv.tmp", "1,");
+        put(".hidden", "x");
+        fs::create_dir(place.path().join("older")).unwrap();
         assert_eq!(first(source.take(0, 2, now)), (2, 1.0));
         // The batch ends with its file.
         assert_eq!(first(source.take(2, 2, now)), (1, 3.0));
@@ -212,5 +239,22 @@ mod tests {
         assert!(source.take(1, 2, now).unwrap_err().contains("b.csv"));
         put("wide.csv", "1,2,3\n");
         assert!(source.take(5, 2, now).unwrap_err().contains("samples of 3"));
+        fs::remove_file(place.path().join("wide.csv")).unwrap();
+        // What an agent has no flag for is not advised.
+        for (name, text) in [
+            ("notes.md", "x"),
+            ("notes.txt", "x"),
+            ("bad.csv", "1,2\n3,x\n"),
+            ("bad.npy", "x"),
+        ] {
+            put(name, text);
+            let said = source.take(5, 2, now).unwrap_err();
+            assert!(
+                said.contains(name) && said.contains("take it away"),
+                "{said}"
+            );
+            assert!(!said.contains("--"), "{said}");
+            fs::remove_file(place.path().join(name)).unwrap();
+        }
     }
 }

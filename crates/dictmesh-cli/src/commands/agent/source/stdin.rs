@@ -3,6 +3,7 @@
 use super::super::super::Result;
 use super::super::beside;
 use super::spool::Spool;
+use crate::picture::counted;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
 use std::io::{BufRead, BufReader, Read};
@@ -35,7 +36,13 @@ impl LineSource {
                     Ok(Some(text)) => sample(&text, rows),
                     Err(e) => Err(e),
                 };
-                let line = line.map_err(|e| format!("line {number} of standard input: {e}"));
+                let line = line.map_err(|e| {
+                    format!(
+                        "line {number} of standard input: {e}; a line must be {rows} finite numbers with commas, semicolons \
+                         or blanks between them, without a header. Start this agent again with the right line and what \
+                         comes after it: the lines before are kept"
+                    )
+                });
                 let failed = line.is_err();
                 if send.send(line).is_err() || failed {
                     break;
@@ -58,7 +65,7 @@ fn line(input: &mut impl BufRead, rows: usize) -> Result<Option<String>> {
     let read = input.by_ref().take(most).read_line(&mut text);
     match read.map_err(|e| e.to_string())? {
         0 => Ok(None),
-        _ if text.len() as u64 == most => Err(format!("it is longer than {rows} numbers can be")),
+        _ if text.len() as u64 == most => Err("it is longer than any sample".into()),
         _ => Ok(Some(text)),
     }
 }
@@ -73,9 +80,7 @@ fn sample(text: &str, rows: usize) -> Result<Vec<f64>> {
     let sample: Vec<f64> = words.map(number).collect::<Result<_>>()?;
     match sample.len() {
         found if found == rows => Ok(sample),
-        found => Err(format!(
-            "it has {found} numbers; a sample of this run has {rows}"
-        )),
+        found => Err(format!("it has {}", counted(found, "number"))),
     }
 }
 
@@ -139,7 +144,15 @@ mod tests {
     #[test]
     fn nonsense_is_named_with_its_line_and_a_pause_is_no_end() {
         for (text, words) in [
-            ("1,2\n3\n", "line 2 of standard input: it has 1 numbers"),
+            ("1,2\n3\n", "line 2 of standard input: it has 1 number;"),
+            (
+                "1,2\n\n3 4 5\n",
+                "line 3 of standard input: it has 3 numbers; a line must be 2 finite numbers",
+            ),
+            (
+                "a,b\n1,2\n",
+                "line 1 of standard input: \"a\" is not a finite number; a line must be",
+            ),
             ("1,x\n", "\"x\" is not a finite number"),
             ("1,NaN\n", "\"NaN\" is not a finite number"),
         ] {
