@@ -59,6 +59,11 @@ impl Exchange {
         }
     }
 
+    /// Whether it is one product, whose sums run in an order of its own.
+    pub fn multiplies(&self) -> bool {
+        self.dense.is_some()
+    }
+
     /// Whom agent k hears in a round, rising, and with what weight.
     pub fn heard_by(&self, k: usize) -> impl Iterator<Item = (usize, f64)> + Clone + '_ {
         self.weights[k].iter().copied()

@@ -35,7 +35,9 @@ pub(super) struct Part<'m> {
     pub reduction: Option<Reduction>,
     pub combine: Combine,
     /// Whether agents work side by side; otherwise whole parts do.
-    pub parallel: bool,
+    parallel: bool,
+    /// Whether it is the whole batch.
+    pub alone: bool,
     pub rounds: usize,
     /// The samples that no code can meet.
     pub infeasible: Vec<usize>,
@@ -80,7 +82,8 @@ impl<'m> Part<'m> {
             share: Matrix::zeros(0, 0),
             reduction,
             combine: mesh.strategy.combine(),
-            parallel: alone,
+            parallel: false,
+            alone,
             rounds: 0,
             infeasible: Vec::new(),
         };
@@ -102,8 +105,8 @@ impl<'m> Part<'m> {
         share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
         let numbers = share.as_slice().len();
         self.combined = Matrix::zeros(numbers, self.strategies.len());
-        self.parallel = (self.parallel || self.reduction.is_none())
-            && numbers * self.strategies.len() >= PARALLEL;
+        self.parallel =
+            (self.alone || self.reduction.is_none()) && numbers * self.strategies.len() >= PARALLEL;
         self.share = share;
     }
 

@@ -14,8 +14,9 @@ use crate::topology::Order;
 const PART: usize = 1 << 15;
 /// More samples than that in a part do not make an agent's turn any cheaper.
 const SAMPLES: usize = 8;
-/// Rounds that should be under way at the same time.
+/// Rounds that should be under way at the same time, and those that may be: an interruption waits for them.
 const ROUNDS: usize = 4;
+const MOST_ROUNDS: usize = 16;
 
 /// How many samples a part should have: as many as stay in the cache, of all agents or of those that a few rounds
 /// have to do with.
@@ -26,15 +27,17 @@ pub(super) fn samples_in_part(order: &Order, rows: usize) -> usize {
 }
 
 impl Part<'_> {
-    /// How many rounds may be under way at the same time: one where all agents' arrays stay in the cache, or where agents
-    /// can share more threads than waves would make up for.
+    /// How many rounds may be under way at the same time: one where all agents' arrays stay in the cache; where what
+    /// they send is combined by a product, which sums in another order; and where the agents of the only part can share
+    /// more threads than waves would make up for.
     fn rounds_together(&self) -> usize {
         let (order, numbers) = (self.mesh.topology().order(), self.share.as_slice().len());
         let fits = order.agents.len() * numbers <= PART;
-        if fits || order.reach == 0 || (self.parallel && rayon::current_num_threads() > 2) {
-            return 1;
+        let shared = self.alone && rayon::current_num_threads() > 2;
+        match fits || order.reach == 0 || self.exchange.multiplies() || shared {
+            true => 1,
+            false => (PART / (2 * order.reach * numbers)).min(MOST_ROUNDS),
         }
-        PART / (2 * order.reach * numbers)
     }
 
     /// So many rounds in waves, if there is something to gain. What was heard in the last of them is not kept.
@@ -43,18 +46,19 @@ impl Part<'_> {
         if together < 2 || count < 2 {
             return false;
         }
-        let mut done = 0;
+        let (mut left, mut goes_on) = (count, true);
         self.adapt_all();
-        while done < count && !self.local(0).is_interrupted() {
-            let now = together.min(count - done);
-            done += now;
-            self.wave(now, done < count);
+        while goes_on {
+            let now = together.min(left);
+            left -= now;
+            goes_on = left > 0 && !self.local(0).is_interrupted();
+            self.wave(now, goes_on);
         }
-        self.rounds += done;
+        self.rounds += count - left;
         true
     }
 
-    /// So many rounds of agents that have adapted, to which they do so again at the end, if there is `more`.
+    /// So many rounds of agents that have adapted; they do so again at the end if there is `more`.
     fn wave(&mut self, rounds: usize, more: bool) {
         let mut strategies = std::mem::take(&mut self.strategies);
         let mut heard = std::mem::take(&mut self.heard);
