@@ -49,6 +49,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const PRODUCTS_TOGETHER: usize = 64;
 /// Problems with fewer atoms than this are small enough to be solved one after the other.
 const FEW: usize = 16;
+/// Atoms up to which W'v is formed one by one: a matrix product takes longer to set up.
+const HANDFUL: usize = 8;
 
 /// One coding problem without its vector c.
 pub(crate) struct Coding<'a> {
@@ -230,6 +232,10 @@ impl Coding<'_> {
     /// `s = W'V` for V by columns, those of `s` in steps of `width`.
     fn correlate_all(&self, v: &[f64], s: &mut [f64], width: usize) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        if n <= HANDFUL && n > 0 {
+            let columns = v.chunks_exact(m.max(1)).zip(s.chunks_exact_mut(width));
+            return columns.for_each(|(v, s)| self.correlate(v, &mut s[..n]));
+        }
         let samples = v.len() / m.max(1);
         let v = MatRef::from_column_major_slice(v, m, samples);
         let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);

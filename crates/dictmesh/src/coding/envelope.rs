@@ -113,6 +113,8 @@ impl Coding<'_> {
         if started {
             self.start(envelope, &mut problem, &before, codes, v, scratch);
         }
+        let mut solved = std::mem::take(&mut scratch.solved);
+        problem.solve_few(&before, codes, &mut solved);
         for j in 0..samples {
             let code = &mut codes[j * width..(j + 1) * width];
             let (v, s) = (&mut v[j * m..(j + 1) * m], j * n..(j + 1) * n);
@@ -128,20 +130,23 @@ impl Coding<'_> {
                 }
                 given.scaled(inverse, j * m, v);
             }
-            let mut stop = problem.solve(g, code);
+            let mut stop = match solved.get(j) {
+                Some(true) => Stop::Converged,
+                _ => problem.solve(g, code),
+            };
             self.finish(envelope, code, v);
-            let solved = stop == Stop::Converged;
+            let converged = stop == Stop::Converged;
             if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
                 stop = self.by_newton(given, j, &mut code[..n], v, scratch);
             }
-            match (started, solved) {
+            match (started, converged) {
                 (true, true) => scratch.after[s].copy_from_slice(&problem.gradient()[..n]),
                 (true, false) => self.correlate(v, &mut scratch.after[s]),
                 (false, _) => {}
             }
             ended(stop);
         }
-        scratch.quadratic = problem.into_memory();
+        (scratch.quadratic, scratch.solved) = (problem.into_memory(), solved);
         scratch.before = before;
         started
     }

@@ -6,6 +6,7 @@
 
 mod active;
 mod checks;
+mod few;
 mod lanes;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use crate::Stop;
 use active::Active;
 pub(super) use active::Coordinate;
 use checks::{distances, each_from, IsSolved};
+use few::Few;
 use lanes::{Lanes, Problem};
 
 /// How often set and check take turns before we give up; each turn lowers the cost.
@@ -227,6 +229,22 @@ impl<'a> Quadratic<'a> {
             g,
             energies,
             y,
+        }
+    }
+
+    /// Solves for all columns of `g` at once, where there are few coordinates; `solved` says of each whether that did, and is
+    /// empty where there are more.
+    pub fn solve_few(&mut self, g: &[f64], y: &mut [f64], solved: &mut Vec<bool>) {
+        solved.clear();
+        if (2..=few::MOST).contains(&self.gram.cols()) && self.v.other.is_empty() {
+            self.clear(); // the zones of members are the line
+            let problem = &*self;
+            dispatch(Few {
+                problem,
+                g,
+                y,
+                solved,
+            });
         }
     }
 

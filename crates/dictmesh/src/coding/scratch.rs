@@ -16,6 +16,8 @@ pub(super) struct Scratch {
     pub after: Vec<f64>,
     /// |c|^2 over the curvature, of each sample.
     pub energies: Vec<f64>,
+    /// Which samples are solved, where coordinates are few.
+    pub solved: Vec<bool>,
     /// c and what is added to it, by columns.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Memory,

@@ -146,3 +146,62 @@ fn what_is_no_number_is_left_to_the_caller() {
     let rest = left_over(&gram, 1.0, &h, g.column(4), y.column(4));
     assert!(rest < 1e-12, "{rest:e}");
 }
+
+/// Few coordinates by sweeps: the solutions, whoever is beside them and on any CPU; what is left over is told.
+#[test]
+fn few_coordinates_are_solved_side_by_side() {
+    for n in 2..=few::MOST {
+        let (gram, mut g) = problem(30, n, 21, 0.0, n as u64);
+        g.column_mut(4)[1] = f64::NAN;
+        g.column_mut(5)[0] = f64::INFINITY;
+        let one_sided = NonNegativeElasticNet::new(0.1, 0.2).unwrap();
+        for h in [
+            &ElasticNet::new(0.3, 0.2).unwrap() as &dyn Regularizer,
+            &one_sided,
+        ] {
+            let hs = vec![h; n];
+            let mut problem = Quadratic::new(&gram, 0.7, &hs, Memory::default());
+            let start = Matrix::from_fn(n, 21, |q, j| ((q + j) % 3) as f64 * 0.5);
+            let (mut y, mut solved) = (start.clone(), Vec::new());
+            problem.solve_few(g.as_slice(), y.as_mut_slice(), &mut solved);
+            assert!(solved.iter().filter(|solved| **solved).count() >= 15, "{n}");
+            assert!(!solved[4] && !solved[5]);
+            for j in 0..21 {
+                let alone = |run: &dyn Fn(Few)| {
+                    let (mut y, mut solved) = (start.column(j).to_vec(), Vec::new());
+                    run(Few {
+                        problem: &problem,
+                        g: g.column(j),
+                        y: &mut y,
+                        solved: &mut solved,
+                    });
+                    y
+                };
+                assert_eq!(alone(&|few| dispatch(few)), y.column(j));
+                if [4, 5].contains(&j) {
+                    assert_eq!(start.column(j), y.column(j), "nothing is known");
+                }
+                if !solved[j] {
+                    continue;
+                }
+                let rest = left_over(&gram, 0.7, h, g.column(j), y.column(j));
+                assert!(rest < 1e-14, "{n} {j}: {rest:e}");
+                let scalar = alone(&|few| few.with_simd(pulp::Scalar::new()));
+                assert!(crate::matrix::distance(&scalar, y.column(j)) < 1e-13);
+            }
+        }
+    }
+    // Atoms that are nearly the same take more sweeps than there are.
+    let (gram, g) = problem(30, 8, 9, 20.0, 1);
+    let h = ElasticNet::new(1e-3, 1e-4).unwrap();
+    let hs = vec![&h as &dyn Regularizer; 8];
+    let mut problem = Quadratic::new(&gram, 1.0, &hs, Memory::default());
+    let (mut y, mut solved) = (Matrix::zeros(8, 9), Vec::new());
+    problem.solve_few(g.as_slice(), y.as_mut_slice(), &mut solved);
+    assert!(solved.iter().any(|solved| !solved));
+    for j in 0..9 {
+        problem.solve(g.column(j), y.column_mut(j));
+        let rest = left_over(&gram, 1.0, &h, g.column(j), y.column(j));
+        assert!(rest < 1e-12, "{j}: {rest:e}");
+    }
+}
