@@ -298,6 +298,19 @@ fn advice_is_of_the_place_it_is_given_for() {
         said.contains("nowhere: this directory is not there yet"),
         "{said}"
     );
+}
+
+/// What is said of files that are not what the command needs.
+#[test]
+fn advice_is_of_the_file_it_is_given_for() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(8)).unwrap();
+    let init = "--agents 2 --topology path --atoms 4";
+    ok(
+        at,
+        &format!("mesh init near --rows 12 --watch nowhere {init}"),
+    );
     refused(
         at,
         "agent --config none.toml",
