@@ -93,12 +93,36 @@ fn not_met(mesh: &MeshConfig, told: &Told) -> String {
     }
 }
 
+/// What is said of the samples and what they cost.
+fn learned(agents: usize, told: &Told) -> String {
+    let samples = told.samples();
+    let now = match told.before.unwrap_or(0) {
+        0 => String::new(),
+        before => format!(", {} of them now,", samples.saturating_sub(before)),
+    };
+    let mut text = format!(
+        "{} learned {}{now} in {} and {}; {} went over the links\n",
+        counted(agents, "agent"),
+        counted(samples as usize, "sample"),
+        match told.batches.len() {
+            1 => "1 batch".to_string(),
+            n => format!("{n} batches"),
+        },
+        counted(told.rounds(), "round"),
+        bytes(told.bytes()),
+    );
+    if let (Some(first), Some(last)) = told.costs() {
+        text += &format!(
+            "cost of a sample: {first:.6} in the first batch{}, {last:.6} in the last\n",
+            if told.before > Some(0) { " now" } else { "" },
+        );
+    }
+    text
+}
+
 fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
     let interrupted = told.ended == Ended::Interrupted;
-    let (first, last) = (
-        told.cost_of(0),
-        told.cost_of(told.batches.len().saturating_sub(1)),
-    );
+    let (first, last) = told.costs();
     // Once is enough: later changes by hand are others.
     let again = command_line_with(&[("--overwrite", false)], &[]);
     // Interrupted before they had agreed, they are those of the mesh.
@@ -116,28 +140,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         "resume": interrupted.then_some(&again),
     });
     args.speech.tell(result, || {
-        let samples = told.samples();
-        let now = match told.before.unwrap_or(0) {
-            0 => String::new(),
-            before => format!(", {} of them now,", samples.saturating_sub(before)),
-        };
-        let mut text = format!(
-            "{} learned {}{now} in {} and {}; {} went over the links\n",
-            counted(agents, "agent"),
-            counted(samples as usize, "sample"),
-            match told.batches.len() {
-                1 => "1 batch".to_string(),
-                n => format!("{n} batches"),
-            },
-            counted(told.rounds(), "round"),
-            bytes(told.bytes()),
-        );
-        if let (Some(first), Some(last)) = (first, last) {
-            text += &format!(
-                "cost of a sample: {first:.6} in the first batch{}, {last:.6} in the last\n",
-                if told.before > Some(0) { " now" } else { "" },
-            );
-        }
+        let mut text = learned(agents, told);
         text += &not_met(mesh, told);
         if told.restarts > 0 {
             text += &format!("restarted: {}\n", counted(told.restarts, "agent"));

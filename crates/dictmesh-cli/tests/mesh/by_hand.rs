@@ -19,9 +19,10 @@ fn settings_that_were_changed_by_hand_are_not_written_over_in_silence() {
     let before = (files(&place.join("m")), read(mesh));
     let words = &[
         file,
+        "it was changed by hand",
         "deadline is 7.5 (mesh.toml gives 10",
         "--overwrite",
-        "Make the change in mesh.toml",
+        "Make changes in mesh.toml",
     ];
     refused(place, "launch m", words);
     refused(place, "mesh add m --neighbours 0,1", words);
@@ -40,10 +41,41 @@ fn settings_that_were_changed_by_hand_are_not_written_over_in_silence() {
     assert!(read(file).ends_with("# mine\n"), "{}", read(file));
     let other = read(mesh).replace("deadline = 10.0", "deadline = 8.5");
     fs::write(place.join(mesh), other).unwrap();
-    refused(place, "launch m", &["deadline is 10", "gives 8.5"]);
+    let words = &["no setting, as a comment", "deadline is 10", "gives 8.5"];
+    refused(place, "launch m", words);
     fs::write(place.join(file), &written).unwrap();
     ok(place, "launch m --quiet");
     assert!(read(file).contains("deadline = 8.5"), "{}", read(file));
+}
+
+/// A file without a sum may be as it was written; who has written nothing into it is not told so.
+#[test]
+fn files_of_earlier_versions_are_written_anew_unless_something_would_be_lost() {
+    let run = Run::new(16, "--agents 2 --atoms 4 --topology path --batch 4");
+    let place = run.place.path();
+    let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
+    let (file, mesh) = ("m/agent-1/agent.toml", "m/mesh.toml");
+    let summed = read(file);
+    let (_, body) = summed.split_once('\n').unwrap();
+    let earlier = format!("# Agent 1 of the run m. Paths are seen from this directory.\n{body}");
+    let other = read(mesh).replace("deadline = 10.0", "deadline = 8.5");
+    fs::write(place.join(mesh), other).unwrap();
+    for kept in [format!("{earlier}# mine\n"), body.to_string()] {
+        fs::write(place.join(file), &kept).unwrap();
+        let words = &[
+            "agent.toml: it was not written by this version",
+            "deadline is 10",
+        ];
+        refused(place, "launch m", words);
+        assert_eq!(read(file), kept);
+    }
+    fs::write(place.join(file), &earlier).unwrap();
+    ok(place, "launch m --quiet");
+    assert_eq!(
+        read(file).split_once('\n').unwrap().1,
+        body.replace("deadline = 10.0", "deadline = 8.5")
+    );
+    assert!(read(file).contains("(sum "), "{}", read(file));
 }
 
 #[test]

@@ -2,12 +2,11 @@
 
 use crate::common::{files, refused, run, PROGRAM};
 use crate::feeding::Feeding;
-use crate::run::{Run, PATIENCE};
+use crate::run::Run;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 const THREE: &str = "--agents 3 --topology complete --atoms 6 --batch 4 --rounds 20";
 
@@ -16,22 +15,6 @@ fn edit(file: &Path, change: impl Fn(&str) -> String) {
     let after = change(&before);
     assert_ne!(before, after, "{}", file.display());
     fs::write(file, after).unwrap();
-}
-
-/// Waits for a line of an agent's log that has all these words in it.
-fn until_said(run: &Run, k: usize, words: &[&str]) -> String {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let log = run.log(k);
-        let found = log
-            .lines()
-            .find(|line| words.iter().all(|w| line.contains(w)));
-        if let Some(line) = found {
-            return line.to_string();
-        }
-        assert!(Instant::now() < until, "{words:?} of agent {k}:\n{log}");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
 }
 
 #[test]
@@ -71,7 +54,7 @@ fn what_differs_between_two_agents_is_named_by_both() {
     run.start_all();
     let words = "task.regularizer.gamma is 0.25 at agent 1 and 0.125 at agent 0; make it the same";
     for (k, begins) in [(0, "no link: "), (1, "refused: ")] {
-        let line = until_said(&run, k, &[words]);
+        let line = run.until_said(k, &[words]);
         assert!(line.contains(&format!("{begins}{words}")), "{line}");
     }
 
@@ -83,26 +66,16 @@ fn what_differs_between_two_agents_is_named_by_both() {
     };
     edit(&run.file(1, "agent.toml"), without);
     run.start_all();
-    until_said(
-        &run,
+    run.until_said(
         0,
         &["no link: agent 1 speaks plain text, and this agent TLS"],
     );
-    until_said(
-        &run,
+    run.until_said(
         1,
         &["no link: agent 2 speaks TLS, and this agent plain text"],
     );
-    until_said(
-        &run,
-        1,
-        &["refused: it speaks TLS, and this agent plain text"],
-    );
-    until_said(
-        &run,
-        2,
-        &["refused: it speaks plain text, and this agent TLS"],
-    );
+    run.until_said(1, &["refused: it speaks TLS, and this agent plain text"]);
+    run.until_said(2, &["refused: it speaks plain text, and this agent TLS"]);
 }
 
 /// Agent 1 was copied to another host while it ran, and is started there too: the copy is told so and ends, and the mesh goes
@@ -145,11 +118,9 @@ fn an_agent_that_runs_at_two_hosts_is_named() {
         last.starts_with("dictmesh: agent 2 says: agent 1 runs twice"),
         "{said}"
     );
-    until_said(
-        &feeding.run,
-        2,
-        &["WARN", "agent 1 runs twice", "End one of them"],
-    );
+    feeding
+        .run
+        .until_said(2, &["WARN", "agent 1 runs twice", "End one of them"]);
     feeding.feed_until(3);
     feeding.end();
     feeding.run.finish();

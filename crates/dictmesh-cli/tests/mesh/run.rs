@@ -152,6 +152,20 @@ impl Run {
         }
     }
 
+    /// Waits for a line of an agent's log that has all these words in it.
+    pub fn until_said(&self, k: usize, words: &[&str]) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = self.log(k);
+            let has_all = |line: &&str| words.iter().all(|w| line.contains(w));
+            if let Some(line) = log.lines().find(has_all) {
+                return line.to_string();
+            }
+            assert!(Instant::now() < until, "{words:?} of agent {k}:\n{log}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// The newest checkpoint of an agent.
     pub fn checkpoint(&self, k: usize) -> Option<u64> {
         let entries = fs::read_dir(self.file(k, "state")).ok()?;

@@ -2,7 +2,7 @@
 
 use crate::common::{files, json, ok, refused};
 use crate::feeding::Feeding;
-use crate::run::PATIENCE;
+use crate::run::{Run, PATIENCE};
 use std::fs;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -69,6 +69,35 @@ fn a_leave_that_would_end_the_run_is_refused() {
     for k in [0, 1, 3, 4] {
         assert_eq!(feeding.run.wait(k), Some(0), "{}", feeding.run.log(k));
     }
+}
+
+/// The middle of a star, which alone sees the samples: what it is told to do first is all there is to do.
+#[test]
+fn the_advice_before_a_leave_is_enough() {
+    let run = Run::new(4, "--agents 4 --topology star --atoms 4 --informed 0");
+    let place = run.place.path();
+    fs::create_dir(run.file(0, "state")).unwrap(); // as if it had run
+    let leave = "mesh leave --config m/agent-0";
+    let cut = &[
+        "(agent 1 from agent 2 from agent 3)",
+        "mesh add DIR --neighbours 1,2,3 puts",
+        "add [1, 2], [1, 3] to edges",
+    ];
+    refused(place, leave, cut);
+    ok(place, "mesh add m --neighbours 1,2,3");
+    let unseen = &[
+        "informed = true for it in mesh.toml",
+        "[source] in its agent.toml there too",
+    ];
+    refused(place, leave, unseen);
+    let file = place.join("m/mesh.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(
+        &file,
+        text.replacen("informed = false", "informed = true", 1),
+    )
+    .unwrap();
+    ok(place, leave);
 }
 
 /// Whoever has left is not called any more, not by those who were there and not by one that is started anew.

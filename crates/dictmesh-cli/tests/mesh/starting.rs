@@ -2,18 +2,8 @@
 
 use crate::common::{json, ok};
 use crate::feeding::Feeding;
-use crate::run::{host, table, Run, PATIENCE};
+use crate::run::{host, table, Run};
 use std::fs;
-use std::time::{Duration, Instant};
-
-/// Waits for these words in the log of an agent, which goes on.
-fn until_said(run: &mut Run, k: usize, words: &str) {
-    let until = Instant::now() + PATIENCE;
-    while !run.log(k).contains(words) {
-        assert!(Instant::now() < until && !run.ended(k), "{}", run.log(k));
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// Agent 0, which sees the samples, never comes; another that does joins when the first has waited for a while.
 #[test]
@@ -24,7 +14,7 @@ fn whoever_starts_first_waits_for_somebody_with_samples() {
     json(&place, "mesh add m --neighbours 1 --informed --json");
     run.agents.push(None);
     run.start(1);
-    until_said(&mut run, 1, "nobody informed is among those who are here");
+    run.until_said(1, &["nobody informed is among those who are here"]);
     run.start(2);
     for k in [1, 2] {
         assert_eq!(run.wait(k), Some(0), "{}", run.log(k));
@@ -57,10 +47,8 @@ fn one_that_has_lost_what_it_learned_is_refused_alone() {
             assert!(last.contains(words), "{last}");
         }
         for k in (0..agents).filter(|k| *k != lost) {
-            until_said(&mut feeding.run, k, "refused, and waited for");
-            let said = feeding.run.log(k);
-            let line = said.lines().find(|line| line.contains("refused, and"));
-            assert!(line.unwrap().contains(&format!("agents={lost}")), "{said}");
+            let line = feeding.run.until_said(k, &["refused, and waited for"]);
+            assert!(line.contains(&format!("agents={lost}")), "{line}");
         }
         // As the message says.
         let file = feeding.run.file(lost, "agent.toml");
@@ -75,7 +63,7 @@ fn one_that_has_lost_what_it_learned_is_refused_alone() {
     }
 }
 
-/// Its own name is for the others: agent 0 does not listen, and others listen at all addresses of their host.
+/// Its own name is for the others: agent 0 does not listen, and others listen at all IPv4 addresses of their host.
 #[test]
 fn an_agent_need_not_know_its_own_name() {
     let place = tempfile::tempdir().unwrap();

@@ -2,20 +2,11 @@
 
 use crate::common::{json, ok, refused};
 use crate::feeding::Feeding;
-use crate::run::{distance, table, Run, PATIENCE};
+use crate::run::{distance, table, Run};
 use crate::words::{launch, result};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-fn until_said(run: &Run, k: usize, words: &str) {
-    let until = Instant::now() + PATIENCE;
-    while !run.log(k).contains(words) {
-        assert!(Instant::now() < until, "{words}: {}", run.log(k));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 /// Under `go-on` a loss is a warning, and a return is none.
 #[test]
@@ -67,7 +58,7 @@ fn a_launch_that_ends_before_an_agreement_tells_of_the_agents_of_its_mesh() {
         fs::copy(other.file(2, name), run.file(2, name)).unwrap();
     }
     let child = launch(&run);
-    until_said(&run, 0, "started");
+    run.until_said(0, &["started"]);
     let id = child.id().to_string();
     let told = Command::new("kill").args(["-TERM", &id]).status();
     assert!(told.unwrap().success());

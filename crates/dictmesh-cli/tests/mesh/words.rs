@@ -211,6 +211,23 @@ fn a_newcomer_gets_ports_that_are_free() {
     );
 }
 
+/// Agent 1 is reached at a port that is sent on to another, where it listens: that one is nobody else's either.
+#[test]
+fn a_newcomer_does_not_get_a_port_where_another_listens() {
+    let run = Run::new(4, "--agents 2 --topology path --port 7400");
+    let place = run.place.path();
+    let file = place.join("m/mesh.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let host = text.split("address = \"").nth(1).unwrap();
+    let host = host.split(':').next().unwrap();
+    let sent_on = format!("address = \"{host}:443\"\nlisten = \"0.0.0.0:7401\"");
+    let changed = text.replace(&format!("address = \"{host}:7401\""), &sent_on);
+    assert_ne!(changed, text);
+    fs::write(&file, changed).unwrap();
+    let added = json(place, "mesh add m --neighbours 1 --overwrite --json");
+    assert_eq!(added["address"], format!("{host}:7402"), "{added}");
+}
+
 /// Half the bytes are half the bytes in what is told, too; and what single precision cannot meet is refused.
 #[test]
 fn single_precision_is_told_as_it_is() {
@@ -280,6 +297,19 @@ fn advice_is_of_the_place_it_is_given_for() {
     assert!(
         said.contains("nowhere: this directory is not there yet"),
         "{said}"
+    );
+}
+
+/// What is said of files that are not what the command needs.
+#[test]
+fn advice_is_of_the_file_it_is_given_for() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(8)).unwrap();
+    let init = "--agents 2 --topology path --atoms 4";
+    ok(
+        at,
+        &format!("mesh init near --rows 12 --watch nowhere {init}"),
     );
     refused(
         at,

@@ -4,9 +4,17 @@ use super::super::Result;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 /// The file that is locked; it has the number of the process that holds it.
 const LOCK: &str = "lock";
+/// A holder that has not written its number.
+const UNKNOWN: &str = "its number is not known";
+/// How often an agent tries to take a directory that nobody but [`holder`] locks.
+const LOOKS: usize = 20;
+/// How long it waits in between; who looks is done in less.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Takes the directory for this process, for as long as the file lives.
 pub fn take(state: &Path) -> Result<File> {
@@ -30,21 +38,29 @@ pub fn take(state: &Path) -> Result<File> {
         .truncate(false)
         .open(state.join(LOCK));
     let mut file = open.map_err(|e| failed(&e))?;
-    match file.try_lock() {
-        Ok(()) => {
-            let written = file
-                .set_len(0)
-                .and_then(|()| writeln!(file, "{}", std::process::id()));
-            written.map_err(|e| failed(&e))?;
-            Ok(file)
+    let mut looks = LOOKS;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(fs::TryLockError::Error(e)) => return Err(failed(&e)),
+            Err(fs::TryLockError::WouldBlock) => {}
         }
-        Err(fs::TryLockError::WouldBlock) => Err(format!(
-            "{}: another process is this agent already ({}); end it first",
-            state.display(),
-            holder(state).unwrap_or_default()
-        )),
-        Err(fs::TryLockError::Error(e)) => Err(failed(&e)),
+        let holder = holder(state);
+        looks -= 1;
+        if holder.is_some() || looks == 0 {
+            return Err(format!(
+                "{}: another process is this agent already ({}); end it first",
+                state.display(),
+                holder.unwrap_or(UNKNOWN.into())
+            ));
+        }
+        thread::sleep(LOOK); // somebody only looks who holds it
     }
+    let written = file
+        .set_len(0)
+        .and_then(|()| writeln!(file, "{}", std::process::id()));
+    written.map_err(|e| failed(&e))?;
+    Ok(file)
 }
 
 /// Who holds this directory, in words, if anybody does.
@@ -54,7 +70,7 @@ pub fn holder(state: &Path) -> Option<String> {
     let held = File::open(&path).is_ok_and(|file| file.try_lock_shared().is_err());
     held.then(|| match fs::read_to_string(&path) {
         Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
-        _ => "its number is not known".into(),
+        _ => UNKNOWN.into(),
     })
 }
 
@@ -68,5 +84,41 @@ fn in_the_way(path: &Path, e: &std::io::Error) -> String {
         ErrorKind::ReadOnlyFilesystem => format!("{there} can only be read"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "the disk is full".into(),
         _ => format!("{there}: {e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// `mesh leave` or a second `launch` may look at the moment an agent starts, which is no reason for it to end.
+    #[test]
+    fn whoever_looks_is_in_nobodys_way() {
+        let place = tempfile::tempdir().unwrap();
+        let (state, done) = (place.path().join("state"), AtomicBool::new(false));
+        drop(take(&state).unwrap());
+        let taken: Vec<Result<()>> = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    holder(&state);
+                }
+            });
+            let taken = (0..200).map(|_| take(&state).map(drop)).collect();
+            done.store(true, Ordering::Relaxed);
+            taken
+        });
+        for taken in taken {
+            assert_eq!(taken, Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_second_process_is_told_of_the_first() {
+        let place = tempfile::tempdir().unwrap();
+        let _first = take(place.path()).unwrap();
+        let why = take(place.path()).unwrap_err();
+        let number = format!("already (process {})", std::process::id());
+        assert!(why.contains(&number), "{why}");
     }
 }

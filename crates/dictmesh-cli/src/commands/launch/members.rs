@@ -2,7 +2,7 @@
 
 use super::super::agent::{leaving, lock};
 use super::super::mesh::files::{agent_file, check_unchanged};
-use super::super::{say, Result};
+use super::super::{refusal, say, Result};
 use super::Member;
 use dictmesh_net::config::{MeshConfig, SourceConfig};
 use std::fs;
@@ -31,7 +31,8 @@ pub fn write_agents(mesh: &MeshConfig, place: &Path, overwrite: bool) -> Result<
 }
 
 fn member(mesh: &MeshConfig, k: usize, directory: PathBuf) -> Result<Member> {
-    fs::create_dir_all(&directory).map_err(|e| format!("{}: {e}", directory.display()))?;
+    fs::create_dir_all(&directory)
+        .map_err(|e| format!("{}: {}", directory.display(), refusal(&e)))?;
     agent_file(mesh, k, &directory)?;
     if mesh.tls && !directory.join(MeshConfig::CERTIFICATE).exists() {
         return Err(format!(

@@ -133,11 +133,10 @@ impl Told {
         self.batches.values().map(of).sum()
     }
 
-    /// The mean cost of a sample in the batch of this number.
-    pub fn cost_of(&self, number: usize) -> Option<f64> {
-        self.batches
-            .values()
-            .nth(number)
-            .and_then(|batch| batch.cost)
+    /// The costs of a sample in the first and in the last batch.
+    pub fn costs(&self) -> (Option<f64>, Option<f64>) {
+        let batches = || self.batches.values();
+        let of = |batch: Option<&BatchTold>| batch.and_then(|batch| batch.cost);
+        (of(batches().next()), of(batches().next_back()))
     }
 }

@@ -58,26 +58,45 @@ fn sum(body: &str) -> String {
     format!("sum {:08x}", sum.sum())
 }
 
-/// Refuses to write over the settings of agent `k` if a person changed them.
+/// Refuses to write over what a person may have written into the settings of agent `k`.
 pub fn check_unchanged(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> {
     let file = place.join(MeshConfig::AGENT_FILE);
     let Ok(text) = fs::read_to_string(&file) else {
         return Ok(()); // none, or one that says by itself what is wrong with it when it is written
     };
-    let as_written = |(head, body): (&str, &str)| head.contains(&format!("({})", sum(body)));
-    if text.split_once('\n').is_some_and(as_written) {
+    let (head, body) = text.split_once('\n').unwrap_or(("", &text));
+    let is_of = |body: &str| head.contains(&format!("({})", sum(body)));
+    if is_of(body) {
         return Ok(());
     }
-    let what = match (AgentConfig::from_toml(&text), mesh.agent(k).map_err(say)?) {
-        (Ok(found), agent) if found == agent => return Ok(()),
-        (Ok(found), agent) => differences(&found, &agent)?.join(", "),
-        (Err(e), _) => format!("it cannot be read any more: {e}"),
+    let (found, agent) = (AgentConfig::from_toml(&text), mesh.agent(k).map_err(say)?);
+    // Without anything beside its settings.
+    let bare = found.as_ref().ok().and_then(|found| found.to_toml().ok());
+    let what = match &found {
+        Ok(found) if *found == agent => return Ok(()),
+        // Earlier versions wrote no sum, and wrote their files over without a question.
+        Ok(_) if head == unsummed(mesh, k) && bare.as_deref() == Some(body) => return Ok(()),
+        Ok(found) => differences(found, &agent)?.join(", "),
+        Err(e) => format!("it cannot be read any more: {e}"),
+    };
+    let why = match bare {
+        Some(bare) if is_of(&bare) => {
+            "something that is no setting, as a comment, was written into it by hand"
+        }
+        _ if head.contains("(sum ") => "it was changed by hand",
+        _ => "it was not written by this version of dictmesh, or was changed since",
     };
     Err(format!(
-        "{}: it was changed by hand, and would be written anew from mesh.toml: {what}. Make the change in mesh.toml; or give \
-         --overwrite to lose it; or run this agent by itself (dictmesh agent --config {0}). Nothing was changed",
+        "{}: {why}, and it would be written anew from mesh.toml: {what}. Make changes in mesh.toml, and give --overwrite to \
+         lose what was written here; or run this agent by itself (dictmesh agent --config {0}). Nothing was changed",
         file.display(),
     ))
+}
+
+/// The first line of the file of agent `k` as it was before there were sums.
+fn unsummed(mesh: &MeshConfig, k: usize) -> String {
+    let run = &mesh.run;
+    format!("# Agent {k} of the run {run}. Paths are seen from this directory.")
 }
 
 /// The settings that differ, with what is found and what `mesh.toml` gives.

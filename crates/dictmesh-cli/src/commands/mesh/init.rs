@@ -1,7 +1,7 @@
 //! `dictmesh mesh init`.
 
 use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
-use super::super::{say, Result, Speech};
+use super::super::{refusal, say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use super::ports;
 use crate::options::{dealt, Options};
@@ -90,7 +90,7 @@ pub fn run(args: Args) -> Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    fs::create_dir_all(parent).map_err(|e| format!("{}: {e}", parent.display()))?;
+    fs::create_dir_all(parent).map_err(|e| format!("{}: {}", parent.display(), refusal(&e)))?;
     let draft = draft(parent)?;
     write(&mesh, draft.path())?;
     appear(draft, &args.directory)?;

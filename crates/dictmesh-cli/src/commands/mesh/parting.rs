@@ -4,7 +4,7 @@ use super::super::agent::{leaving, parts as of_agent};
 use super::super::{say, Result};
 use dictmesh::WeightRule;
 use dictmesh_net::config::{AgentConfig, MeshConfig};
-use dictmesh_net::words::listed;
+use dictmesh_net::words::{agents, listed};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -76,18 +76,19 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
         ));
     }
     let parts = parts(mesh, others);
-    if let [first, second, ..] = &parts[..] {
-        let (k, l) = (first[0], second[0]);
-        let agents = |part: &Vec<usize>| match &part[..] {
-            [one] => format!("agent {one}"),
-            more => format!("agents {}", listed(more)),
-        };
-        let each: Vec<String> = parts.iter().map(agents).collect();
+    if parts.len() > 1 {
+        let each: Vec<String> = parts.iter().map(|part| agents(part)).collect();
+        let firsts: Vec<String> = parts.iter().map(|part| part[0].to_string()).collect();
+        let edges: Vec<String> = (firsts[1..].iter())
+            .map(|other| format!("[{}, {other}]", firsts[0]))
+            .collect();
         return Err(format!(
             "{name}: without it the others would be cut off from each other ({}), and the run would end. Link them first: \
-             dictmesh mesh add DIR --neighbours {k},{l} puts a new agent between them; or add [{k}, {l}] to edges in \
+             dictmesh mesh add DIR --neighbours {} puts a new agent between them; or add {} to edges in \
              mesh.toml, end the mesh and launch it again. Nothing was changed",
-            each.join(" from ")
+            each.join(" from "),
+            firsts.join(","),
+            listed(&edges)
         ));
     }
     if others.iter().any(|k| mesh.agents[*k].informed) {
@@ -95,8 +96,8 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
     }
     Err(format!(
         "{name}: no other agent sees the samples, so that nothing could be learned without it, and the run would end. Give \
-         another agent the samples first: informed = true for it in mesh.toml, and launch again ([source] in its agent.toml, \
-         and restart it, if it is at another host); or dictmesh mesh add DIR --neighbours ... --informed. Nothing was changed"
+         another agent the samples first: informed = true for it in mesh.toml, and launch again (if it is at another host, \
+         [source] in its agent.toml there too, and restart it); or dictmesh mesh add DIR --neighbours ... --informed. Nothing was changed"
     ))
 }
 

@@ -10,12 +10,11 @@ pub fn check_apart(agents: &[AgentEntry]) -> Result<()> {
     let together = |a: &AgentEntry, b: &AgentEntry| {
         host(a) == host(b) || (is_loopback(&a.address) && is_loopback(&b.address))
     };
-    let watched = |agent: &AgentEntry| agent.metrics.as_deref().and_then(split).map(|(_, p)| p);
     for (i, agent) in agents.iter().enumerate() {
-        let Some(port) = watched(agent).filter(|port| *port != 0) else {
+        let Some(port) = watched_at(agent).filter(|port| *port != 0) else {
             continue;
         };
-        let listens = |l: &&AgentEntry| split(&l.address).is_some_and(|(_, p)| p == port);
+        let listens = |l: &&AgentEntry| listens_at(l) == Some(port);
         if let Some(other) = agents.iter().filter(listens).find(|l| together(l, agent)) {
             return Err(format!(
                 "--port and --metrics: {} would be watched on port {port}, where {} listens: agents take the port given and those \
@@ -23,7 +22,7 @@ pub fn check_apart(agents: &[AgentEntry]) -> Result<()> {
                 agent.name, other.name
             ));
         }
-        let also = |l: &&AgentEntry| watched(l) == Some(port) && together(l, agent);
+        let also = |l: &&AgentEntry| watched_at(l) == Some(port) && together(l, agent);
         if let Some(other) = agents[..i].iter().find(also) {
             return Err(format!(
                 "--metrics: {} and {} are at one machine, and would both be watched on port {port}; give them one host by \
@@ -41,6 +40,18 @@ pub fn split(address: &str) -> Option<(&str, u16)> {
     Some((host, port.parse().ok()?))
 }
 
+/// The port where an agent listens: where the others reach it, unless it is told another.
+fn listens_at(agent: &AgentEntry) -> Option<u16> {
+    let at = agent.listen.as_ref().unwrap_or(&agent.address);
+    split(at).map(|(_, port)| port)
+}
+
+/// The port where an agent is watched.
+fn watched_at(agent: &AgentEntry) -> Option<u16> {
+    let at = agent.metrics.as_deref()?;
+    split(at).map(|(_, port)| port)
+}
+
 /// The agents at the host of this address.
 fn there<'a>(mesh: &'a MeshConfig, address: &'a str) -> impl Iterator<Item = &'a AgentEntry> {
     let host = |address: &'a str| split(address).map(|(host, _)| host);
@@ -50,11 +61,11 @@ fn there<'a>(mesh: &'a MeshConfig, address: &'a str) -> impl Iterator<Item = &'a
 
 /// All ports that agents have there, for each other and for those who watch them; 0 is any that is free, and none.
 fn taken(mesh: &MeshConfig, address: &str) -> BTreeSet<u16> {
-    let both = |agent: &AgentEntry| {
-        let watched = agent.metrics.as_deref().and_then(split);
-        [split(&agent.address), watched].map(|found| found.map(|(_, port)| port))
+    let of = |agent: &AgentEntry| {
+        let reached = split(&agent.address).map(|(_, port)| port);
+        [reached, listens_at(agent), watched_at(agent)]
     };
-    let ports = there(mesh, address).flat_map(both).flatten();
+    let ports = there(mesh, address).flat_map(of).flatten();
     ports.filter(|port| *port != 0).collect()
 }
 
@@ -65,7 +76,7 @@ fn after(port: u16, taken: &BTreeSet<u16>) -> Option<u16> {
 
 /// Where a newcomer listens: at the host of this address, after the others.
 pub fn to_listen(mesh: &MeshConfig, address: &str) -> Result<String> {
-    let ports = there(mesh, address).filter_map(|agent| Some(split(&agent.address)?.1));
+    let ports = there(mesh, address).filter_map(listens_at);
     let last = ports.max().filter(|port| *port != 0);
     let next = last.and_then(|last| after(last, &taken(mesh, address)));
     match (split(address), next) {
