@@ -240,11 +240,12 @@ impl Agent {
     }
 
     /// Those who want to come in do so.
-    fn admit(&mut self) {
-        let knocking = self.talk.knocking();
+    fn admit(&mut self) -> Result<(), Fault> {
+        let knocking = self.talk.knocking()?;
         self.around.active.extend(knocking);
         self.around.active.sort_unstable();
         self.around.active.dedup();
+        Ok(())
     }
 }
 

@@ -96,7 +96,7 @@ impl Agent {
         if !self.around.all_ended {
             self.write_the_end(true)?;
         }
-        self.say_and_go(Tag::all_ended(self.around.epoch), TRIES);
+        self.say_and_go(Tag::all_ended(self.around.epoch), TRIES)?;
         Ok(Outcome::Ended)
     }
 
@@ -123,19 +123,22 @@ impl Agent {
     /// Goes for good as soon as its neighbours have let it go, or when it has not heard of one of them for a while, which
     /// may not have heard its last words.
     pub(super) fn close(&mut self) {
-        self.say_and_go(Tag::going(self.around.epoch), 1);
+        // It goes whatever the engine says, for a reason of its own.
+        let _ = self.say_and_go(Tag::going(self.around.epoch), 1);
     }
 
     /// Says it until all neighbours say the same or are silent for `linger`; those who are in a later epoch hear it
     /// again and again, for so many times `linger` at most.
-    fn say_and_go(&mut self, tag: Tag, times: u32) {
+    fn say_and_go(&mut self, tag: Tag, times: u32) -> Result<(), Error> {
         let until = Instant::now() + times * self.settings.linger;
         while Instant::now() < until && !self.control.interrupt.load(Ordering::Relaxed) {
             match self.closing(tag, Some(self.settings.linger)) {
                 Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
-                _ => return,
+                Err(Fault::Engine(why)) => return Err(Error::Engine(why)),
+                _ => break,
             }
         }
+        Ok(())
     }
 
     fn closing(&mut self, tag: Tag, patience: Option<Duration>) -> Result<(), Fault> {

@@ -70,7 +70,7 @@ impl Agent {
 
     /// Who is there, and from where all go on.
     fn agree(&mut self) -> Result<Mesh, Halt> {
-        self.admit();
+        self.admit()?;
         (self.talk).take_part(&self.around.active, &self.around.gone);
         let (id, epoch) = (self.settings.id, self.around.epoch);
         let mut positions = self.checkpoints.positions();
@@ -214,7 +214,7 @@ impl Agent {
                     .map(|x: &Option<Samples>| x.as_ref().map_or(0, Samples::len)),
                 pending: self.source.is_some() && taken.is_none(),
                 leaves: (self.control.leave.load(Ordering::Relaxed)).then_some(self.settings.id),
-                change: tick > TICKS || !self.talk.knocking().is_empty(),
+                change: tick > TICKS || !self.talk.knocking()?.is_empty(),
                 trouble: self.trouble,
             };
             let (epoch, position) = (self.around.epoch, self.state.position);
