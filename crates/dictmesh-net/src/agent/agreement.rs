@@ -139,9 +139,7 @@ impl Members {
             _ => Ok(most),
         }
     }
-}
 
-impl Members {
     /// Those who have nothing but the first sample to go on from, where the others have another in common: they have lost
     /// what they had learned.
     pub fn strangers(&self) -> Vec<AgentId> {
@@ -154,9 +152,10 @@ impl Members {
         }
     }
 
-    /// The samples that somebody else can go on from.
+    /// The samples that somebody else can go on from, who has learned: one that joins goes on from any.
     pub fn positions_of_others(&self, without: &[AgentId]) -> Vec<u64> {
-        let mut others = self.records.values().filter(|r| !without.contains(&r.id));
+        let learned = |r: &&Record| !r.joins && !without.contains(&r.id);
+        let mut others = self.records.values().filter(learned);
         others.next().map_or_else(Vec::new, |r| r.positions.clone())
     }
 }
