@@ -64,6 +64,8 @@ pub struct Agent {
     had_samples: bool,
     /// Since when it waits for somebody who is.
     uninformed_since: Option<Instant>,
+    /// Agreements in a row in which somebody was told of in two ways.
+    contradictions: u32,
     /// Who has just left, and who must be there without it.
     without: Option<(AgentId, Vec<AgentId>)>,
     /// Its last batch was beyond all numbers, or somebody's was.
@@ -129,6 +131,7 @@ impl Agent {
             waits_since: None,
             had_samples: false,
             uninformed_since: None,
+            contradictions: 0,
             without: None,
             pace: Pace::new(),
             unwritten: 0,

@@ -83,7 +83,7 @@ impl Agent {
             degree: self.talk.degree(),
             positions,
         };
-        let members = agreement::agree(&mut self.talk, epoch, own)?;
+        let members = agreement::agree(&mut self.talk, epoch, own, &mut self.contradictions)?;
         if let (Some((left, stay)), Policy::Wait) = (self.without.take(), &self.settings.policy) {
             let there = members.ids();
             let cut_off: Vec<AgentId> = stay.into_iter().filter(|l| !there.contains(l)).collect();
