@@ -62,6 +62,10 @@ pub struct Agent {
     unwritten: u64,
     /// Somebody informed has been among those it agreed with since its start.
     had_samples: bool,
+    /// Since when it waits for somebody who is.
+    uninformed_since: Option<Instant>,
+    /// Agreements in a row in which somebody was told of in two ways.
+    contradictions: u32,
     /// Who has just left, and who must be there without it.
     without: Option<(AgentId, Vec<AgentId>)>,
     /// Its last batch was beyond all numbers, or somebody's was.
@@ -126,6 +130,8 @@ impl Agent {
             ended_at: None,
             waits_since: None,
             had_samples: false,
+            uninformed_since: None,
+            contradictions: 0,
             without: None,
             pace: Pace::new(),
             unwritten: 0,
@@ -174,7 +180,7 @@ impl Agent {
                 if self.settings.policy != Policy::Wait {
                     return Ok(Outcome::Ended);
                 }
-                self.come_to_the_end();
+                self.be_at_the_end_again()?;
             }
             self.begin_epoch(self.around.epoch + 1)?;
         }
@@ -190,10 +196,18 @@ impl Agent {
                 }
                 Err(Halt::Fault(fault)) => fault,
             };
-            if let (Fault::Missing { missing }, Policy::Wait) = (&fault, &self.settings.policy) {
-                if self.has_waited_enough(missing) || self.those_there_know(missing) {
-                    return Ok(Outcome::Ended);
+            let all_is_done = match (&fault, &self.settings.policy) {
+                (Fault::Missing { missing }, Policy::Wait) => {
+                    self.has_waited_enough(missing) || self.those_there_know(missing)
                 }
+                // Whoever begins one after the other waits for somebody beyond it, and may not know.
+                (Fault::NewEpoch { .. }, Policy::Wait) => {
+                    self.waits_for_long() && self.those_there_know(&[])
+                }
+                _ => false,
+            };
+            if all_is_done {
+                return Ok(Outcome::Ended);
             }
             self.say_why(&fault);
             match fault {
@@ -240,11 +254,12 @@ impl Agent {
     }
 
     /// Those who want to come in do so.
-    fn admit(&mut self) {
-        let knocking = self.talk.knocking();
+    fn admit(&mut self) -> Result<(), Fault> {
+        let knocking = self.talk.knocking()?;
         self.around.active.extend(knocking);
         self.around.active.sort_unstable();
         self.around.active.dedup();
+        Ok(())
     }
 }
 

@@ -161,7 +161,7 @@ pub trait Exchange: Send {
     fn forget(&mut self, gone: &[AgentId]);
 
     /// Those who do not take part and were heard since they last did: they want to come in.
-    fn knocking(&mut self) -> Vec<AgentId>;
+    fn knocking(&mut self) -> Result<Vec<AgentId>, Fault>;
 
     /// From now on a neighbour's word that all have come to their end counts, or does not: it does for an agent that has
     /// written down its own, and has nothing left to do.

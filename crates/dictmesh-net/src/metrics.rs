@@ -101,7 +101,7 @@ impl<E: Exchange> Exchange for Metered<E> {
         self.inner.forget(gone);
     }
 
-    fn knocking(&mut self) -> Vec<AgentId> {
+    fn knocking(&mut self) -> Result<Vec<AgentId>, Fault> {
         self.inner.knocking()
     }
 

@@ -104,8 +104,8 @@ impl Exchange for Mpi {
 
     fn forget(&mut self, _: &[AgentId]) {}
 
-    fn knocking(&mut self) -> Vec<AgentId> {
-        Vec::new()
+    fn knocking(&mut self) -> Result<Vec<AgentId>, Fault> {
+        Ok(Vec::new())
     }
 
     fn has_ended(&mut self, _: bool) {}

@@ -61,6 +61,8 @@ pub struct Rounds<W> {
     sent: Vec<(Tag, Bytes)>,
     /// Whether we have come to our end, so that the word of a neighbour that all have is enough.
     ended: bool,
+    /// Why there can be no more rounds, whoever was told of it first.
+    failed: Option<String>,
     /// A frame that says nothing, of an epoch that never was.
     alive: Bytes,
 }
@@ -99,6 +101,7 @@ impl<W: Wire> Rounds<W> {
             edges,
             sent: Vec::new(),
             ended: false,
+            failed: None,
         }
     }
 
@@ -182,11 +185,11 @@ impl<W: Wire> Exchange for Rounds<W> {
         gone.iter().for_each(|l| self.let_go(*l));
     }
 
-    fn knocking(&mut self) -> Vec<AgentId> {
+    fn knocking(&mut self) -> Result<Vec<AgentId>, Fault> {
         // An agent that is left alone has no rounds in which it would hear.
-        while self.active.is_empty() && matches!(self.hear(Instant::now(), None), Ok(true)) {}
+        while self.active.is_empty() && self.hear(Instant::now(), None)? {}
         let knocking = self.edges.iter().filter(|(_, edge)| edge.knocks);
-        knocking.map(|(l, _)| *l).collect()
+        Ok(knocking.map(|(l, _)| *l).collect())
     }
 
     fn can_sum(&self) -> bool {

@@ -129,14 +129,17 @@ fn dies_between<const ROUND: u32>(bytes: Bytes) -> Bytes {
 
 /// Agent 1 stands between the others, and dies when one side has heard its word of some round and the other has not. After
 /// the word of the last round that side goes, the other waits, and nobody but agent 1 can tell it that all have ended.
-/// It does so when it returns, and nobody waits for 30 times `linger`, which is longer than this test waits.
+/// It does so when it returns, if it is informed; if it is not, the other side tells it. Nobody waits for 30 times `linger`,
+/// which is longer than this test waits.
 #[test]
 fn an_agent_that_died_when_one_side_had_heard_its_last_words_tells_the_other_when_it_returns() {
     let linger = Duration::from_millis(2500);
     let mut plan = Plan::new(Topology::path(3).unwrap(), 5, 6);
     plan.stopping = Stopping::rounds(6);
     plan.informed = vec![1];
-    let (plan, mesh) = (&plan, &plan.mesh(false));
+    let with_samples = plan.clone();
+    plan.informed = vec![0];
+    let plans = [with_samples, plan].map(|plan| (plan.mesh(false), plan));
     // Twice the diameter.
     let rounds: [Says; 4] = [
         dies_between::<0>,
@@ -145,7 +148,11 @@ fn an_agent_that_died_when_one_side_had_heard_its_last_words_tells_the_other_whe
         dies_between::<3>,
     ];
     std::thread::scope(|scope| {
-        for (round, says) in rounds.into_iter().enumerate() {
+        let all = plans
+            .iter()
+            .flat_map(|plan| rounds.map(|says| (plan, says)));
+        for (i, ((mesh, plan), says)) in all.enumerate() {
+            let round = i % rounds.len();
             scope.spawn(move || {
                 let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
                 let at = |k: usize, says: Says| {
@@ -204,4 +211,47 @@ fn a_run_that_is_gone_on_with_after_its_end_waits_for_the_killed_as_before() {
     agents.push(at(3));
     there.store(6, Ordering::Relaxed);
     assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "gone on with");
+}
+
+/// The same, and one is started when the others have waited for longer than they stay for anybody at an end. Only agent 0 can
+/// know that there are more samples; agent 2, which misses a neighbour, and agent 1, which agent 2 asks, cannot.
+#[test]
+fn a_run_that_is_gone_on_with_after_its_end_waits_for_those_who_start_late() {
+    let mut plan = plan();
+    plan.informed = vec![0];
+    let mesh = plan.mesh(false);
+    let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
+    let mut short = plan.clone();
+    short.x = plan.x.range(0..3);
+    let agents: Vec<Running> = (0..4)
+        .map(|k| start(&short, &mesh, k, &hub, directory.path()))
+        .collect();
+    for agent in agents {
+        assert_eq!(agent.wait().unwrap().position, 3);
+    }
+    let at = |k: usize| start(&plan, &mesh, k, &hub, directory.path());
+    let mut agents: Vec<Running> = (0..3).map(at).collect();
+    std::thread::sleep(4 * LINGER);
+    assert!(agents.iter().all(|agent| !agent.thread.is_finished()));
+    agents.push(at(3));
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "late");
+}
+
+/// Where there are no more samples, the one who sees them tells the others, and nobody waits for 30 times `linger`, which is
+/// longer than this test waits.
+#[test]
+fn agents_that_are_run_again_without_one_of_them_go_when_the_informed_one_has_told_them() {
+    let mut plan = plan();
+    plan.informed = vec![0];
+    let mesh = plan.mesh(false);
+    let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
+    let at = |k: usize| {
+        let mut started = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        started.settings.linger = Duration::from_millis(2500);
+        started.start(&hub)
+    };
+    for agents in [4, 3] {
+        let agents: Vec<Running> = (0..agents).map(at).collect();
+        assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "again");
+    }
 }

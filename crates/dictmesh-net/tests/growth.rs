@@ -278,3 +278,79 @@ fn two_halves_that_went_on_alone_come_together_again() {
     let last = changes(&events[1]).pop().unwrap();
     assert_eq!((last.members, last.informed), (vec![0, 1, 2, 3], 2));
 }
+
+/// Three in a row of whom nobody is informed; the last expects a fourth if somebody `joins`.
+fn uninformed(plan: &Plan, mesh: &Mesh, joins: bool, hub: &Hub) -> Vec<Running> {
+    let start = |k: usize| {
+        let mut agent = Started::new(plan, mesh, k);
+        agent.settings.neighbours.retain(|l| joins || l.id < 3);
+        let last = agent.settings.neighbours.iter_mut();
+        last.filter(|l| l.id == 3).for_each(|l| l.joins = true);
+        agent.start(hub)
+    };
+    (0..3).map(start).collect()
+}
+
+/// Under `wait` all are there who are waited for: without anybody informed among them nothing can come.
+#[test]
+fn a_mesh_that_waits_for_nobody_informed_stops_with_a_reason() {
+    let mut plan = plan(20);
+    plan.topology = Topology::path(4).unwrap();
+    plan.informed = vec![3];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    for agent in uninformed(&plan, &mesh, false, &hub) {
+        let error = agent.wait().unwrap_err();
+        assert!(
+            matches!(&error, Error::Uninformed { members } if *members == [0, 1, 2]),
+            "{error}"
+        );
+    }
+}
+
+/// One that is to join may bring samples; only its neighbour knows that it is to.
+#[test]
+fn a_mesh_without_samples_waits_for_one_that_joins_with_them() {
+    let mut plan = plan(20);
+    plan.topology = Topology::path(4).unwrap();
+    plan.informed = vec![3];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let mut agents = uninformed(&plan, &mesh, true, &hub);
+    agents.iter().for_each(|agent| agent.until_members(3));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(agents.iter().all(|agent| !agent.thread.is_finished()));
+    let mut newcomer = Started::new(&plan, &mesh, 3);
+    newcomer.settings.joins = true;
+    agents.push(newcomer.start(&hub));
+    for agent in agents {
+        let done = agent.wait().unwrap();
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 20));
+    }
+}
+
+/// The others have come to their end without it, and nobody will bring it samples any more.
+#[test]
+fn one_that_returns_to_nobody_informed_waits_for_some_time_and_stops_with_a_reason() {
+    let mut plan = plan(500);
+    plan.topology = Topology::path(2).unwrap();
+    (plan.informed, plan.sizes) = (vec![1], vec![1, 2]);
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let directory = tempfile::tempdir().unwrap();
+    let there = Arc::new(AtomicUsize::new(50));
+    let start = |k: usize| {
+        let mut agent = held_back(&plan, &mesh, k, &there).in_directory(directory.path());
+        agent.settings.linger = Duration::from_millis(20);
+        agent.settings.policy = Policy::GoOn {
+            deadline: Duration::from_millis(300),
+        };
+        agent.start(&hub)
+    };
+    let agents: Vec<Running> = (0..2).map(start).collect();
+    agents[0].until(20);
+    agents.into_iter().for_each(Running::kill);
+    let alone = start(0);
+    let error = alone.wait().unwrap_err();
+    assert!(
+        matches!(&error, Error::Uninformed { members } if *members == [0]),
+        "{error}"
+    );
+}

@@ -8,9 +8,12 @@ use common::{Done, Plan, Running, Says, Started};
 use dictmesh::inference::StrategySpec;
 use dictmesh::{Stopping, Topology};
 use dictmesh_net::agent::Outcome;
-use dictmesh_net::codec::HEADER;
+use dictmesh_net::codec::{self, Limits, HEADER};
 use dictmesh_net::memory::Hub;
-use std::time::Duration;
+use dictmesh_net::Phase;
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// A path of three, of which the one in the middle says this; how all of them end.
 fn ended(change: impl Fn(&mut Plan), says: Says) -> Vec<Done> {
@@ -92,4 +95,61 @@ fn who_blames_another_is_named_too() {
     );
     let words = ["agent 0 says that its", "as agent 1 told"];
     assert!(words.iter().all(|w| said(2).contains(w)), "{}", said(2));
+}
+
+thread_local! {
+    static LIES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Until the epoch `UNTIL` every other frame tells that the agent has more links than it has.
+fn two_faced<const UNTIL: u32>(frame: Bytes) -> Bytes {
+    let tag = codec::header(&frame, &Limits::new(5, 1)).unwrap().tag;
+    LIES.set(!LIES.get());
+    if (tag.phase, tag.round) != (Phase::Agreement, 0) || tag.epoch >= UNTIL || !LIES.get() {
+        return frame;
+    }
+    // The largest distance, then its id, whether it is informed, whether it joins, and its links.
+    let at = HEADER + 4 * 8;
+    let mut frame = BytesMut::from(&frame[..]);
+    frame[at..at + 8].copy_from_slice(&5_f64.to_le_bytes());
+    frame.freeze()
+}
+
+/// As two copies of agent 1 would be heard, each by one neighbour. While one of them may still be refused, the others do not
+/// end because of it.
+#[test]
+fn who_is_told_of_in_two_ways_ends_the_others_only_if_it_goes_on() {
+    let mut plan = Plan::new(Topology::complete(3).unwrap(), 5, 6);
+    plan.stopping = Stopping::rounds(6);
+    let cases: [(Says, bool); 2] = [(two_faced::<3>, true), (two_faced::<{ u32::MAX }>, false)];
+    for (says, passes) in cases {
+        let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+        let start = |k: usize| {
+            let mut started = Started::new(&plan, &mesh, k);
+            started.settings.linger = Duration::from_millis(200);
+            if k == 1 {
+                started.says = says;
+            }
+            started.start(&hub)
+        };
+        let agents: Vec<Running> = (0..3).map(start).collect();
+        if passes {
+            let all = agents.into_iter().map(|agent| agent.wait().unwrap());
+            assert!(all.map(|done| done.position).all(|at| at == 6));
+            continue;
+        }
+        // Whoever is first goes; the others may wait for it.
+        let until = Instant::now() + Duration::from_secs(60);
+        while !agents.iter().any(|agent| agent.thread.is_finished()) {
+            assert!(Instant::now() < until, "nobody ends");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for agent in agents {
+            agent.control.interrupt.store(true, Ordering::Relaxed);
+            match agent.wait() {
+                Err(error) => assert!(error.to_string().contains("tells of agent"), "{error}"),
+                Ok(done) => assert_eq!(done.outcome, Outcome::Interrupted),
+            }
+        }
+    }
 }

@@ -7,12 +7,13 @@
 use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
 use crate::error::Error;
-use crate::exchange::Tag;
+use crate::exchange::{Fault, Tag};
 use crate::words::listed;
 use dictmesh::agent::AgentId;
 use dictmesh::topology::own_column;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// The samples an agent can go on from, at most: what it has in memory and on disk.
 pub(super) const POSITIONS: usize = 6;
@@ -139,9 +140,7 @@ impl Members {
             _ => Ok(most),
         }
     }
-}
 
-impl Members {
     /// Those who have nothing but the first sample to go on from, where the others have another in common: they have lost
     /// what they had learned.
     pub fn strangers(&self) -> Vec<AgentId> {
@@ -154,9 +153,10 @@ impl Members {
         }
     }
 
-    /// The samples that somebody else can go on from.
+    /// The samples that somebody else can go on from, who has learned: one that joins goes on from any.
     pub fn positions_of_others(&self, without: &[AgentId]) -> Vec<u64> {
-        let mut others = self.records.values().filter(|r| !without.contains(&r.id));
+        let learned = |r: &&Record| !r.joins && !without.contains(&r.id);
+        let mut others = self.records.values().filter(learned);
         others.next().map_or_else(Vec::new, |r| r.positions.clone())
     }
 }
@@ -171,8 +171,19 @@ fn common(records: &[&Record]) -> Option<u64> {
 /// Agents that there may be: what a neighbour tells of has a bound.
 const AGENTS: usize = crate::config::MOST_AGENTS;
 
-/// Finds out who is there.
-pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members, Halt> {
+/// So often in a row agents may be told of in two ways: while two copies of an agent take a link from each other, before one
+/// of them is refused, both are heard.
+const CONTRADICTIONS: u32 = 8;
+/// How long the copies are given each time.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Finds out who is there. `contradictions` counts the agreements that came to nothing, as somebody was told of in two ways.
+pub(super) fn agree(
+    talk: &mut Talk,
+    epoch: u32,
+    own: Record,
+    contradictions: &mut u32,
+) -> Result<Members, Halt> {
     let id = own.id;
     let mut records = BTreeMap::from([(id, own)]);
     let (mut new, mut distance, mut diameter) = (vec![id], None, 0_usize);
@@ -206,7 +217,11 @@ pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members,
                         records.insert(record.id, record);
                     }
                     Some(known) if *known == record => {}
-                    Some(known) => return Err(two_of_one(from, known, &record).into()),
+                    Some(known) => {
+                        let may_pass = *contradictions < CONTRADICTIONS && !talk.starts_together();
+                        *contradictions += 1;
+                        return Err(two_of_one(from, known, &record, may_pass.then_some(epoch)));
+                    }
                 }
             }
         }
@@ -223,15 +238,23 @@ pub(super) fn agree(talk: &mut Talk, epoch: u32, own: Record) -> Result<Members,
         );
         return Err(Error::Protocol { from: told_by, why }.into());
     }
+    *contradictions = 0;
     Ok(Members { records, diameter })
 }
 
-fn two_of_one(from: AgentId, known: &Record, record: &Record) -> Error {
+/// What becomes of an epoch in which an agent is told of in two ways: another one, if it may pass.
+fn two_of_one(from: AgentId, known: &Record, record: &Record, epoch: Option<u32>) -> Halt {
     let why = format!(
         "it tells of agent {} as {record}, and somebody else as {known}",
         known.id
     );
-    Error::Protocol { from, why }
+    let Some(epoch) = epoch else {
+        return Error::Protocol { from, why }.into();
+    };
+    tracing::warn!(neighbour = from, "{why}; all agree once more");
+    std::thread::sleep(PAUSE);
+    let epoch = epoch + 1;
+    Fault::NewEpoch { epoch, by: from }.into()
 }
 
 /// The largest distance and the records of a frame.

@@ -12,6 +12,10 @@
 //!
 //! Outside those rounds an agent that has come to its end waits for nobody for ever: others may have gone, knowing more
 //! than it does.
+//!
+//! A run that has ended may be gone on with, when there are more samples. So one that is started again at its end, and is
+//! not informed, does not take its own word for it, and waits for that of an informed one: only where nobody else is
+//! there it goes after `linger`.
 
 use super::events::Outcome;
 use super::settings::Policy;
@@ -23,13 +27,16 @@ use dictmesh::agent::AgentId;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How long a source that was at its end may take to say whether it still is.
+const LOOK: Duration = Duration::from_secs(1);
 /// How long an agent that goes leaves its neighbours alone after one of them has gone on.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The samples before the rounds in which the end is made known: more than there can be, and the same wherever an agent
 /// has come to.
 const TELLING: u64 = u64::MAX - 2;
-/// How many times `linger` an agent at its end waits where some neighbours are there and others are not.
-const TRIES: u32 = 30;
+/// How many times `linger` an agent at its end waits where some neighbours are there and others are not, and one that
+/// returns where nobody is who has samples.
+pub(super) const TRIES: u32 = 30;
 
 impl Agent {
     /// Writes down that the samples have ended, and whether all agents have written that down.
@@ -46,6 +53,34 @@ impl Agent {
     pub(super) fn come_to_the_end(&mut self) {
         (self.ended_at, self.around.ended) = (Some(self.state.position), false);
         self.talk.has_ended(Some(self.settings.linger));
+    }
+
+    /// The same after a start, where its checkpoint says that it had come to its end. There may be more samples now. Only
+    /// who is informed can know that there are none; the others believe it when they are told.
+    pub(super) fn be_at_the_end_again(&mut self) -> Result<(), Error> {
+        let until = Instant::now() + LOOK;
+        let mut taken = self.take()?;
+        while self.source.is_some() && taken.is_none() && Instant::now() < until {
+            taken = self.take()?;
+        }
+        self.around.all_ended &= matches!(taken, Some(None));
+        match taken {
+            Some(Some(_)) => self.around.ended = false,
+            Some(None) | None => {
+                self.come_to_the_end();
+                self.waits_since = Some(Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it is at its end, and those who were to come have had the time to.
+    pub(super) fn waits_for_long(&mut self) -> bool {
+        if self.ended_at.is_none() {
+            return false;
+        }
+        let since = *self.waits_since.get_or_insert_with(Instant::now);
+        since.elapsed() >= self.settings.linger
     }
 
     /// Forgets it, where an agreement has gone back to an earlier sample.
@@ -96,7 +131,7 @@ impl Agent {
         if !self.around.all_ended {
             self.write_the_end(true)?;
         }
-        self.say_and_go(Tag::all_ended(self.around.epoch), TRIES);
+        self.say_and_go(Tag::all_ended(self.around.epoch), TRIES)?;
         Ok(Outcome::Ended)
     }
 
@@ -123,19 +158,22 @@ impl Agent {
     /// Goes for good as soon as its neighbours have let it go, or when it has not heard of one of them for a while, which
     /// may not have heard its last words.
     pub(super) fn close(&mut self) {
-        self.say_and_go(Tag::going(self.around.epoch), 1);
+        // It goes whatever the engine says, for a reason of its own.
+        let _ = self.say_and_go(Tag::going(self.around.epoch), 1);
     }
 
     /// Says it until all neighbours say the same or are silent for `linger`; those who are in a later epoch hear it
     /// again and again, for so many times `linger` at most.
-    fn say_and_go(&mut self, tag: Tag, times: u32) {
+    fn say_and_go(&mut self, tag: Tag, times: u32) -> Result<(), Error> {
         let until = Instant::now() + times * self.settings.linger;
         while Instant::now() < until && !self.control.interrupt.load(Ordering::Relaxed) {
             match self.closing(tag, Some(self.settings.linger)) {
                 Err(Fault::NewEpoch { .. }) => std::thread::sleep(PAUSE),
-                _ => return,
+                Err(Fault::Engine(why)) => return Err(Error::Engine(why)),
+                _ => break,
             }
         }
+        Ok(())
     }
 
     fn closing(&mut self, tag: Tag, patience: Option<Duration>) -> Result<(), Fault> {

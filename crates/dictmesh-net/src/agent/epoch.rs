@@ -1,6 +1,7 @@
 //! One epoch of an agent: agree, then batch after batch until something changes.
 
 use super::agreement::{self, Members, Record, POSITIONS};
+use super::closing::TRIES;
 use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Trouble, Wish};
 use super::settings::{Policy, Weighting};
@@ -59,7 +60,7 @@ impl Agent {
                     self.close();
                     return Ok(Outcome::Diverged);
                 }
-                (Opened::End | Opened::Pending, _) => {
+                (Opened::End | Opened::Pending | Opened::Nobody, _) => {
                     self.write_the_end(false)?;
                     self.come_to_the_end();
                     return self.farewell(mesh.members.diameter);
@@ -70,7 +71,7 @@ impl Agent {
 
     /// Who is there, and from where all go on.
     fn agree(&mut self) -> Result<Mesh, Halt> {
-        self.admit();
+        self.admit()?;
         (self.talk).take_part(&self.around.active, &self.around.gone);
         let (id, epoch) = (self.settings.id, self.around.epoch);
         let mut positions = self.checkpoints.positions();
@@ -82,7 +83,7 @@ impl Agent {
             degree: self.talk.degree(),
             positions,
         };
-        let members = agreement::agree(&mut self.talk, epoch, own)?;
+        let members = agreement::agree(&mut self.talk, epoch, own, &mut self.contradictions)?;
         if let (Some((left, stay)), Policy::Wait) = (self.without.take(), &self.settings.policy) {
             let there = members.ids();
             let cut_off: Vec<AgentId> = stay.into_iter().filter(|l| !there.contains(l)).collect();
@@ -129,10 +130,42 @@ impl Agent {
         if self.had_samples || self.ended_at.is_some() || self.talk.starts_together() {
             return Err(Error::Uninformed { members });
         }
-        tracing::warn!(
-            agents = %listed(&members),
-            "nobody informed is among those who are here; waiting for one: start an agent that has a source of samples"
-        );
+        Ok(())
+    }
+
+    /// Whether a neighbour that is not among these may still come in, and bring samples.
+    fn expects_somebody(&self, members: &Members) -> bool {
+        let here = |id| members.records.contains_key(&id) || self.around.gone.contains(&id);
+        let mut all = self.settings.neighbours.iter();
+        all.any(|l| l.joins && !here(l.id))
+    }
+
+    /// Nobody informed is here. Under `wait` all are who are waited for, so that it is in vain unless somebody `is_expected`
+    /// to join. Under `go-on` the others may have come to their end without this agent, if it had learned before.
+    fn wait_for_informed(
+        &mut self,
+        members: &Members,
+        is_expected: bool,
+        first: bool,
+    ) -> Result<(), Error> {
+        let waits = match self.settings.policy {
+            Policy::Wait if is_expected => None,
+            Policy::Wait => Some(Duration::ZERO),
+            Policy::GoOn { .. } if self.state.position == 0 => None,
+            Policy::GoOn { .. } => Some(TRIES * self.settings.linger),
+        };
+        let since = *self.uninformed_since.get_or_insert_with(Instant::now);
+        let members = members.ids();
+        if waits.is_some_and(|waits| since.elapsed() >= waits) {
+            return Err(Error::Uninformed { members });
+        }
+        if first {
+            tracing::warn!(
+                agents = %listed(&members), seconds = waits.map(|waits| waits.as_secs_f64()),
+                "nobody informed is among those who are here; waiting for one: start an agent that has a source of samples"
+            );
+        }
+        std::thread::sleep(PAUSE); // no source is waited for that would give the others a rest
         Ok(())
     }
 
@@ -212,29 +245,32 @@ impl Agent {
                 samples: taken
                     .as_ref()
                     .map(|x: &Option<Samples>| x.as_ref().map_or(0, Samples::len)),
-                pending: self.source.is_some() && taken.is_none(),
+                pending: match mesh.members.informed() {
+                    0 => self.expects_somebody(&mesh.members),
+                    _ => self.source.is_some() && taken.is_none(),
+                },
                 leaves: (self.control.leave.load(Ordering::Relaxed)).then_some(self.settings.id),
-                change: tick > TICKS || !self.talk.knocking().is_empty(),
+                change: tick > TICKS || !self.talk.knocking()?.is_empty(),
                 trouble: self.trouble,
             };
             let (epoch, position) = (self.around.epoch, self.state.position);
             let diameter = mesh.members.diameter;
             let opened = opening::open(&mut self.talk, epoch, position, tick, diameter, &wish)?;
-            if opened != Opened::Pending {
+            if !matches!(opened, Opened::Pending | Opened::Nobody) {
                 return Ok((opened, taken.flatten()));
             }
             if self.control.interrupt.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted.into());
             }
             if mesh.members.informed() == 0 {
-                std::thread::sleep(PAUSE); // no source is waited for that would give the others a rest
+                self.wait_for_informed(&mesh.members, opened == Opened::Pending, tick == 0)?;
             }
         }
         Ok((Opened::Change, None))
     }
 
     /// What the source has: `None` if not enough yet, or if there is no source; `Some(None)` at its end.
-    fn take(&mut self) -> Result<Option<Option<Samples>>, Error> {
+    pub(super) fn take(&mut self) -> Result<Option<Option<Samples>>, Error> {
         let position = self.state.position;
         let Some(source) = &mut self.source else {
             return Ok(None);

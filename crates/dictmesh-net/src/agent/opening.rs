@@ -17,7 +17,7 @@ pub(super) struct Wish {
     pub batch: usize,
     /// Samples that it has for the batch, 0 if its source has ended; `None` if it is not informed.
     pub samples: Option<usize>,
-    /// It is informed, and its source has not enough yet.
+    /// It is informed, and its source has not enough yet; or nobody is, and it expects somebody who may be.
     pub pending: bool,
     /// It wants to leave for good.
     pub leaves: Option<AgentId>,
@@ -61,6 +61,8 @@ pub(super) enum Opened {
     Batch(usize),
     /// Nothing yet.
     Pending,
+    /// Nothing, and nobody expects anything.
+    Nobody,
     /// No more samples will come.
     End,
     /// This agent leaves.
@@ -143,8 +145,10 @@ fn judge(known: [f64; 6], position: u64, batch: usize) -> Result<Opened, Error> 
         Opened::Leaves(leaves as AgentId)
     } else if change > 0.0 {
         Opened::Change
-    } else if pending > 0.0 || most <= NO_OPINION {
+    } else if pending > 0.0 {
         Opened::Pending
+    } else if most <= NO_OPINION {
+        Opened::Nobody
     } else if most != fewest {
         return Err(Error::Counts {
             position,

@@ -75,7 +75,7 @@ impl Talk {
     }
 
     /// Those who want to.
-    pub fn knocking(&mut self) -> Vec<AgentId> {
+    pub fn knocking(&mut self) -> Result<Vec<AgentId>, Fault> {
         self.exchange.knocking()
     }
 

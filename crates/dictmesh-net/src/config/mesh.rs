@@ -53,8 +53,8 @@ pub struct AgentEntry {
     pub name: String,
     /// Where the others reach it, `host:port`.
     pub address: String,
-    /// Where it listens at its own host, `host:port`, if not there: at all addresses of the host, if `address` has its
-    /// name, which the host itself may not know, or know as a loopback address.
+    /// Where it listens at its own host, `host:port`, if not there: at all IPv4 addresses of the host, if `address` has
+    /// its name, which the host itself may not know, or know as a loopback address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     /// N_k, how many atoms it has.
@@ -193,8 +193,11 @@ impl MeshConfig {
         if !self.agents.iter().any(|agent| agent.informed) {
             return wrong("agents: nobody is informed; set informed = true for some agent".into());
         }
-        let all = self.agents.iter().map(|agent| &agent.address);
-        check_secrecy(self.tls, self.plain_text, "tls = true", all)
+        // As the agents would: `launch` writes their files before they look at them.
+        let each = self.agents.iter();
+        let all = each.flat_map(|agent| [agent.address.clone(), agent.listening()]);
+        let all: Vec<String> = all.collect();
+        check_secrecy(self.tls, self.plain_text, "tls = true", all.iter())
     }
 
     /// What agent `k` is told, for a file in its directory beside the mesh's.
@@ -310,7 +313,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_words() {
         type Change = fn(&mut MeshConfig);
-        let changes: [(Change, &str); 12] = [
+        let changes: [(Change, &str); 13] = [
+            (
+                |m| m.agents[1].listen = Some("0.0.0.0:7401".into()),
+                "0.0.0.0:7401 is not of this machine",
+            ),
             (
                 |m| m.agents[0].address = "10.1.1.1:5".into(),
                 "plain-text = true",

@@ -21,6 +21,9 @@ impl<W: Wire> Rounds<W> {
         until: Instant,
         round: Option<&mut Round<'_>>,
     ) -> Result<bool, Fault> {
+        if let Some(why) = &self.failed {
+            return Err(Fault::Engine(why.clone()));
+        }
         match self.wire.next(until) {
             None => return Ok(false),
             Some(WireEvent::Up {
@@ -31,7 +34,9 @@ impl<W: Wire> Rounds<W> {
             Some(WireEvent::Down { .. }) => {} // the wire has said so, as often as is good for a log
             // Both would say they are this agent, each to some of the neighbours, and nobody's numbers would be right.
             Some(WireEvent::Twin { neighbour, reason }) => {
-                return Err(Fault::Engine(format!("agent {neighbour} says: {reason}")));
+                let why = format!("agent {neighbour} says: {reason}");
+                self.failed = Some(why.clone());
+                return Err(Fault::Engine(why));
             }
             Some(WireEvent::Frame { neighbour, bytes }) => {
                 self.on_frame(neighbour, bytes, round)?
@@ -208,4 +213,51 @@ fn accept(bytes: &[u8], header: &Header, own: &Frame, to: &mut Frame) -> Result<
         same("scalars", header.scalars, own.scalars.len())?;
     }
     codec::decode(bytes, header, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RoundsOptions;
+    use super::*;
+    use crate::codec::Limits;
+    use crate::exchange::Exchange;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    /// Nobody is there, but one neighbour said that this agent runs twice.
+    struct Told(Option<WireEvent>);
+
+    impl Wire for Told {
+        fn send(&mut self, _: AgentId, _: Bytes) {}
+
+        fn next(&mut self, _: Instant) -> Option<WireEvent> {
+            self.0.take()
+        }
+    }
+
+    #[test]
+    fn an_agent_that_runs_twice_hears_of_it_in_every_round_from_then_on() {
+        let reason = "agent 0 runs twice".to_string();
+        let wire = Told(Some(WireEvent::Twin {
+            neighbour: 1,
+            reason,
+        }));
+        let options = RoundsOptions::new(1, Limits::new(5, 1));
+        let mut rounds = Rounds::new(wire, &[1], options, Arc::default());
+        let said = |fault: Fault| assert_eq!(fault.to_string(), "agent 1 says: agent 0 runs twice");
+        // Alone, without any round.
+        rounds.take_part(&[]);
+        said(rounds.knocking().unwrap_err());
+        said(rounds.knocking().unwrap_err());
+        rounds.take_part(&[1]);
+        let own = Frame {
+            tag: Tag::all_ended(1),
+            ..Frame::default()
+        };
+        for _ in 0..2 {
+            let until = Instant::now() + Duration::from_secs(20);
+            let mut inbox = [Frame::default()];
+            said(rounds.round(&own, &mut inbox, Some(until)).unwrap_err());
+        }
+    }
 }

@@ -151,3 +151,44 @@ fn it_is_told_why_it_is_refused() {
         "{status}"
     );
 }
+
+/// Whoever answers at that address may say that this agent runs twice: it is believed by an agent only that has had the
+/// link, and had it back.
+#[test]
+fn a_stranger_cannot_end_an_agent_by_saying_that_it_runs_twice() {
+    record();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let listener = std::net::TcpListener::bind("127.0.42.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (answered, mut answers) = mpsc::channel(1);
+    runtime.spawn(async move {
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        while let Ok((socket, _)) = listener.accept().await {
+            let mut connection = h2::server::handshake(socket).await.unwrap();
+            if let Some(Ok((_, mut answer))) = connection.accept().await {
+                let status = http::Response::builder()
+                    .header("content-type", "application/grpc")
+                    .header("grpc-status", "6")
+                    .header("grpc-message", "agent 0 runs twice, says a stranger")
+                    .body(())
+                    .unwrap();
+                answer.send_response(status, true).unwrap();
+                // What was said goes out while the connection is driven.
+                tokio::spawn(async move { while connection.accept().await.is_some() {} });
+                answered.send(()).await.unwrap();
+            }
+        }
+    });
+    let mut zero = GrpcWire::start(settings(0, "127.0.0.1:0", &[(1, address)])).unwrap();
+    for _ in 0..4 {
+        let answer = async { tokio::time::timeout(PATIENCE, answers.recv()).await };
+        runtime.block_on(answer).unwrap().unwrap();
+    }
+    logged(&["no link: agent 0 runs twice, says a stranger"]);
+    assert_eq!(zero.next(std::time::Instant::now()), None);
+}

@@ -134,7 +134,8 @@ impl Files<'_> {
         let loaded = provider.key_provider.load_private_key(key.clone_key());
         let loaded = loaded.map_err(|e| Error::credentials(self.key, e))?;
         match CertifiedKey::new(chain.to_vec(), loaded).keys_match() {
-            Ok(()) => Ok(()),
+            // Of some keys the public half cannot be had: rustls takes them too, and a hand-shake shows it.
+            Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(()),
             Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
                 let (name, certificate) = (self.name, self.certificate.display());
                 let why = format!(

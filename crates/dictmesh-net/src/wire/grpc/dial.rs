@@ -10,6 +10,7 @@ use super::tongue::{First, Heard, Tongue};
 use super::{http2, HAND_SHAKE};
 use crate::WireEvent;
 use http::{header, Request, Version};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -170,7 +171,7 @@ where
     }
     if let Some(status) = Status::of(answer.headers()).filter(|s| s.code != Code::Ok) {
         return Err(match status.code {
-            Code::AlreadyExists => NoLink::Twin(words(&status)),
+            Code::AlreadyExists if has_had_links(edge) => NoLink::Twin(words(&status)),
             _ => NoLink::Refused(words(&status)),
         });
     }
@@ -184,6 +185,12 @@ where
         ))),
         None => Err(NoLink::Refused("it ended without a hello".into())),
     }
+}
+
+/// Whether this process has had the edge, and had it back: a neighbour says of no other that it runs twice. Whoever
+/// says it sooner is believed no more than any other that refuses.
+fn has_had_links(edge: &Edge) -> bool {
+    edge.traffic.links.load(Ordering::Relaxed) >= 2
 }
 
 /// The call of the one method. The connection is made already: of the address only the name is used.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use dictmesh::agent::AgentId;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
 
 /// Events of one neighbour that the agent has not taken yet. When there are so many, the stream is not read, and
@@ -60,13 +60,15 @@ pub struct Edge {
 struct Link {
     /// Counts the links this edge has had.
     generation: u64,
+    /// When the last of them began.
+    since: Option<Instant>,
     out: Option<mpsc::Sender<Piece>>,
     /// Which process of the neighbour it is a link to, and where that is.
     incarnation: u64,
     at: String,
     /// Processes that others have taken the edge from, the last few.
     past: Vec<u64>,
-    /// How often one of them came back while another had the edge.
+    /// How often one of them came back while another had the edge, since a link last stayed for a while.
     returns: usize,
     /// Dropped when a newer link takes over.
     _current: Option<oneshot::Sender<()>>,
@@ -100,9 +102,11 @@ impl Link {
             past.truncate(PAST - 1);
             past.insert(0, before);
         }
+        let stayed = self.since.is_some_and(|since| since.elapsed() >= MINUTE);
         *self = Link {
             generation: self.generation + 1,
-            returns: self.returns,
+            since: Some(Instant::now()),
+            returns: if stayed { 0 } else { self.returns },
             out: Some(out),
             incarnation: hello.incarnation,
             at,
@@ -320,4 +324,43 @@ async fn let_go(incoming: &mut Incoming) -> String {
 /// A status as a reason for a log.
 pub fn words(status: &Status) -> String {
     shown(&status.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes the edge as this process of the neighbour: whether it may.
+    fn takes(edge: &Edge, incarnation: u64) -> bool {
+        let hello = Hello {
+            incarnation,
+            ..Hello::default()
+        };
+        let may = edge.check_single(&hello, "there").is_ok();
+        if may {
+            let link = (&hello, "there".to_string());
+            (edge.link()).take_over(link, mpsc::channel(1).0, oneshot::channel().0);
+        }
+        may
+    }
+
+    #[test]
+    fn processes_that_come_back_are_counted_anew_when_a_link_has_stayed() {
+        let edge = Edge::new(Neighbour {
+            id: 1,
+            name: "agent-1".into(),
+            address: "127.0.0.1:1".into(),
+        });
+        for (one, other) in [(1, 2), (3, 4), (5, 6)] {
+            // Two take it from each other, and the first one keeps it,
+            let may = [one, other, one, other, one].map(|incarnation| takes(&edge, incarnation));
+            assert_eq!(may, [true; 5]);
+            assert!(!takes(&edge, other));
+            // for a minute, before it is started anew.
+            let Some(long_ago) = Instant::now().checked_sub(MINUTE) else {
+                return; // a clock that began just now
+            };
+            edge.link().since = Some(long_ago);
+        }
+    }
 }
