@@ -220,7 +220,7 @@ fn a_newcomer_does_not_get_a_port_where_another_listens() {
     let text = fs::read_to_string(&file).unwrap();
     let host = text.split("address = \"").nth(1).unwrap();
     let host = host.split(':').next().unwrap();
-    let sent_on = format!("address = \"{host}:443\"\nlisten = \"0.0.0.0:7401\"");
+    let sent_on = format!("address = \"{host}:443\"\nlisten = \"{host}:7401\"");
     let changed = text.replace(&format!("address = \"{host}:7401\""), &sent_on);
     assert_ne!(changed, text);
     fs::write(&file, changed).unwrap();
