@@ -5,6 +5,7 @@
 mod agent;
 mod agreed;
 mod mesh;
+mod steps;
 
 pub use agent::{AgentConfig, NeighbourConfig, SourceConfig, TlsConfig};
 pub use agreed::Agreed;

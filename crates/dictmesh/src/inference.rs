@@ -241,6 +241,21 @@ impl StrategySpec {
         Ok(filled)
     }
 
+    /// The step mu, where it is filled in, and the largest that is known to be stable on such a mesh; `None` where every
+    /// one is.
+    pub fn step(&self, common: &Common) -> Option<(f64, f64)> {
+        let (mu, largest) = match *self {
+            StrategySpec::Diffusion { mu } => (mu, diffusion::step_bound(common)),
+            StrategySpec::Consensus { mu } => (mu, consensus::step_bound(common)),
+            StrategySpec::JacobiAdmm { mu, penalty } => {
+                (mu, jacobi_admm::step_bound(common, penalty?))
+            }
+            StrategySpec::ExactDiffusion { mu } => (mu, exact_diffusion::step_bound(common)),
+            StrategySpec::RelaxedAdmm { .. } => return None,
+        };
+        Some((mu?, largest))
+    }
+
     pub(crate) fn check_constants(&self) -> Result<()> {
         let positive = |name, value: Option<f64>| match value {
             // With fewer digits than a number has, it moves nothing, and rounds go on for ever.

@@ -1,8 +1,9 @@
 //! What all agents of a run have in common.
 
-use super::{ConfigError, Result};
+use super::{ConfigError, Policy, Result};
 use crate::codec::Limits;
-use dictmesh::inference::{Common, StrategySpec};
+use dictmesh::agent::AgentId;
+use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::Stopping;
 use dictmesh::task::TaskSpec;
 use dictmesh::{Topology, Update, WeightRule, Weights};
@@ -112,29 +113,20 @@ impl Agreed {
         Ok(())
     }
 
-    /// The same with the strategy's constants filled in for this graph and these numbers of atoms. Nobody's atoms
-    /// are looked at.
-    pub fn resolved(mut self, topology: &Topology, atoms: &[usize]) -> dictmesh::Result<Self> {
+    /// The same with the strategy's constants filled in for this graph and these numbers of atoms, and under `go-on` for
+    /// whatever is left of it. Nobody's atoms are looked at.
+    pub fn resolved(
+        mut self,
+        topology: &Topology,
+        atoms: &[usize],
+        policy: Policy,
+    ) -> dictmesh::Result<Self> {
         let task = self.task.build()?;
         let weights = Weights::new(topology, &self.weights)?;
-        let n = topology.agents();
-        let locals = || (0..n).map(|k| task.local(k));
-        let delta =
-            |d: f64, k: &dictmesh::task::LocalTask| d.min(k.regularizer().strong_convexity());
-        let common = Common {
-            agents: n,
-            rows: self.rows,
-            atoms: atoms.iter().sum(),
-            atoms_max: atoms.iter().copied().max().unwrap_or(0),
-            delta: locals().fold(f64::INFINITY, delta),
-            curvature: task.residual().conjugate_curvature(),
-            non_negative: locals().all(|k| k.set().is_non_negative()),
-            mean_degree: topology.mean_degree(),
-            weights_smallest: weights.mixing().smallest,
-            spectrum: topology.spectrum(),
-        };
         self.strategy
             .check(task.residual(), weights.is_symmetric())?;
+        let agents: Vec<(AgentId, usize)> = atoms.iter().copied().enumerate().collect();
+        let common = self.common(topology, &agents, policy)?;
         self.strategy = self.strategy.resolve(&common)?;
         Ok(self)
     }
@@ -171,7 +163,8 @@ pub(super) mod tests {
                 stopping,
                 ..agreed()
             };
-            given.resolved(&topology, &[2, 2, 2]).unwrap().check()
+            let given = given.resolved(&topology, &[2, 2, 2], Policy::Wait);
+            given.unwrap().check()
         };
         check("relaxed-admm", false, Stopping::tolerance(1e-6)).unwrap();
         check("relaxed-admm", true, Stopping::tolerance(1e-5)).unwrap();
@@ -198,7 +191,8 @@ pub(super) mod tests {
                     ..agreed()
                 };
                 assert!(plain.check().is_err(), "{name} has no constants yet");
-                let ours = plain.clone().resolved(&topology, &sizes).unwrap();
+                let ours = plain.clone().resolved(&topology, &sizes, Policy::Wait);
+                let ours = ours.unwrap();
                 ours.check().unwrap();
                 let mesh = Mesh::builder(task.build().unwrap(), topology.clone())
                     .build(12, &sizes, Start::Random)

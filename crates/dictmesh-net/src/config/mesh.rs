@@ -151,7 +151,7 @@ impl MeshConfig {
             let why = "agents: no agent has an atom; give some agent atoms = 1 or more";
             return Err(ConfigError::new(why));
         }
-        let agreed = self.agreed.resolved(&topology, &sizes);
+        let agreed = self.agreed.resolved(&topology, &sizes, self.policy);
         self.agreed = agreed.map_err(|e| ConfigError::new(e.to_string()))?;
         self.agreed.check()?;
         Ok(self)
@@ -256,11 +256,11 @@ impl MeshConfig {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::agreed::tests::agreed;
     use super::*;
 
-    fn mesh() -> MeshConfig {
+    pub fn mesh() -> MeshConfig {
         let agent = |k: usize| AgentEntry {
             name: format!("agent-{k}"),
             address: format!("127.0.0.1:{}", 7400 + k),

@@ -17,6 +17,11 @@ pub fn stability(common: &Common) -> f64 {
     (1.0 + common.weights_smallest).clamp(f64::EPSILON, 1.0)
 }
 
+/// Steps up to this are stable: those of [`diffusion::step_bound`], made smaller for the smaller region of stability.
+pub fn step_bound(common: &Common) -> f64 {
+    stability(common) * diffusion::step_bound(common)
+}
+
 /// The default step: diffusion's, made smaller for the smaller region of stability.
 pub fn default_step(common: &Common) -> f64 {
     stability(common) * diffusion::default_step(common)

@@ -16,6 +16,11 @@ use super::{zeros, Common, Strategy};
 use crate::agent::{Local, Workspace};
 use crate::matrix::Matrix;
 
+/// Steps up to 2/L are stable, with N_max/delta, valid for atoms in the unit ball, for L.
+pub fn step_bound(common: &Common) -> f64 {
+    2.0 * common.delta / common.atoms_max.max(1) as f64
+}
+
 /// The default step 1.5/L, with N_max/delta, valid for atoms in the unit ball, for L.
 pub fn default_step(common: &Common) -> f64 {
     1.5 * common.delta / common.atoms_max.max(1) as f64

@@ -25,16 +25,17 @@ pub fn default_penalty(common: &Common) -> f64 {
     relaxed_admm::default_rho(common)
 }
 
-/// The default step of the multipliers for a weight c: three quarters of the bound above, with
-/// lambda_min(D + B) for d (1 + beta) and lambda_max(D - B) for d (1 - beta), and at most c.
-pub fn default_step(common: &Common, penalty: f64) -> f64 {
+/// The bound above for a weight c, with lambda_min(D + B) for d (1 + beta) and lambda_max(D - B) for d (1 - beta); infinite
+/// for a single agent, which has no multipliers.
+pub fn step_bound(common: &Common, penalty: f64) -> f64 {
     let h = relaxed_admm::curvature_or_one(common) / common.agents as f64;
     let spectrum = common.spectrum;
-    if spectrum.laplacian_largest == 0.0 {
-        return penalty; // a single agent has no multipliers
-    }
-    let bound = (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest;
-    penalty.min(0.75 * bound)
+    (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest
+}
+
+/// The default step of the multipliers for a weight c: three quarters of the bound, and at most c.
+pub fn default_step(common: &Common, penalty: f64) -> f64 {
+    penalty.min(0.75 * step_bound(common, penalty))
 }
 
 /// One agent's part.

@@ -53,6 +53,8 @@ pub fn run(args: &Args) -> Result<()> {
     mesh.edges.extend(neighbours.iter().map(|l| (*l, id)));
     mesh.agents.push(entry);
     let mesh = mesh.completed().map_err(say)?;
+    mesh.check_step(&(0..id).collect(), &(0..=id).collect())
+        .map_err(say)?;
     let authority = match mesh.tls {
         true => Some(authority(&args.directory)?),
         false => None,

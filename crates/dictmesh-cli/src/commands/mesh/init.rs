@@ -292,6 +292,9 @@ fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
                      it can make agents of this run\n";
         }
         text += &doubtful(mesh).unwrap_or_default();
+        if let Some(doubt) = mesh.doubtful_step() {
+            text += &format!("{doubt}\n");
+        }
         if let Some(missing) = args.watch.as_ref().filter(|path| !path.is_dir()) {
             let missing = missing.display();
             text += &format!("{missing}: this directory is not there yet; make it before the agents are started\n");
