@@ -141,6 +141,7 @@ pub struct Mortal {
     wire: MemoryWire,
     fuse: Arc<AtomicI64>,
     says: Says,
+    before: fn(&bytes::Bytes) -> Option<bytes::Bytes>,
 }
 
 /// What becomes of frames on their way out.
@@ -160,6 +161,9 @@ impl Mortal {
 impl Wire for Mortal {
     fn send(&mut self, to: AgentId, bytes: bytes::Bytes) {
         self.burn();
+        if let Some(rubbish) = (self.before)(&bytes) {
+            self.wire.send(to, rubbish);
+        }
         self.wire.send(to, (self.says)(bytes));
     }
 
@@ -184,6 +188,8 @@ pub struct Started {
     /// Steps on the wire until it dies.
     pub fuse: i64,
     pub says: Says,
+    /// What is sent before each frame, if anything.
+    pub before: fn(&bytes::Bytes) -> Option<bytes::Bytes>,
 }
 
 impl Started {
@@ -197,6 +203,7 @@ impl Started {
             float32: false,
             fuse: i64::MAX,
             says: |bytes| bytes,
+            before: |_| None,
         }
     }
 
@@ -216,6 +223,7 @@ impl Started {
             wire: hub.wire(self.settings.id, &ids, incarnation),
             fuse: fuse.clone(),
             says: self.says,
+            before: self.before,
         };
         let limits = Limits::new(self.settings.rows, self.settings.batch);
         let options = RoundsOptions {
