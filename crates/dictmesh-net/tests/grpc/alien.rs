@@ -59,11 +59,15 @@ fn said(what: What) -> Said {
 
 /// What agent 0 of this run says to agent 1.
 fn hello(run: &str) -> Said {
+    said(What::Hello(words(run)))
+}
+
+fn words(run: &str) -> Hello {
     let setting = |(name, value): (&str, &str)| Setting {
         name: name.into(),
         value: value.into(),
     };
-    said(What::Hello(Hello {
+    Hello {
         protocol: 2,
         run: run.into(),
         from: 0,
@@ -71,7 +75,7 @@ fn hello(run: &str) -> Said {
         incarnation: 42,
         epoch: 3,
         agreed: [("batch", "16"), ("M", "100")].map(setting).into(),
-    }))
+    }
 }
 
 async fn link(
@@ -142,6 +146,16 @@ fn it_is_told_why_it_is_refused() {
     let status = refused.map(|_| ()).unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert!(status.message().contains("\"yesterday\""), "{status}");
+    let newer = Hello {
+        protocol: 9,
+        ..words("a-run")
+    };
+    let refused = runtime.block_on(link(address, said(What::Hello(newer))));
+    let status = refused.map(|_| ()).unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    let named = "agent 1 speaks version 2 of the protocol and agent 0 version 9";
+    assert!(status.message().contains(named), "{status}");
+    logged(&["refused", "peer=127.", named]);
     let frame = said(What::Frame(vec![1, 2, 3]));
     let refused = runtime.block_on(link(address, frame));
     let status = refused.map(|_| ()).unwrap_err();
@@ -191,4 +205,75 @@ fn a_stranger_cannot_end_an_agent_by_saying_that_it_runs_twice() {
     }
     logged(&["no link: agent 0 runs twice, says a stranger"]);
     assert_eq!(zero.next(std::time::Instant::now()), None);
+}
+
+/// A message as gRPC frames it: not compressed, so long, and its bytes.
+fn framed(message: &Said) -> Bytes {
+    let bytes = prost::Message::encode_to_vec(message);
+    let length = (bytes.len() as u32).to_be_bytes();
+    [&[0], &length[..], &bytes].concat().into()
+}
+
+/// Agent 101 of a later version, which agent 100 dials: answers its hello, and hears what is said to it.
+async fn speak_version_nine(listener: std::net::TcpListener, heard: mpsc::Sender<String>) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    while let Ok((socket, _)) = listener.accept().await {
+        let mut connection = h2::server::handshake(socket).await.unwrap();
+        let Some(Ok((request, mut answer))) = connection.accept().await else {
+            continue;
+        };
+        let head = http::Response::builder().header("content-type", "application/grpc");
+        let mut out = answer.send_response(head.body(()).unwrap(), false).unwrap();
+        let newer = Hello {
+            protocol: 9,
+            from: 101,
+            to: 100,
+            ..words("a-run")
+        };
+        out.send_data(framed(&said(What::Hello(newer))), false)
+            .unwrap();
+        let heard = heard.clone();
+        tokio::spawn(async move {
+            let mut body = request.into_body();
+            while let Some(Ok(part)) = body.data().await {
+                let _ = body.flow_control().release_capacity(part.len());
+                let _ = heard.send(String::from_utf8_lossy(&part).into()).await;
+            }
+            drop(out);
+        });
+        tokio::spawn(async move { while connection.accept().await.is_some() {} });
+    }
+}
+
+#[test]
+fn a_dialled_agent_of_another_version_is_named_by_the_dialler_and_told_so() {
+    record();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let listener = std::net::TcpListener::bind("127.0.44.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (heard, mut hears) = mpsc::channel(64);
+    runtime.spawn(speak_version_nine(listener, heard));
+    let _dials = GrpcWire::start(settings(100, "127.0.0.1:0", &[(101, address)])).unwrap();
+    let named = "agent 100 speaks version 2 of the protocol and agent 101 version 9";
+    logged(&[
+        "no link",
+        "neighbour=101",
+        named,
+        "install the same dictmesh",
+    ]);
+    let told = async {
+        while let Some(part) = hears.recv().await {
+            if part.contains(named) {
+                return;
+            }
+        }
+        panic!("nothing more is said");
+    };
+    let told = async { tokio::time::timeout(PATIENCE, told).await };
+    runtime.block_on(told).unwrap();
 }

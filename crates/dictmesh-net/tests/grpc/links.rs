@@ -2,7 +2,11 @@
 
 use crate::common::*;
 use bytes::Bytes;
-use dictmesh_net::grpc::GrpcWire;
+use dictmesh::inference::StrategySpec;
+use dictmesh::task::TaskSpec;
+use dictmesh::Stopping;
+use dictmesh_net::agent::AgentSettings;
+use dictmesh_net::grpc::{GrpcWire, Settings};
 use dictmesh_net::Wire;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -115,19 +119,76 @@ fn a_neighbour_that_does_not_listen_costs_no_memory_and_nobody_else_waits() {
     talk(&mut zero, &mut one);
 }
 
-/// What differs is said by both sides, in the same words.
+/// What the agents of a run agree on, as the program has it.
+fn choices() -> AgentSettings {
+    let strategy = StrategySpec::Diffusion { mu: Some(0.125) };
+    let mut choices = AgentSettings::new(0, TaskSpec::nmf(0.05, 0.1), strategy, 100);
+    (choices.run, choices.batch) = ("a-run".into(), 16);
+    choices.stopping = Stopping::rounds(50);
+    choices
+}
+
+/// What differs is said by both sides, in the same words: agent `dials` is of another mind than the next one.
+fn assert_named(dials: usize, other: &AgentSettings, words: [&str; 3]) {
+    let (dialled, usual) = (dials + 1, choices());
+    let of = |own, listen: &str, to: (usize, String), choices: &AgentSettings| Settings {
+        run: choices.run.clone(),
+        agreed: choices.agreed(),
+        ..settings(own, listen, &[to])
+    };
+    let listen = format!("127.0.{dials}.1:0");
+    let far = of(dialled, &listen, (dials, "127.0.0.1:1".into()), &usual);
+    let far = GrpcWire::start(far).unwrap();
+    let address = far.address().unwrap().to_string();
+    let near = of(dials, "127.0.0.1:0", (dialled, address), other);
+    let _near = GrpcWire::start(near).unwrap();
+    let [what, theirs, own] = words;
+    let each = [
+        format!("{theirs} at agent {dialled}"),
+        format!("{own} at agent {dials}"),
+    ];
+    let each = match what {
+        "run" => [
+            format!("agent {dialled} belongs"),
+            format!("agent {dials} to the"),
+        ],
+        _ => each,
+    };
+    let named = [what, theirs, own, &each[0], &each[1]];
+    logged(&[&["refused", "peer=127."][..], &named].concat());
+    let neighbour = format!("neighbour={dialled} ");
+    logged(&[&["no link", &neighbour][..], &named].concat());
+}
+
 #[test]
 fn a_mismatch_is_named_on_both_sides() {
     record();
-    let dialled = settings(3, "127.0.8.3:0", &[(2, "127.0.0.1:1".into())]);
-    let three = GrpcWire::start(dialled).unwrap();
-    let address = three.address().unwrap().to_string();
-    let mut other = settings(2, "127.0.0.1:0", &[(3, address)]);
-    other.agreed[0].1 = "32".into();
-    let _two = GrpcWire::start(other).unwrap();
-    let words = "batch is 16 at agent 3 and 32 at agent 2";
-    logged(&["refused", words]);
-    logged(&["no link", "neighbour=3", words]);
+    type Change = fn(&mut AgentSettings);
+    let table: [(Change, [&str; 3]); 6] = [
+        (|s| s.run = "old".into(), ["run", "\"a-run\"", "\"old\""]),
+        (
+            |s| s.task = TaskSpec::nmf(0.25, 0.1),
+            ["task.regularizer.gamma", "is 0.05", "0.25"],
+        ),
+        (
+            |s| s.strategy = StrategySpec::Diffusion { mu: Some(0.5) },
+            ["strategy.mu", "is 0.125", "0.5"],
+        ),
+        (
+            |s| s.strategy = StrategySpec::Consensus { mu: Some(0.125) },
+            ["strategy", "is diffusion", "consensus"],
+        ),
+        (
+            |s| s.stopping = Stopping::rounds(60),
+            ["stopping", "is 50", "60"],
+        ),
+        (|s| s.batch = 32, ["batch", "is 16", "32"]),
+    ];
+    for (i, (change, words)) in table.into_iter().enumerate() {
+        let mut other = choices();
+        change(&mut other);
+        assert_named(70 + 2 * i, &other, words);
+    }
 }
 
 #[test]
