@@ -137,13 +137,19 @@ fn codes_are_those_of_the_mesh_after_hundreds_of_samples() {
             plan.sizes[n - 1] += 2;
             let start = plan.mesh(false);
             let agents = start_all(&plan, &start, &Hub::new(0));
-            let mut mesh = start.clone();
-            mesh.learn(&plan.x.range(0..200), |_| Continue(())).unwrap();
-            let found = mesh.infer(&plan.x.range(200..300)).unwrap();
+            let [found, fast] = [start, plan.mesh(true)].map(|mut mesh| {
+                mesh.learn(&plan.x.range(0..200), |_| Continue(())).unwrap();
+                mesh.infer(&plan.x.range(200..300)).unwrap()
+            });
             assert!(found.mean_sparsity() > 0.0);
             for (k, agent) in agents.into_iter().enumerate() {
                 let codes = agent.wait().unwrap().codes;
                 assert_eq!(codes, found.codes[k], "{name}, {n} agents, {k}");
+                let apart = apart(&codes, &fast.codes[k]);
+                assert!(
+                    apart < 1e-9,
+                    "{name}, {n} agents, {k}: {apart:e} from the fast path"
+                );
             }
         }
     }
