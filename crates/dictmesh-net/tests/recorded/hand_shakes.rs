@@ -2,7 +2,7 @@
 //! is a hello, whose every field is known, and frames.
 
 use super::common::Plan;
-use super::{assert_nothing_private, in_one_process, read};
+use super::{assert_nothing_private, in_one_process, read, Story};
 use dictmesh::Topology;
 use dictmesh_net::agent::{Agent, AgentSettings, Control};
 use dictmesh_net::codec::Limits;
@@ -201,7 +201,7 @@ fn assert_known_hello(bytes: &[u8], k: usize, settings: &AgentSettings) {
 fn over_grpc_only_hand_shakes_and_frames_leave_an_agent() {
     let mut plan = Plan::new(Topology::path(2).unwrap(), 8, 12);
     plan.batch = 4;
-    let (duals, private) = in_one_process(&plan, 12);
+    let Story { duals, private, .. } = in_one_process(&plan, 12);
     assert!(private.len() > 20);
     let mesh = plan.mesh(false);
     for (k, bytes) in record(&plan).into_iter().enumerate() {

@@ -6,94 +6,21 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod hand_shakes;
+mod runs;
+mod scalars;
+mod tap;
 
 use common::Plan;
 use dictmesh::agent::AgentId;
-use dictmesh::inference::StrategySpec;
-use dictmesh::{Matrix, Topology};
-use dictmesh_net::agent::{Agent, Control};
-use dictmesh_net::codec::Limits;
-use dictmesh_net::memory::{Hub, MemoryWire};
-use dictmesh_net::{Rounds, RoundsOptions, Wire, WireEvent};
+use dictmesh::inference::{combine, measure, StrategySpec};
+use dictmesh::{Matrix, Mesh, Stop, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow::Continue;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-
-/// Writes down what is sent through it.
-struct Recorded {
-    wire: MemoryWire,
-    sent: Arc<Mutex<Vec<Vec<u8>>>>,
-}
-
-impl Wire for Recorded {
-    fn send(&mut self, to: AgentId, bytes: bytes::Bytes) {
-        self.sent.lock().unwrap().push(bytes.to_vec());
-        self.wire.send(to, bytes);
-    }
-
-    fn next(&mut self, until: Instant) -> Option<WireEvent> {
-        self.wire.next(until)
-    }
-
-    fn newest_epoch(&mut self, epoch: u32) {
-        self.wire.newest_epoch(epoch);
-    }
-}
-
-/// All that each agent of the plan sends.
-fn record(plan: &Plan) -> Vec<Vec<Vec<u8>>> {
-    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
-    let mut threads = Vec::new();
-    for k in 0..plan.topology.agents() {
-        let settings = plan.settings(&mesh, k);
-        let sent = Arc::new(Mutex::new(Vec::new()));
-        let neighbours = plan.topology.neighbours(k).to_vec();
-        let wire = Recorded {
-            wire: hub.wire(k, &neighbours, 1 + k as u64),
-            sent: sent.clone(),
-        };
-        let options = RoundsOptions {
-            resend: Duration::from_secs(30), // nothing is lost here
-            ..RoundsOptions::new(1 + k as u64, Limits::new(plan.rows, plan.batch))
-        };
-        let rounds = Rounds::new(wire, &neighbours, options, Default::default());
-        let (atoms, source) = (mesh.block(k).atoms().clone(), plan.source(k));
-        let thread = std::thread::spawn(move || {
-            let (observer, control) = (Box::new(|_: &_| {}), Control::default());
-            let agent = Agent::new(
-                settings,
-                Box::new(rounds),
-                atoms,
-                source,
-                None,
-                observer,
-                control,
-            );
-            agent.unwrap().run().unwrap()
-        });
-        threads.push((thread, sent));
-    }
-    let until = Instant::now() + Duration::from_secs(60);
-    threads
-        .into_iter()
-        .map(|(thread, sent)| {
-            while !thread.is_finished() {
-                assert!(
-                    Instant::now() < until,
-                    "the agents do not come to their end"
-                );
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            thread.join().unwrap();
-            let sent = sent.lock().unwrap().clone();
-            sent
-        })
-        .collect()
-}
+use tap::{record, Tap};
 
 /// A frame as the table in codec.rs describes it: phase, sample, round, scalars, dual vectors.
 struct Read {
+    float32: bool,
     phase: u8,
     sample: u64,
     round: u32,
@@ -108,53 +35,102 @@ fn read(bytes: &[u8]) -> Read {
         part.map(|b| f64::from_le_bytes(b.try_into().unwrap()))
             .collect()
     };
-    assert_eq!((&bytes[..5], &bytes[6..8]), (&b"dmf1\0"[..], &[0, 0][..]));
-    let (scalars, dual) = (four(32) as usize, four(36) as usize);
-    assert_eq!(
-        bytes.len(),
-        40 + 8 * (scalars + dual),
-        "every byte has its place"
-    );
+    assert_eq!((&bytes[..4], bytes[7]), (&b"dmf1"[..], 0));
+    assert!(bytes[4] < 2 && bytes[6] < 2, "single precision; asks");
+    let (float32, scalars, dual) = (bytes[4] == 1, four(32) as usize, four(36) as usize);
+    let (from, width) = (40 + 8 * scalars, if float32 { 4 } else { 8 });
+    assert_eq!(bytes.len(), from + width * dual, "every byte has its place");
+    let single = |b: &[u8]| f64::from(f32::from_le_bytes(b.try_into().unwrap()));
     Read {
+        float32,
         phase: bytes[5],
         sample: u64::from_le_bytes(bytes[16..24].try_into().unwrap()),
         round: four(12),
         scalars: numbers(40, scalars),
-        dual: numbers(40 + 8 * scalars, dual),
+        dual: match float32 {
+            true => bytes[from..].chunks_exact(4).map(single).collect(),
+            false => numbers(from, dual),
+        },
     }
 }
 
-/// The dual vectors of every batch and round, from the mesh in one process; and all atoms and codes there ever were.
-type Rounds0 = BTreeMap<(u64, u32, AgentId), Matrix>;
+/// What agents may say and what not, from the mesh in one process.
+#[derive(Default)]
+struct Story {
+    /// psi or nu of every batch, round and agent.
+    duals: BTreeMap<(u64, u32, AgentId), Matrix>,
+    /// All atoms and codes there ever were, as bits.
+    private: BTreeSet<u64>,
+    /// The residuals of all agents in all rounds of a batch, as bits.
+    residuals: BTreeMap<u64, BTreeSet<u64>>,
+    /// The least and the largest -J_k of any agent for each sample of a batch; none where no code can meet a sample.
+    costs: BTreeMap<u64, Vec<[f64; 2]>>,
+}
 
-fn in_one_process(plan: &Plan, rounds: u32) -> (Rounds0, BTreeSet<u64>) {
-    let (mut mesh, mut duals, mut private) = (plan.mesh(false), BTreeMap::new(), BTreeSet::new());
-    for from in (0..plan.x.len()).step_by(plan.batch) {
-        let x = plan.x.range(from..(from + plan.batch).min(plan.x.len()));
-        let mut run = mesh.run(&x).unwrap();
+impl Story {
+    fn keep_secret<'a>(&mut self, numbers: impl IntoIterator<Item = &'a f64>) {
+        let numbers = numbers.into_iter().filter(|v| v.abs() > 1e-9);
+        self.private.extend(numbers.map(|v| v.abs().to_bits()));
+    }
+
+    /// `rounds` rounds of the batch from this sample, be they needed or not.
+    fn tell_rounds(&mut self, mesh: &Mesh, x: &dictmesh::Samples, from: u64, rounds: u32) {
+        let how = mesh.strategy().combine();
+        let mut run = mesh.run(x).unwrap();
+        let mut before: Vec<Matrix> = run.duals().cloned().collect();
         for round in 0..rounds {
             run.round();
-            for (k, sent) in run.sent().enumerate() {
-                duals.insert((from as u64, round, k), sent.clone());
+            let sent: Vec<Matrix> = run.sent().cloned().collect();
+            let duals: Vec<Matrix> = run.duals().cloned().collect();
+            for (k, nu) in duals.iter().enumerate() {
+                let around = mesh.topology().neighbours(k);
+                let mut sum = vec![0.0; nu.as_slice().len()];
+                combine(around.iter().map(|l| (1.0, sent[*l].as_slice())), &mut sum);
+                let residual = measure::residual(how, around.len(), nu, &before[k], &sum);
+                let known = self.residuals.entry(from).or_default();
+                known.insert(residual.to_bits());
             }
+            for (k, sent) in sent.into_iter().enumerate() {
+                self.duals.insert((from, round, k), sent);
+            }
+            before = duals;
         }
-        let codes = run.codes();
+    }
+
+    fn tell_costs(&mut self, found: &dictmesh::mesh::Inference, from: u64) {
+        if found.stop == Stop::Infeasible {
+            return;
+        }
+        let each = (0..found.local_costs[0].len()).map(|j| {
+            let own = found.local_costs.iter().map(|costs| -costs[j]);
+            let least = own.clone().fold(f64::INFINITY, f64::min);
+            [least, own.fold(f64::NEG_INFINITY, f64::max)]
+        });
+        self.costs.insert(from, each.collect());
+    }
+}
+
+/// The same run in one process from this mesh on, which is changed as it was where it was.
+fn story(plan: &Plan, mut mesh: Mesh, rounds: u32, changed: impl Fn(usize, &mut Mesh)) -> Story {
+    let mut story = Story::default();
+    for from in (0..plan.x.len()).step_by(plan.batch) {
+        changed(from, &mut mesh);
+        let x = plan.x.range(from..(from + plan.batch).min(plan.x.len()));
+        story.tell_rounds(&mesh, &x, from as u64, rounds);
+        let found = mesh.infer(&x).unwrap();
+        story.tell_costs(&found, from as u64);
         for k in 0..mesh.agents() {
-            let numbers = mesh
-                .block(k)
-                .atoms()
-                .as_slice()
-                .iter()
-                .chain(codes[k].as_slice());
-            private.extend(
-                numbers
-                    .filter(|v| v.abs() > 1e-9)
-                    .map(|v| v.abs().to_bits()),
-            );
+            story.keep_secret(mesh.block(k).atoms().as_slice());
+            story.keep_secret(found.codes[k].as_slice());
         }
         mesh.learn(&x, |_| Continue(())).unwrap();
     }
-    (duals, private)
+    story
+}
+
+/// Without any change.
+fn in_one_process(plan: &Plan, rounds: u32) -> Story {
+    story(plan, plan.mesh(false), rounds, |_, _| {})
 }
 
 /// No number of an atom or a code, of any agent at any time, is at any place, aligned or not.
@@ -169,45 +145,39 @@ fn assert_nothing_private(bytes: &[u8], private: &BTreeSet<u64>, what: &str) {
     }
 }
 
+/// A ring of four with a chord.
+fn plan(strategy: &str) -> Plan {
+    let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)];
+    let mut plan = Plan::new(Topology::from_edges(4, &edges).unwrap(), 8, 12);
+    plan.strategy = StrategySpec::from_name(strategy).unwrap();
+    plan.batch = 4;
+    plan
+}
+
 #[test]
 fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
     for strategy in StrategySpec::NAMES {
-        let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)];
-        let mut plan = Plan::new(Topology::from_edges(4, &edges).unwrap(), 8, 12);
-        plan.strategy = StrategySpec::from_name(strategy).unwrap();
-        plan.batch = 4;
-        let rounds = 12; // as the plan has it
-        let (duals, private) = in_one_process(&plan, rounds);
-        assert!(private.len() > 100);
+        let (plan, rounds) = (plan(strategy), 12); // as the plan has it
+        let story = in_one_process(&plan, rounds);
+        assert!(story.private.len() > 100);
         let mut seen = 0;
-        for (k, sent) in record(&plan).into_iter().enumerate() {
-            for bytes in &sent {
+        for (k, told) in record(&plan, &plan.mesh(false), Tap::default())
+            .iter()
+            .enumerate()
+        {
+            for bytes in &told.sent {
                 let frame = read(bytes);
-                let (scalars, numbers) = (frame.scalars.len(), frame.dual.len());
-                match frame.phase {
-                    0 => assert!(
-                        scalars % 10 == 1 && numbers == 0,
-                        "who is there: 10 numbers each"
-                    ),
-                    1 => assert!(scalars == 6 && numbers == 0, "how many samples"),
-                    2 => {
-                        assert_eq!(scalars, 2, "residual and trouble");
-                        let known = &duals[&(frame.sample, frame.round, k)];
-                        assert_eq!(
-                            frame.dual,
-                            known.as_slice(),
-                            "{strategy}: psi or nu, and nothing else"
-                        );
-                        seen += 1;
-                    }
-                    3 => assert!(
-                        scalars <= 2 + 4 && numbers == 0,
-                        "flags and the cost of each sample"
-                    ),
-                    4 => assert!(scalars == 0 && numbers == 0, "the end"),
-                    phase => panic!("phase {phase}"),
+                scalars::assert_known(&frame, &plan, &[0, 1, 2, 3], &story);
+                if frame.phase == 2 {
+                    let known = &story.duals[&(frame.sample, frame.round, k)];
+                    assert_eq!(
+                        frame.dual,
+                        known.as_slice(),
+                        "{strategy}: psi or nu, and nothing else"
+                    );
+                    seen += 1;
                 }
-                assert_nothing_private(bytes, &private, &format!("{strategy}: agent {k}"));
+                assert_nothing_private(bytes, &story.private, &format!("{strategy}: agent {k}"));
             }
         }
         // Each of 5 edges twice, in 3 batches of 12 rounds.
