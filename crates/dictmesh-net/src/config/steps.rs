@@ -59,8 +59,8 @@ impl MeshConfig {
         }
         Err(ConfigError::new(format!(
             "strategy: the step mu = {mu:.3e} of {} was chosen for the mesh as it is (stable up to {before:.3e}), and is known to be \
-             stable up to {after:.3e} only in what it would become; constants stay through a run. Make another change \
-             (a newcomer with fewer atoms, or other neighbours), or begin another run with --mu {:.1e}, or with relaxed-admm, \
+             stable up to {after:.3e} only in what it would become; constants stay through a run. Let another agent \
+             come or go (a newcomer with fewer atoms, or other neighbours), or begin another run with --mu {:.1e}, or with relaxed-admm, \
              which is stable in every mesh",
             self.agreed.strategy.name(),
             0.75 * after

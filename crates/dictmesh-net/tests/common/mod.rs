@@ -340,7 +340,8 @@ impl Running {
         {
             assert!(
                 Instant::now() < until,
-                "{members} members do not come together"
+                "{members} members do not come together after {:?}",
+                self.agreements().last()
             );
             assert!(!self.thread.is_finished(), "the agent ended");
             std::thread::sleep(Duration::from_millis(1));
