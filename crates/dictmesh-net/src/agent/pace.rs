@@ -4,7 +4,7 @@
 //! on purpose. So an agent follows so many at once, and from then on so many a second: what it costs has a bound, and a
 //! neighbour that dies every minute is still taken back every time.
 
-use super::Agent;
+use super::{Agent, Policy};
 use crate::error::Error;
 use dictmesh::agent::AgentId;
 use std::sync::atomic::Ordering;
@@ -48,7 +48,12 @@ impl Agent {
     /// Goes into this epoch, which was begun by `by`, in time.
     pub(super) fn follow(&mut self, epoch: u32, by: AgentId) -> Result<(), Error> {
         let now = Instant::now();
-        if let Some(pause) = self.pace.pause(now) {
+        if let Some(mut pause) = self.pace.pause(now) {
+            // Who pauses says nothing: were it for as long as the deadline, the others would give it up, begin another
+            // epoch because of that, and never come together again.
+            if let Policy::GoOn { deadline } = self.settings.policy {
+                pause = pause.min(deadline / 4);
+            }
             tracing::warn!(
                 neighbour = by,
                 epoch,
@@ -56,7 +61,7 @@ impl Agent {
                 "it tells of one epoch after the other; it is followed after a pause only"
             );
             while now.elapsed() < pause && !self.control.interrupt.load(Ordering::Relaxed) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(LOOK.min(pause));
             }
         }
         self.begin_epoch(epoch)

@@ -95,7 +95,9 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
         let mut now = others.clone();
         now.insert(config.id);
         let stands = mesh.check_step(&now, others);
-        return stands.map_err(|e| format!("{name}: {e}; with --unchecked it goes all the same. Nothing was changed"));
+        return stands.map_err(|e| {
+            format!("{name}: {e}; with --unchecked it goes all the same. Nothing was changed")
+        });
     }
     Err(format!(
         "{name}: no other agent sees the samples, so that nothing could be learned without it, and the run would end. Give \
