@@ -222,7 +222,7 @@ fn kills() -> usize {
 #[test]
 fn soak() {
     let kills = kills();
-    let mut plan = plan(12 + 10 * kills);
+    let mut plan = plan(12 + 3 * kills);
     plan.topology = Topology::from_edges(5, &[(0, 1), (1, 2), (2, 3), (3, 0), (2, 4)]).unwrap();
     plan.sizes = vec![1, 2, 1, 0, 2];
     let mesh = plan.mesh(false);
@@ -258,7 +258,7 @@ fn soak() {
         }
         std::thread::sleep(Duration::from_millis(rng.random_range(0..30)));
         (victims.iter()).for_each(|victim| agents.insert(*victim, at(*victim)));
-        there.fetch_add(10 * count, Ordering::Relaxed);
+        there.fetch_add(3 * count, Ordering::Relaxed);
     }
     assert_eq!(killed, kills);
     there.store(plan.x.len(), Ordering::Relaxed);
