@@ -106,6 +106,15 @@ pub enum Error {
         /// What a batch has at most.
         batch: usize,
     },
+    /// Somebody is informed, as it says, and tells nothing of its samples.
+    #[error(
+        "at sample {position} some agent that says it sees the samples told neither how many it has nor that it waits for \
+         more: do all agents run the same version?"
+    )]
+    NotAnnounced {
+        /// The number of samples before the batch.
+        position: u64,
+    },
     /// The graph fell apart when an agent left.
     #[error(
         "without agent {left}, which has left, {} cannot be reached, and the run ends here; what was \
@@ -132,7 +141,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether all agents come to it in the same round.
+    /// Whether all agents come to it in the same round. Not where one of them does not keep the protocol: that one may stay.
     pub(crate) fn is_common(&self) -> bool {
         matches!(
             self,

@@ -178,6 +178,34 @@ fn an_agent_that_died_when_one_side_had_heard_its_last_words_tells_the_other_whe
     });
 }
 
+/// A run of four agents whose samples end after the third: there are more in the plan to go on with.
+fn run_to_sample_3(plan: &Plan, mesh: &Mesh, hub: &Hub, directory: &Path) {
+    let mut short = plan.clone();
+    short.x = plan.x.range(0..3);
+    let each = (0..4).map(|k| start(&short, mesh, k, hub, directory));
+    let agents: Vec<Running> = each.collect();
+    for agent in agents {
+        assert_eq!(agent.wait().unwrap().position, 3);
+    }
+}
+
+/// An agent of which the samples come when they are `there`, if it sees them.
+fn start_dripping(
+    (plan, mesh): (&Plan, &Mesh),
+    k: usize,
+    hub: &Hub,
+    directory: &Path,
+    there: &Arc<AtomicUsize>,
+) -> Running {
+    let mut started = Started::new(plan, mesh, k).in_directory(directory);
+    started.settings.linger = LINGER;
+    if started.source.is_some() {
+        let (all, there) = (plan.x.clone(), there.clone());
+        started.source = Some(Box::new(Dripping { all, there }));
+    }
+    started.start(hub)
+}
+
 /// A run that has ended is gone on with, as there are more samples now. From then on a neighbour that dies is waited for
 /// as ever, and not for `linger` only.
 #[test]
@@ -185,24 +213,9 @@ fn a_run_that_is_gone_on_with_after_its_end_waits_for_the_killed_as_before() {
     let plan = plan();
     let mesh = plan.mesh(false);
     let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
-    let mut short = plan.clone();
-    short.x = plan.x.range(0..3);
-    let agents: Vec<Running> = (0..4)
-        .map(|k| start(&short, &mesh, k, &hub, directory.path()))
-        .collect();
-    for agent in agents {
-        assert_eq!(agent.wait().unwrap().position, 3);
-    }
+    run_to_sample_3(&plan, &mesh, &hub, directory.path());
     let there = Arc::new(AtomicUsize::new(4));
-    let at = |k: usize| {
-        let mut started = Started::new(&plan, &mesh, k).in_directory(directory.path());
-        started.settings.linger = LINGER;
-        if started.source.is_some() {
-            let (all, there) = (plan.x.clone(), there.clone());
-            started.source = Some(Box::new(Dripping { all, there }));
-        }
-        started.start(&hub)
-    };
+    let at = |k: usize| start_dripping((&plan, &mesh), k, &hub, directory.path(), &there);
     let mut agents: Vec<Running> = (0..4).map(at).collect();
     agents.iter().for_each(|agent| agent.until(3));
     agents.remove(3).kill();
@@ -213,6 +226,31 @@ fn a_run_that_is_gone_on_with_after_its_end_waits_for_the_killed_as_before() {
     assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "gone on with");
 }
 
+/// The same before the first new sample has come: nothing yet is not the end. The one who sees the samples waits for
+/// those who start late, and all of them for the killed, also agent 3, which is alone without its only neighbour.
+#[test]
+fn a_run_that_is_gone_on_with_waits_as_before_while_its_samples_have_not_come_yet() {
+    let plan = plan();
+    let mesh = plan.mesh(false);
+    let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
+    run_to_sample_3(&plan, &mesh, &hub, directory.path());
+    let there = Arc::new(AtomicUsize::new(3));
+    let at = |k: usize| start_dripping((&plan, &mesh), k, &hub, directory.path(), &there);
+    let informed = at(1);
+    // A second until it knows that there is nothing yet, and longer than it would stay at an end.
+    std::thread::sleep(Duration::from_secs(1) + 3 * LINGER);
+    assert!(!informed.thread.is_finished(), "it waits for the others");
+    let mut agents = vec![at(0), informed, at(2), at(3)];
+    agents.iter().for_each(|agent| agent.until_members(4));
+    std::thread::sleep(LINGER); // so that all have been told that there is nothing yet
+    agents.remove(2).kill();
+    std::thread::sleep(3 * LINGER);
+    assert!(agents.iter().all(|agent| !agent.thread.is_finished()));
+    agents.insert(2, at(2));
+    there.store(6, Ordering::Relaxed);
+    assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "nothing yet");
+}
+
 /// The same, and one is started when the others have waited for longer than they stay for anybody at an end. Only agent 0 can
 /// know that there are more samples; agent 2, which misses a neighbour, and agent 1, which agent 2 asks, cannot.
 #[test]
@@ -221,17 +259,16 @@ fn a_run_that_is_gone_on_with_after_its_end_waits_for_those_who_start_late() {
     plan.informed = vec![0];
     let mesh = plan.mesh(false);
     let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(0));
-    let mut short = plan.clone();
-    short.x = plan.x.range(0..3);
-    let agents: Vec<Running> = (0..4)
-        .map(|k| start(&short, &mesh, k, &hub, directory.path()))
-        .collect();
-    for agent in agents {
-        assert_eq!(agent.wait().unwrap().position, 3);
-    }
-    let at = |k: usize| start(&plan, &mesh, k, &hub, directory.path());
+    run_to_sample_3(&plan, &mesh, &hub, directory.path());
+    // Longer than a loaded machine keeps one of those from being heard who are there.
+    let linger = Duration::from_millis(2500);
+    let at = |k: usize| {
+        let mut started = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        started.settings.linger = linger;
+        started.start(&hub)
+    };
     let mut agents: Vec<Running> = (0..3).map(at).collect();
-    std::thread::sleep(4 * LINGER);
+    std::thread::sleep(3 * linger);
     assert!(agents.iter().all(|agent| !agent.thread.is_finished()));
     agents.push(at(3));
     assert_ended(&plan, &mesh, agents.into_iter().enumerate(), "late");

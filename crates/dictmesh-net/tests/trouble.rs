@@ -67,6 +67,34 @@ fn who_has_them_says_so() {
     assert_eq!(all.iter().filter(own).count(), 1);
 }
 
+/// Agent 0 has said that it sees the samples, and tells nothing of them: that is no reason to ask it for ever.
+#[test]
+fn who_is_informed_and_tells_nothing_of_its_samples_ends_the_run() {
+    let mut plan = Plan::new(Topology::path(2).unwrap(), 5, 3);
+    plan.stopping = Stopping::rounds(6);
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let start = |k: usize| {
+        let mut started = Started::new(&plan, &mesh, k);
+        started.settings.linger = Duration::from_millis(500);
+        if k == 0 {
+            started.says = |frame| {
+                let mut frame = BytesMut::from(&frame[..]);
+                let no_opinion = [-1e18_f64, -1e18, 0.0].map(f64::to_le_bytes).concat();
+                if frame[5] == 1 {
+                    frame[HEADER..HEADER + 24].copy_from_slice(&no_opinion);
+                }
+                frame.freeze()
+            };
+        }
+        started.start(&hub)
+    };
+    let (silent, other) = (start(0), start(1));
+    let why = other.wait().unwrap_err().to_string();
+    assert!(why.contains("told neither how many it has"), "{why}");
+    silent.control.interrupt.store(true, Ordering::Relaxed);
+    silent.wait().unwrap();
+}
+
 #[test]
 fn who_only_claims_it_is_named_by_those_who_heard_it() {
     for says in [

@@ -191,14 +191,8 @@ pub(super) fn agree(
     let mut tag = Tag::agreement(epoch);
     let is_done = |round: u32, agents: usize| round as usize >= 2 * agents;
     while talk.degree() > 0 && (distance.is_none() || !is_done(tag.round, records.len())) {
-        talk.own.tag = tag;
-        talk.own.dual.clear();
-        let scalars = &mut talk.own.scalars;
-        scalars.clear();
-        scalars.push(diameter as f64);
-        new.iter()
-            .filter_map(|id| records.get(id))
-            .for_each(|r| r.write(scalars));
+        let told = new.iter().filter_map(|id| records.get(id));
+        prepare(talk, tag, diameter, told);
         talk.round()?;
         new.clear();
         for (from, frame) in talk.heard() {
@@ -240,6 +234,21 @@ pub(super) fn agree(
     }
     *contradictions = 0;
     Ok(Members { records, diameter })
+}
+
+/// What is said in the next round: the largest distance so far, and the records that were new in the last.
+fn prepare<'a>(
+    talk: &mut Talk,
+    tag: Tag,
+    diameter: usize,
+    records: impl Iterator<Item = &'a Record>,
+) {
+    talk.own.tag = tag;
+    talk.own.dual.clear();
+    let scalars = &mut talk.own.scalars;
+    scalars.clear();
+    scalars.push(diameter as f64);
+    records.for_each(|record| record.write(scalars));
 }
 
 /// What becomes of an epoch in which an agent is told of in two ways: another one, if it may pass.

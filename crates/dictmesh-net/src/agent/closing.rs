@@ -15,7 +15,8 @@
 //!
 //! A run that has ended may be gone on with, when there are more samples. So one that is started again at its end, and is
 //! not informed, does not take its own word for it, and waits for that of an informed one: only where nobody else is
-//! there it goes after `linger`.
+//! there it goes after `linger`. That there are no samples yet is not that there are none: an informed one whose source
+//! says so has not come to its end, and neither have those who are told of it.
 
 use super::events::Outcome;
 use super::settings::Policy;
@@ -55,8 +56,8 @@ impl Agent {
         self.talk.has_ended(Some(self.settings.linger));
     }
 
-    /// The same after a start, where its checkpoint says that it had come to its end. There may be more samples now. Only
-    /// who is informed can know that there are none; the others believe it when they are told.
+    /// The same after a start, where its checkpoint says that it had come to its end. There may be more samples now, or
+    /// later. Only who is informed can know that there are none; the others believe it when they are told.
     pub(super) fn be_at_the_end_again(&mut self) -> Result<(), Error> {
         let until = Instant::now() + LOOK;
         let mut taken = self.take()?;
@@ -64,12 +65,15 @@ impl Agent {
             taken = self.take()?;
         }
         self.around.all_ended &= matches!(taken, Some(None));
-        match taken {
-            Some(Some(_)) => self.around.ended = false,
-            Some(None) | None => {
-                self.come_to_the_end();
-                self.waits_since = Some(Instant::now());
-            }
+        let may_have_more = match taken {
+            Some(x) => x.is_some(),
+            None => self.source.is_some(),
+        };
+        if may_have_more {
+            self.around.ended = false;
+        } else {
+            self.come_to_the_end();
+            self.waits_since = Some(Instant::now());
         }
         Ok(())
     }

@@ -262,8 +262,13 @@ impl Agent {
             if self.control.interrupt.load(Ordering::Relaxed) {
                 return Err(Fault::Interrupted.into());
             }
-            if mesh.members.informed() == 0 {
-                self.wait_for_informed(&mesh.members, opened == Opened::Pending, tick == 0)?;
+            match (mesh.members.informed(), opened) {
+                (0, _) => {
+                    self.wait_for_informed(&mesh.members, opened == Opened::Pending, tick == 0)?;
+                }
+                // To ask again would be to ask for ever: whoever is informed has a count, or waits for its source.
+                (_, Opened::Nobody) => return Err(Error::NotAnnounced { position }.into()),
+                _ => self.forget_the_end(), // somebody's samples go on, as all have been told
             }
         }
         Ok((Opened::Change, None))

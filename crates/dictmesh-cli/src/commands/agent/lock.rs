@@ -66,8 +66,10 @@ pub fn take(state: &Path) -> Result<File> {
 /// Who holds this directory, in words, if anybody does.
 pub fn holder(state: &Path) -> Option<String> {
     let path = state.join(LOCK);
-    // Shared: two who look at the same time are not in each other's way.
-    let held = File::open(&path).is_ok_and(|file| file.try_lock_shared().is_err());
+    // Shared: two who look at the same time are not in each other's way. Where the system cannot lock files, nobody holds
+    // one, and whoever takes the directory is told why it cannot.
+    let held = |file: File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+    let held = File::open(&path).is_ok_and(held);
     held.then(|| match fs::read_to_string(&path) {
         Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
         _ => UNKNOWN.into(),

@@ -12,11 +12,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How long agents have to end when they are asked to.
 const LEAVE: Duration = Duration::from_secs(20);
+/// How long what an agent said last may take to be heard when it has ended: somebody else may hold its end of the pipe.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How the line begins in which an agent says why it ends.
 const FATAL: &str = "dictmesh: ";
 /// How often a killed agent is started again, in all.
@@ -53,6 +55,8 @@ pub struct Group {
     running: Vec<Running>,
     said: Receiver<Said>,
     say: Sender<Said>,
+    /// Threads that pass on what they say, each until its agent has said all.
+    readers: Vec<JoinHandle<()>>,
     /// When they were asked to end.
     asked: Option<Instant>,
     /// Whose failure was the reason, if not a person's wish, and how it ended.
@@ -71,12 +75,13 @@ impl Group {
             running: Vec::new(),
             said,
             say,
+            readers: Vec::new(),
             asked: None,
             failure: None,
             trouble: Vec::new(),
         };
         for member in members {
-            let child = spawn(&member, &group.say)?;
+            let child = spawn(&member, &group.say, &mut group.readers)?;
             group.running.push(Running {
                 member,
                 child,
@@ -101,10 +106,7 @@ impl Group {
             }
             self.look(&bar)?;
         }
-        // What they said last is still on its way.
-        while let Ok(said) = self.said.recv_timeout(Duration::from_millis(50)) {
-            self.hear(said, &bar, quiet);
-        }
+        self.hear_last_words(&bar, quiet);
         if let Some((failed, status)) = self.failure {
             let why = self.why(failed, status);
             self.tell_of_others(&why, &bar, quiet);
@@ -119,6 +121,21 @@ impl Group {
             self.told.ended = Ended::Interrupted;
         }
         Ok(std::mem::replace(&mut self.told, Told::new()))
+    }
+
+    /// What they said before they ended, which may still be on its way, on a busy machine for long.
+    fn hear_last_words(&mut self, bar: &Bar, quiet: bool) {
+        let until = Instant::now() + LAST_WORDS;
+        loop {
+            let all = self.readers.iter().all(|reader| reader.is_finished());
+            while let Ok(said) = self.said.try_recv() {
+                self.hear(said, bar, quiet);
+            }
+            if all || Instant::now() >= until {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn hear(&mut self, said: Said, bar: &Bar, quiet: bool) {
@@ -169,7 +186,7 @@ impl Group {
                 bar.above(&format!(
                     "{name}: it was killed ({status}) and is started again"
                 ));
-                running.child = spawn(&running.member, &self.say)?;
+                running.child = spawn(&running.member, &self.say, &mut self.readers)?;
                 continue;
             }
             running.ended = Some(status);
@@ -237,8 +254,8 @@ fn end_gently(child: &mut Child) {
     let _ = child.kill();
 }
 
-/// Starts an agent's process, and threads that pass on what it says.
-fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
+/// Starts an agent's process, and threads that pass on what it says: they are added to `readers`.
+fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>) -> Result<Child> {
     let failed =
         |e: std::io::Error| format!("{}: it cannot be started: {}", member.name, refusal(&e));
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
@@ -267,7 +284,8 @@ fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
         .map_err(|e| format!("{}: {}", member.log.display(), refusal(&e)))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let (say_line, say_trouble) = (say.clone(), say.clone());
-    thread::spawn(move || {
+    readers.retain(|reader| !reader.is_finished());
+    readers.push(thread::spawn(move || {
         for line in out
             .into_iter()
             .flat_map(|out| BufReader::new(out).lines().map_while(|l| l.ok()))
@@ -276,9 +294,9 @@ fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
                 let _ = say_line.send(Said::Line(line));
             }
         }
-    });
+    }));
     let name = member.name.clone();
-    thread::spawn(move || {
+    readers.push(thread::spawn(move || {
         for line in err
             .into_iter()
             .flat_map(|err| BufReader::new(err).lines().map_while(|l| l.ok()))
@@ -291,6 +309,25 @@ fn spawn(member: &Member, say: &Sender<Said>) -> Result<Child> {
                 break;
             }
         }
-    });
+    }));
     Ok(child)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its reader was kept from running for a while, as a busy machine does.
+    #[test]
+    fn the_last_words_of_an_agent_are_heard_however_late() {
+        let mut group = Group::start(Vec::new()).unwrap();
+        let say = group.say.clone();
+        group.readers.push(thread::spawn(move || {
+            thread::sleep(Duration::from_millis(300));
+            let why = format!("{FATAL}the disk is full");
+            say.send(Said::Trouble("agent-0".into(), why)).unwrap();
+        }));
+        group.hear_last_words(&Bar::new(true), true);
+        assert_eq!(group.trouble.len(), 1);
+    }
 }

@@ -94,7 +94,9 @@ fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
 /// The samples of each batch.
 fn sizes(learned: &Learned) -> impl Iterator<Item = usize> + '_ {
     let starts = std::iter::once(&learned.from).chain(&learned.ends);
-    starts.zip(&learned.ends).map(|(start, end)| end - start)
+    let each = starts.zip(&learned.ends);
+    // Agents may have gone back to before the sample that they first agreed on.
+    each.map(|(start, end)| end.saturating_sub(*start))
 }
 
 /// The mean cost of a sample in the first and in the last batches, a tenth of all but at least three if there
@@ -357,5 +359,10 @@ mod tests {
         assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);
         assert_eq!(sizes(&learned).collect::<Vec<_>>(), [4, 4, 2]);
         assert_eq!(first_and_last(&learned), (4.0, 1.0, 1));
+        let back = Learned {
+            from: 106,
+            ..learned
+        };
+        assert_eq!(sizes(&back).collect::<Vec<_>>(), [0, 4, 2]);
     }
 }

@@ -267,7 +267,8 @@ async fn hand_shake(
     }
     (shared.terms.check(neighbour, &hello))
         .map_err(|why| Status::new(Code::FailedPrecondition, why))?;
-    let at = peer.address().to_string();
+    // Its port is another at each attempt.
+    let at = peer.address().ip().to_string();
     (edge.check_single(&hello, &at)).map_err(|why| Status::new(Code::AlreadyExists, why))?;
     Ok((hello, neighbour))
 }

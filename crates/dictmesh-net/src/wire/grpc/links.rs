@@ -68,7 +68,8 @@ struct Link {
     at: String,
     /// Processes that others have taken the edge from, the last few.
     past: Vec<u64>,
-    /// How often one of them came back while another had the edge, since a link last stayed for a while.
+    /// How often one of them came back while another had the edge, since a link last stayed for a while or a process was
+    /// first seen.
     returns: usize,
     /// Dropped when a newer link takes over.
     _current: Option<oneshot::Sender<()>>,
@@ -77,7 +78,8 @@ struct Link {
 /// Processes of a neighbour that are known again when they come back.
 const PAST: usize = 8;
 /// So often they may take the edge from each other, as a connection of one that has died since can come late, once. An
-/// even number: the first of two stays.
+/// even number: the first of two stays. It is counted anew for each new one, or a copy that was refused and is started
+/// again would find the first one at the end of the count.
 const RETURNS: usize = 4;
 
 impl Link {
@@ -97,6 +99,7 @@ impl Link {
     ) -> u64 {
         let mut past = std::mem::take(&mut self.past);
         let before = self.incarnation;
+        let is_new = before != hello.incarnation && !past.contains(&hello.incarnation);
         let known = before == hello.incarnation || past.contains(&before);
         if self.generation > 0 && !known {
             past.truncate(PAST - 1);
@@ -106,7 +109,10 @@ impl Link {
         *self = Link {
             generation: self.generation + 1,
             since: Some(Instant::now()),
-            returns: if stayed { 0 } else { self.returns },
+            returns: match stayed || is_new {
+                true => 0,
+                false => self.returns,
+            },
             out: Some(out),
             incarnation: hello.incarnation,
             at,
@@ -165,7 +171,8 @@ impl Edge {
     }
 
     /// Whether this process of the neighbour, which is `at` there, may have the edge. Two that run at once would take it from
-    /// each other for ever: when they have shown that both are alive, the one that has it keeps it.
+    /// each other for ever: when they have shown that both are alive, the one that has it keeps it. What is said then is the
+    /// same at each attempt, if `at` is, or logs would tell of each.
     pub fn check_single(&self, hello: &Hello, at: &str) -> Result<(), String> {
         let mut link = self.link();
         if !link.is_return(hello.incarnation) {
@@ -177,9 +184,9 @@ impl Edge {
         }
         let id = self.neighbour.id;
         Err(format!(
-            "agent {id} runs twice: one process of it is at {}, another at {at}, and each took this link from the other; \
-             the one at {at} is refused. End one of them: an agent's id, certificate and state directory are for one \
-             process only",
+            "agent {id} runs twice: one process of it, at {}, has this link; another, at {at}, took it from that one time and \
+             again, and is refused. End one of them: an agent's id, certificate and state directory are for one process \
+             only",
             link.at
         ))
     }
@@ -345,18 +352,20 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_come_back_are_counted_anew_when_a_link_has_stayed() {
+    fn processes_that_come_back_are_counted_anew_when_a_link_has_stayed_or_a_new_one_comes() {
         let edge = Edge::new(Neighbour {
             id: 1,
             name: "agent-1".into(),
             address: "127.0.0.1:1".into(),
         });
         for (one, other) in [(1, 2), (3, 4), (5, 6)] {
-            // Two take it from each other, and the first one keeps it,
-            let may = [one, other, one, other, one].map(|incarnation| takes(&edge, incarnation));
-            assert_eq!(may, [true; 5]);
-            assert!(!takes(&edge, other));
-            // for a minute, before it is started anew.
+            // Two take it from each other, and the first one keeps it, however often the other one is started anew,
+            for other in [other, other + 10, other + 20] {
+                let may = [one, other, one, other, one].map(|process| takes(&edge, process));
+                assert_eq!(may, [true; 5], "{one} and {other}");
+                assert!(!takes(&edge, other), "{other}");
+            }
+            // for a minute, before it is started anew itself.
             let Some(long_ago) = Instant::now().checked_sub(MINUTE) else {
                 return; // a clock that began just now
             };
