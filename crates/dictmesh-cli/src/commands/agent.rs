@@ -110,7 +110,12 @@ fn work(args: &Args) -> Result<Ended> {
             }
             Ok(Ended::Complete)
         }
-        Outcome::Interrupted => Ok(Ended::Interrupted),
+        Outcome::Interrupted => {
+            if let Some(taken) = source::taken(&config)? {
+                tracing::info!("{}", source::to_go_on(taken));
+            }
+            Ok(Ended::Interrupted)
+        }
         Outcome::Diverged => Err(format!(
             "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
             agent.diverged()

@@ -1,6 +1,7 @@
 //! A directory that is watched for new files.
 
 use super::super::super::{refusal, say, Result};
+use super::spool::keep_names;
 use crate::data::{self, DataError, ReadOptions};
 use crate::picture::counted;
 use dictmesh::Samples;
@@ -73,6 +74,7 @@ impl DirectorySource {
         let file = OpenOptions::new().create(true).append(true).open(&list);
         let file = file.map_err(|e| failed(&list, &e))?;
         file.set_len(whole as u64).map_err(|e| failed(&list, &e))?;
+        keep_names(state)?;
         Ok(DirectorySource {
             path: path.to_path_buf(),
             rows,
