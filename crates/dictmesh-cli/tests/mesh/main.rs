@@ -11,6 +11,7 @@ mod endings;
 mod faults;
 mod feeding;
 mod files;
+mod inbox;
 mod learned;
 mod membership;
 mod mistakes;
