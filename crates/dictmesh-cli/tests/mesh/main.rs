@@ -13,6 +13,7 @@ mod feeding;
 mod files;
 mod inbox;
 mod learned;
+mod links;
 mod membership;
 mod mistakes;
 mod run;
