@@ -66,7 +66,7 @@ fn lines_from(text: &str, first: usize) -> String {
 fn told(said: &str) -> usize {
     let mut parts = said.rsplit("it has ");
     let number = parts.next().unwrap().split(' ').next().unwrap();
-    let number: usize = number.parse().unwrap_or_else(|_| panic!("{said}"));
+    let number: usize = number.parse().unwrap();
     assert!(
         said.contains(&format!("feed it line {} of all", number + 1)),
         "{said}"

@@ -110,9 +110,8 @@ impl DirectorySource {
             names.remove(&file.name);
         }
         self.looked = Instant::now();
-        match names.first() {
-            Some(first) => self.check_order(first)?,
-            None => {}
+        if let Some(first) = names.first() {
+            self.check_order(first)?;
         }
         Ok((names, ended))
     }
