@@ -67,6 +67,14 @@ pub fn run(args: Args) -> Result<Ended> {
 
 fn work(args: &Args) -> Result<Ended> {
     let config = AgentConfig::load(&args.config).map_err(say)?;
+    if args.score && !config.agreed.score {
+        return Err(format!(
+            "{}: score = false, so that the agents do not agree on what a sample costs, and --score has nothing to print; \
+             leave it away, or set score = true at all agents (in mesh.toml under launch) and start them again: it \
+             changes nothing that is learned",
+            args.config.display()
+        ));
+    }
     let control = Control {
         interrupt: interrupt::gently(),
         ..Control::default()
@@ -110,7 +118,12 @@ fn work(args: &Args) -> Result<Ended> {
             }
             Ok(Ended::Complete)
         }
-        Outcome::Interrupted => Ok(Ended::Interrupted),
+        Outcome::Interrupted => {
+            if let Some(taken) = source::taken(&config)? {
+                tracing::info!("{}", source::to_go_on(taken));
+            }
+            Ok(Ended::Interrupted)
+        }
         Outcome::Diverged => Err(format!(
             "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
             agent.diverged()

@@ -42,6 +42,8 @@ pub fn run(args: &Args) -> Result<Ended> {
         _ => Path::new("."),
     };
     let members = write_agents(&mesh, place, args.overwrite)?;
+    let reader = members.iter().find(|member| member.reads);
+    let reader = reader.map(|member| member.config.clone());
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
@@ -55,7 +57,8 @@ pub fn run(args: &Args) -> Result<Ended> {
             return Ok(told.ended);
         }
     }
-    tell(args, &mesh, &told)?;
+    let feed = reader.map(|config| group::left_to_feed(&config));
+    tell(args, &mesh, &told, feed)?;
     Ok(told.ended)
 }
 
@@ -120,8 +123,10 @@ fn learned(agents: usize, told: &Told) -> String {
     text
 }
 
-fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
+/// What is said in the end; `feed` is what standard input must go on with.
+fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Result<()> {
     let interrupted = told.ended == Ended::Interrupted;
+    let feed = feed.filter(|_| interrupted);
     let (first, last) = told.costs();
     // Once is enough: later changes by hand are others.
     let again = command_line_with(&[("--overwrite", false)], &[]);
@@ -137,7 +142,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         "batches_at_limit": told.at_limit(),
         "bytes": told.bytes(), "cost_first": first, "cost_last": last, "restarts": told.restarts,
         "interrupted": interrupted, "model": collected.map(|path| path.display().to_string()),
-        "resume": interrupted.then_some(&again),
+        "resume": interrupted.then_some(&again), "feed": &feed,
     });
     args.speech.tell(result, || {
         let mut text = learned(agents, told);
@@ -147,7 +152,10 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told) -> Result<()> {
         }
         text += &match (interrupted, collected) {
             (true, _) => {
-                format!("interrupted; every agent has a checkpoint\ngo on with: {again}\n")
+                let feed = feed.map_or(String::new(), |feed| {
+                    format!("the agent that reads: {feed}\n")
+                });
+                format!("interrupted; every agent has a checkpoint\n{feed}go on with: {again}\n")
             }
             (_, Some(path)) => format!("model: {}\n", path.display()),
             (_, None) => format!(

@@ -1,7 +1,7 @@
 //! `dictmesh mesh`: the files that agents at different places start from.
 
 mod add;
-mod ended;
+pub(super) mod ended;
 pub(super) mod files;
 mod init;
 mod leave;

@@ -1,18 +1,19 @@
 //! Killed, frozen, told to end, all at once: the atoms are those of a run that nobody disturbed.
 
 use crate::common::PROGRAM;
+use crate::inbox::Inbox;
 use crate::run::{distance, Run, PATIENCE};
 use dictmesh::Matrix;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const FLAGS: &str = "--agents 4 --atoms 8 --topology ring --batch 4 --tolerance 1e-3 --seed 3";
-const SAMPLES: usize = 240;
+pub const FLAGS: &str = "--agents 4 --atoms 8 --topology ring --batch 4 --tolerance 1e-3 --seed 3";
+pub const SAMPLES: usize = 240;
 /// How far atoms may be from those of the undisturbed run.
-const SAME: f64 = 1e-9;
+pub const SAME: f64 = 1e-9;
 
 /// What an undisturbed run learns.
-fn undisturbed() -> Vec<Matrix> {
+pub fn undisturbed() -> Vec<Matrix> {
     let mut run = Run::new(SAMPLES, FLAGS);
     run.start_all();
     run.finish()
@@ -31,32 +32,105 @@ impl Dice {
     }
 }
 
-/// How many times as much as in an everyday run.
+/// How many agents are killed.
 fn soak() -> u64 {
-    let given = std::env::var("DICTMESH_SOAK").ok();
-    given.and_then(|given| given.parse().ok()).unwrap_or(1)
+    match std::env::var("DICTMESH_SOAK") {
+        Ok(given) => given.parse().unwrap(), // a typing error is not 10 kills
+        Err(_) => 10,
+    }
 }
 
+/// Samples come for as long as there is killing, so that whoever is killed is in the middle of the run.
 #[test]
 fn whoever_is_killed_at_any_round_and_started_again_changes_nothing() {
-    let expected = undisturbed();
+    const EACH: usize = 8;
+    let kills = soak();
     let mut dice = Dice(7);
-    for trial in 0..2 * soak() {
-        let mut run = Run::new(SAMPLES, FLAGS);
-        run.start_all();
-        for kill in 0..4 {
-            let k = dice.roll(4) as usize;
-            run.until_sample(k, 48 * kill + 4 * dice.roll(10));
-            // Somewhere in the rounds of the batch.
-            std::thread::sleep(Duration::from_micros(dice.roll(20_000)));
-            if !run.ended(k) {
-                run.kill(k);
-                run.start(k);
-            }
+    let mut inbox = Inbox::new(FLAGS);
+    inbox.run.start_all();
+    for kill in 0..kills {
+        inbox.put(EACH);
+        let k = dice.roll(4) as usize;
+        // Three times of four in the rounds of a batch; else while they may still agree on the last one's return.
+        if dice.roll(4) > 0 {
+            let before = inbox.samples - EACH;
+            inbox.run.until_sample(k, before as u64 + 4 * dice.roll(2));
         }
-        let off = distance(&run.finish(), &expected);
-        assert!(off <= SAME, "trial {trial}: {off:e}");
+        std::thread::sleep(Duration::from_micros(dice.roll(20_000)));
+        assert!(
+            inbox.run.kill(k),
+            "kill {kill}: agent {k} had ended by itself"
+        );
+        inbox.run.start(k);
     }
+    inbox.end();
+    let learned = inbox.run.finish();
+    let mut expected = Inbox::new(FLAGS);
+    (0..kills).for_each(|_| expected.put(EACH));
+    expected.end();
+    expected.run.start_all();
+    let off = distance(&learned, &expected.run.finish());
+    assert!(off <= SAME, "{kills} kills: {off:e}");
+}
+
+/// The newest checkpoint of one agent was damaged on its disk: it says so, and all go back to the one before.
+#[test]
+fn a_damaged_checkpoint_is_refused_and_changes_nothing() {
+    let mut run = Run::new(SAMPLES, FLAGS);
+    run.start_all();
+    run.until_sample(1, 80);
+    (0..4).for_each(|k| assert!(run.kill(k)));
+    let newest = run.checkpoint(2).unwrap();
+    let files = std::fs::read_dir(run.file(2, "state")).unwrap().flatten();
+    let is_newest = |file: &std::path::PathBuf| {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("checkpoint-"));
+        number.and_then(|number| number.parse().ok()) == Some(newest)
+    };
+    let file = files.map(|entry| entry.path()).find(is_newest).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    run.start_all();
+    let number = newest.to_string();
+    run.until_said(2, &["WARN", "checkpoint refused", &number]);
+    let off = distance(&run.finish(), &undisturbed());
+    assert!(off <= SAME, "{off:e}");
+}
+
+/// The memory of a running agent, in KB.
+#[cfg(target_os = "linux")]
+fn resident(run: &Run, k: usize) -> u64 {
+    let id = run.agents[k].as_ref().unwrap().id();
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.unwrap().parse().unwrap()
+}
+
+/// One that runs for a moment now and then: the others do not pile up what it does not take.
+#[cfg(target_os = "linux")]
+#[test]
+fn while_one_agent_is_slow_the_others_wait_with_flat_memory() {
+    const MORE: u64 = 8 * 1024;
+    let flags = FLAGS.replace("--batch 4", "--batch 128");
+    let mut run = Run::new(20 * 128, &flags);
+    run.start_all();
+    run.until_sample(2, 128);
+    let others = [0, 1, 3];
+    let before = others.map(|k| resident(&run, k));
+    for _ in 0..20 {
+        run.signal(2, "-STOP");
+        std::thread::sleep(Duration::from_millis(300));
+        let now = others.map(|k| resident(&run, k));
+        let flat = before.iter().zip(now).all(|(b, now)| now <= b + MORE);
+        assert!(flat, "KB before and now: {before:?}, {now:?}");
+        run.signal(2, "-CONT");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(others.iter().all(|k| !run.ended(*k)), "they waited");
+    run.finish();
 }
 
 #[test]
@@ -66,7 +140,7 @@ fn a_power_cut_of_all_at_once_changes_nothing() {
     for sample in [40, 120, 180] {
         run.start_all();
         run.until_sample(1, sample);
-        (0..4).for_each(|k| run.kill(k));
+        (0..4).for_each(|k| assert!(run.kill(k)));
     }
     run.start_all();
     let off = distance(&run.finish(), &expected);
@@ -157,7 +231,6 @@ pub fn gone(pid: &u32) -> bool {
     stat.is_empty() || stat.contains(") Z ")
 }
 
-#[cfg(target_os = "linux")]
 pub fn wait_until(what: &str, is: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is() {

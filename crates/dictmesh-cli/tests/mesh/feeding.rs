@@ -35,10 +35,7 @@ impl Feeding {
 
     /// How many agents agent 0 last agreed with on who is there, itself included.
     pub fn members(&self) -> Option<usize> {
-        let log = self.run.log(0);
-        let last = log.lines().rfind(|line| line.contains(" agreed "))?;
-        let number = last.split("agents=").nth(1)?;
-        number.split_whitespace().next()?.parse().ok()
+        self.run.members(0)
     }
 
     /// Feeds batches until so many take part, and then one more.

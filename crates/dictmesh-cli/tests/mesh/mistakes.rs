@@ -188,3 +188,15 @@ fn a_log_of_json_ends_in_json() {
     let message = last["fields"]["message"].as_str().unwrap();
     assert!(message.contains("is a file"), "{said}");
 }
+
+/// Scores that nobody computes are not waited for.
+#[test]
+fn scores_that_the_run_does_without_cannot_be_printed() {
+    let run = Run::new(4, THREE);
+    let place = run.place.path();
+    edit(&run.file(1, "agent.toml"), |text| {
+        text.replace("score = true", "score = false")
+    });
+    let words = ["agent-1", "score = false", "set score = true at all agents"];
+    refused(place, "agent --config m/agent-1 --score", &words);
+}

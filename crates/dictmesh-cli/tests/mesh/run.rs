@@ -4,6 +4,7 @@ use crate::common::{json, PROGRAM};
 use dictmesh::{Matrix, Model};
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -84,11 +85,11 @@ impl Run {
         (0..self.agents.len()).for_each(|k| self.start(k));
     }
 
-    /// kill -9.
-    pub fn kill(&mut self, k: usize) {
+    /// kill -9; and whether that is what it died of.
+    pub fn kill(&mut self, k: usize) -> bool {
         let mut child = self.agents[k].take().unwrap();
         child.kill().unwrap();
-        child.wait().unwrap();
+        child.wait().unwrap().signal() == Some(9)
     }
 
     pub fn signal(&self, k: usize, name: &str) {
@@ -164,6 +165,14 @@ impl Run {
             assert!(Instant::now() < until, "{words:?} of agent {k}:\n{log}");
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// With how many agents this one last agreed on who is there, itself included.
+    pub fn members(&self, k: usize) -> Option<usize> {
+        let log = self.log(k);
+        let last = log.lines().rfind(|line| line.contains(" agreed "))?;
+        let number = last.split("agents=").nth(1)?;
+        number.split_whitespace().next()?.parse().ok()
     }
 
     /// The newest checkpoint of an agent.

@@ -57,6 +57,111 @@ fn standard_input_may_pause_and_all_agents_print_the_same_scores() {
     }
 }
 
+/// Lines from this one on, 0 being the first.
+fn lines_from(text: &str, first: usize) -> String {
+    text.split_inclusive('\n').skip(first).collect()
+}
+
+/// How many samples a word on what to feed says that there are.
+fn told(said: &str) -> usize {
+    let mut parts = said.rsplit("it has ");
+    let number = parts.next().unwrap().split(' ').next().unwrap();
+    let number: usize = number.parse().unwrap();
+    assert!(
+        said.contains(&format!("feed it line {} of all", number + 1)),
+        "{said}"
+    );
+    number
+}
+
+/// Writes all of it at once, from a thread of its own: whoever reads may be killed before the end.
+fn pour(child: &mut Child, text: String) {
+    let mut to = child.stdin.take().unwrap();
+    std::thread::spawn(move || to.write_all(text.as_bytes()));
+}
+
+const MANY: usize = 300;
+
+fn from_a_file() -> Vec<dictmesh::Matrix> {
+    let mut run = Run::new(MANY, FLAGS);
+    run.start_all();
+    run.finish()
+}
+
+/// The reader is killed with lines read ahead: what to feed is said, and fed with that the atoms are the same.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_launch_whose_reader_is_killed_says_from_which_line_to_go_on() {
+    use crate::faults::{children, wait_until};
+    let run = Run::new(4, &format!("{FLAGS} --stdin"));
+    let launch = |text: String| {
+        let mut child = Command::new(PROGRAM)
+            .args(["launch", "m/mesh.toml", "--json"])
+            .current_dir(run.place.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        pour(&mut child, text);
+        child
+    };
+    let text = table(MANY);
+    let first = launch(text.clone());
+    wait_until("some progress", || run.checkpoint(0) >= Some(40));
+    let mut agents = children(first.id());
+    agents.sort_unstable();
+    let reader = agents[0].to_string();
+    let _ = Command::new("kill").args(["-9", &reader]).status();
+    let out = first.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let last = said.lines().last().unwrap();
+    assert!(last.contains("it was killed"), "{said}");
+    let taken = told(last);
+    assert!((40..MANY).contains(&taken), "{said}");
+    let second = launch(lines_from(&text, taken));
+    let out = second.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{said}");
+    assert_eq!(told(&said), taken, "at its start it says it again");
+    assert!(distance(&run.atoms(), &from_a_file()) <= 1e-9);
+}
+
+/// By itself an agent says at its start, and when it is told to end, which line it wants next.
+#[test]
+fn an_agent_says_which_line_of_standard_input_it_wants() {
+    let mut run = Run::new(4, &format!("{FLAGS} --stdin"));
+    let text = table(MANY);
+    let start = |run: &mut Run, first: usize| {
+        let mut child = run.command(0).stdin(Stdio::piped()).spawn().unwrap();
+        pour(&mut child, lines_from(&text, first));
+        run.agents[0] = Some(child);
+    };
+    start(&mut run, 0);
+    (1..3).for_each(|k| run.start(k));
+    run.until_said(0, &["must begin with line 1 of all"]);
+    run.until_sample(0, 40);
+    run.kill(0);
+    // Started with nothing to read it is told to end at once, having said what it wants.
+    let mut idle = run.command(0).stdin(Stdio::piped()).spawn().unwrap();
+    let held = idle.stdin.take();
+    run.agents[0] = Some(idle);
+    let taken = told(&run.until_said(0, &["feed it line"]));
+    run.signal(0, "-TERM");
+    assert_eq!(run.wait(0), Some(130));
+    drop(held);
+    start(&mut run, taken);
+    run.until_sample(0, taken as u64 + 40);
+    run.signal(0, "-TERM");
+    assert_eq!(run.wait(0), Some(130));
+    let log = run.log(0);
+    let taken = told(log.lines().last().unwrap());
+    start(&mut run, taken);
+    let off = distance(&run.finish(), &from_a_file());
+    assert!(off <= 1e-9, "{off:e}");
+}
+
 #[test]
 fn a_watched_directory_is_learned_as_it_fills() {
     let run = Run::new(8, &format!("{FLAGS} --watch in"));

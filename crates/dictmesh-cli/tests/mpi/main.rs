@@ -1,12 +1,7 @@
 //! `learn --over mpi` as a person runs it: the atoms of the mesh in one process to the last bit, through a rank that is
-//! killed. Without MPI the tests say how to get it, and pass.
+//! killed. Without the feature `mpi` the tests are ignored, and say how to get it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::print_stderr
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod at_the_end;
 
@@ -22,17 +17,14 @@ const ROWS: usize = 9;
 /// Every wait ends.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether there is an MPI to run with; if not, says how to get it.
-fn mpi() -> bool {
-    let built = cfg!(feature = "mpi");
+/// Says how to get what these tests need, where they are run without it.
+fn check_mpi() {
     let there = Command::new("mpirun").arg("--version").output().is_ok();
-    if !(built && there) {
-        eprintln!(
-            "skipped: needs MPI. Install it (Debian: apt-get install libopenmpi-dev openmpi-bin libclang-dev) and run \
-             cargo test -p dictmesh-cli --features mpi --test mpi"
-        );
-    }
-    built && there
+    assert!(
+        cfg!(feature = "mpi") && there,
+        "this needs MPI. Install it (scripts/install-mpi gets Debian's) and run cargo test -p dictmesh-cli --features mpi \
+         --test mpi"
+    );
 }
 
 fn samples(count: usize) -> Samples {
@@ -127,10 +119,12 @@ fn assert_same(model: &Model, mesh: &Mesh, what: &str) {
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "mpi"),
+    ignore = "needs MPI: scripts/install-mpi, then --features dictmesh-cli/mpi"
+)]
 fn ranks_learn_what_one_process_learns_to_the_last_bit() {
-    if !mpi() {
-        return;
-    }
+    check_mpi();
     let x = samples(60);
     let strategies = [
         "diffusion",
@@ -173,10 +167,12 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
 
 /// On a complete graph the ranks exchange sums, in an order of MPI's own: the same to rounding, with fewer bytes.
 #[test]
+#[cfg_attr(
+    not(feature = "mpi"),
+    ignore = "needs MPI: scripts/install-mpi, then --features dictmesh-cli/mpi"
+)]
 fn a_complete_graph_is_an_allreduce_and_learns_the_same() {
-    if !mpi() {
-        return;
-    }
+    check_mpi();
     let x = samples(200);
     for strategy in dictmesh::inference::StrategySpec::NAMES {
         let dir = tempfile::tempdir().unwrap();
@@ -253,10 +249,12 @@ fn kill_rank_1(place: &Path, job: Child) {
 
 /// A rank is killed in the middle: the job ends, names the checkpoint, and goes on from it to the same atoms.
 #[test]
+#[cfg_attr(
+    not(feature = "mpi"),
+    ignore = "needs MPI: scripts/install-mpi, then --features dictmesh-cli/mpi"
+)]
 fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
-    if !mpi() {
-        return;
-    }
+    check_mpi();
     let x = samples(400);
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().canonicalize().unwrap();
@@ -314,10 +312,12 @@ fn a_killed_rank_ends_the_job_and_resume_goes_on_to_the_same_atoms() {
 }
 
 #[test]
+#[cfg_attr(
+    not(feature = "mpi"),
+    ignore = "needs MPI: scripts/install-mpi, then --features dictmesh-cli/mpi"
+)]
 fn what_ranks_cannot_do_is_said_by_one_of_them() {
-    if !mpi() {
-        return;
-    }
+    check_mpi();
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), &samples(20));
     for (args, word) in [

@@ -5,9 +5,11 @@ mod file;
 mod spool;
 mod stdin;
 
+use super::super::mesh::ended::newest_checkpoint;
 use super::super::Result;
+use crate::picture::counted;
 use dictmesh::Model;
-use dictmesh_net::config::{AgentConfig, SourceConfig};
+use dictmesh_net::config::{AgentConfig, Policy, SourceConfig};
 use dictmesh_net::Source;
 #[cfg(feature = "mpi")]
 pub use file::FileSource;
@@ -33,10 +35,46 @@ pub fn open(config: &AgentConfig, start: Option<&Model>) -> Result<Option<Opened
             total = Some(source.all());
             Box::new(source)
         }
-        SourceConfig::Stdin => Box::new(stdin::LineSource::new(rows, state, std::io::stdin())?),
+        SourceConfig::Stdin => Box::new(lines(config)?),
         SourceConfig::Directory { path } => {
             Box::new(directory::DirectorySource::new(rows, path, state)?)
         }
     };
     Ok(Some(Opened { source, total }))
+}
+
+/// Standard input, and a word on which line it is taken to begin with: only whoever feeds it can know.
+fn lines(config: &AgentConfig) -> Result<stdin::LineSource> {
+    let (rows, state) = (config.agreed.rows, &config.state);
+    let source = stdin::LineSource::new(rows, state, std::io::stdin())?;
+    // Under go-on an agent that returns may be behind the others, and reads on up to where they are.
+    if config.policy == Policy::Wait {
+        source.check_holds(newest_checkpoint(state).unwrap_or(0), state)?;
+    }
+    match source.taken() {
+        0 => tracing::info!("standard input must begin with line 1 of all"),
+        taken => tracing::warn!("{}", to_go_on(taken)),
+    }
+    Ok(source)
+}
+
+/// How many samples of its standard input an agent that does not run now has, if it reads one.
+pub fn taken(config: &AgentConfig) -> Result<Option<u64>> {
+    match config.source {
+        Some(SourceConfig::Stdin) => {
+            let spool = spool::Spool::open(&config.state, config.agreed.rows)?;
+            Ok(Some(spool.next()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What to feed to an agent that has taken so many samples of its standard input.
+pub fn to_go_on(taken: u64) -> String {
+    format!(
+        "it has {} of standard input and nothing of what was read beyond: feed it line {} of all and those after it \
+         (blank lines do not count)",
+        counted(taken as usize, "sample"),
+        taken + 1
+    )
 }

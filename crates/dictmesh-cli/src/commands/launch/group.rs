@@ -1,14 +1,16 @@
 //! The processes of a mesh: started together, watched, and ended together.
 
-use super::super::{refusal, Ended, Result};
+use super::super::agent::source;
+use super::super::{refusal, say, Ended, Result};
 use super::told::{Line, Told};
 use crate::demo::Progress;
 use crate::interrupt;
 use crate::terminal::Bar;
+use dictmesh_net::config::AgentConfig;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -179,9 +181,10 @@ impl Group {
             let Some(status) = status.map_err(|e| format!("{name}: {}", refusal(&e)))? else {
                 continue;
             };
-            // Killed by somebody, or by a lack of memory: its checkpoint is there.
-            if status.code().is_none() && self.asked.is_none() && self.told.restarts < MOST_RESTARTS
-            {
+            // Killed by somebody, or by a lack of memory: its checkpoint is there. But lines that it had read ahead of
+            // standard input are not, and another reader would begin in the middle of one.
+            let again = !running.member.reads && self.told.restarts < MOST_RESTARTS;
+            if status.code().is_none() && self.asked.is_none() && again {
                 self.told.restarts += 1;
                 bar.above(&format!(
                     "{name}: it was killed ({status}) and is started again"
@@ -204,7 +207,15 @@ impl Group {
 
     /// Why this agent ended, in its own words if it had any.
     fn why(&self, k: usize, status: ExitStatus) -> String {
-        let name = &self.running[k].member.name;
+        let Member {
+            name,
+            config,
+            reads,
+            ..
+        } = &self.running[k].member;
+        if *reads && status.code().is_none() {
+            return format!("it was killed ({status}): {}", left_to_feed(config));
+        }
         let mut own = self.trouble.iter().rev().filter(|(n, _)| n == name);
         let last = own.find_map(|(_, line)| line.strip_prefix(FATAL));
         last.map_or(format!("it ended with {status}"), str::to_string)
@@ -237,6 +248,15 @@ impl Drop for Group {
             let _ = running.child.kill();
             let _ = running.child.wait();
         }
+    }
+}
+
+/// What is to be fed when the agent that reads standard input is started again.
+pub fn left_to_feed(config: &Path) -> String {
+    let taken = AgentConfig::load(config).map_err(say);
+    match taken.and_then(|config| source::taken(&config)) {
+        Ok(taken) => source::to_go_on(taken.unwrap_or(0)),
+        Err(e) => format!("how many samples it has of standard input is not known: {e}"),
     }
 }
 

@@ -12,7 +12,7 @@ pub fn learned_all(atoms: &Path, state: &Path) -> Result<Option<u64>> {
 }
 
 /// The sample of the newest checkpoint in this directory.
-fn newest_checkpoint(state: &Path) -> Option<u64> {
+pub fn newest_checkpoint(state: &Path) -> Option<u64> {
     let names = fs::read_dir(state).ok()?.flatten().map(|e| e.file_name());
     let sample =
         |name: std::ffi::OsString| name.to_str()?.strip_prefix("checkpoint-")?.parse().ok();

@@ -1,6 +1,7 @@
 //! A directory that is watched for new files.
 
 use super::super::super::{refusal, say, Result};
+use super::spool::keep_names;
 use crate::data::{self, DataError, ReadOptions};
 use crate::picture::counted;
 use dictmesh::Samples;
@@ -26,8 +27,11 @@ const UNFINISHED: [&str; 2] = [".part", ".tmp"];
 const REMEDY: &str = "Put it right, or take it away (agent.toml names the directory and nothing about its files: each is \
                       read as its name says, whole, a sample a row), and start this agent again.";
 
-/// Files of samples, in the order in which they were found; those found together by their names. Directories, hidden
-/// files and those that end in `.part` or `.tmp` are passed over: write a file under such a name, then rename it.
+/// Files of samples, in the order of their names. Directories, hidden files and those that end in `.part` or `.tmp` are
+/// passed over: write a file under such a name, then rename it.
+///
+/// A file that comes later than one whose name is after its own is refused: an agent that looks a moment later finds
+/// both, takes them the other way round, and the two learn different samples under one number.
 ///
 /// A batch ends with its file. Which sample a file begins with is written down, so that files may be removed when
 /// all agents are past them.
@@ -40,6 +44,7 @@ pub struct DirectorySource {
     open: Option<(usize, Samples)>,
     /// The log has said that there is something that is passed over.
     told: bool,
+    looked: Instant,
 }
 
 struct Taking {
@@ -73,6 +78,7 @@ impl DirectorySource {
         let file = OpenOptions::new().create(true).append(true).open(&list);
         let file = file.map_err(|e| failed(&list, &e))?;
         file.set_len(whole as u64).map_err(|e| failed(&list, &e))?;
+        keep_names(state)?;
         Ok(DirectorySource {
             path: path.to_path_buf(),
             rows,
@@ -80,6 +86,7 @@ impl DirectorySource {
             files,
             open: None,
             told: false,
+            looked: Instant::now(),
         })
     }
 
@@ -102,7 +109,28 @@ impl DirectorySource {
         for file in &self.files {
             names.remove(&file.name);
         }
+        self.looked = Instant::now();
+        if let Some(first) = names.first() {
+            self.check_order(first)?;
+        }
         Ok((names, ended))
+    }
+
+    /// Refuses a new file that should have come before one that was taken.
+    fn check_order(&self, new: &str) -> Result<()> {
+        match self.files.iter().find(|file| file.name.as_str() > new) {
+            None => Ok(()),
+            Some(file) => Err(format!(
+                "{}: it came when {}, whose name is after its own, was taken already, and an agent that looks at another \
+                 time would take them the other way round. Names must rise as text does (009.csv, 010.csv): rename it, \
+                 and start this agent again. If other agents watch this directory they may have taken it before, and \
+                 what was learned from sample {} on is of mixed samples: then remove the state directories of all \
+                 agents, to learn anew",
+                self.path.join(new).display(),
+                file.name,
+                file.begins,
+            )),
+        }
     }
 
     /// The number of the sample after the last file.
@@ -183,6 +211,10 @@ impl Source for DirectorySource {
                 sleep(LOOK.min(left));
             }
         }
+        // In the middle of a file too, so that agents with different files in hand do not come to its end together.
+        if self.looked.elapsed() >= LOOK {
+            self.look()?;
+        }
         let found = self.files.iter().rposition(|file| file.begins <= position);
         let index = found.ok_or("the list of files taken does not begin with sample 0")?;
         let samples = match self.open.take() {
@@ -227,8 +259,7 @@ mod tests {
         assert_eq!(first(source.take(0, 2, now)), (2, 1.0));
         // The batch ends with its file.
         assert_eq!(first(source.take(2, 2, now)), (1, 3.0));
-        // It comes later, though its name is before.
-        put("a.csv", "4,4\n5,5\n");
+        put("b2.csv", "4,4\n5,5\n");
         assert_eq!(first(source.take(3, 2, now)), (2, 4.0));
         drop(source);
         fs::remove_file(place.path().join("b.csv")).unwrap();
@@ -256,5 +287,35 @@ mod tests {
             assert!(!said.contains("--"), "{said}");
             fs::remove_file(place.path().join(name)).unwrap();
         }
+    }
+    /// Two agents that look at different times: the second would take them the other way round.
+    #[test]
+    fn a_file_that_comes_after_one_it_should_be_before_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let states = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let put = |name: &str| fs::write(place.path().join(name), "1,1\n2,2\n").unwrap();
+        let [mut early, mut late] = states
+            .each_ref()
+            .map(|state| DirectorySource::new(2, place.path(), state.path()).unwrap());
+        let now = Instant::now();
+        put("b.csv");
+        early.take(0, 1, now).unwrap();
+        put("a.csv");
+        late.take(0, 1, now).unwrap();
+        // In the middle of its file already.
+        sleep(LOOK);
+        let said = early.take(1, 1, now).unwrap_err();
+        for words in [
+            "a.csv",
+            "b.csv, whose name",
+            "rename it",
+            "from sample 0 on",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        late.take(1, 1, now).unwrap();
+        fs::rename(place.path().join("a.csv"), place.path().join("c.csv")).unwrap();
+        early.take(1, 1, now).unwrap();
+        early.take(2, 1, now).unwrap();
     }
 }

@@ -75,6 +75,8 @@ impl Spool {
             let path = self.path(next);
             let file = OpenOptions::new().create_new(true).append(true).open(&path);
             self.open = Some((file.map_err(|e| failed(&path, &e))?, next));
+            // Without it a power cut may take the file with all that was brought to the disk in it.
+            keep_names(&self.directory)?;
         }
         if let Some((file, begins)) = &mut self.open {
             let written = file.write_all(&record(&sample));
@@ -142,6 +144,12 @@ impl Spool {
             (self.kept).push_back(numbers.map(|b| f64::from_le_bytes(*b)).collect());
             whole += length;
         }
+        if whole < bytes.len() {
+            tracing::warn!(
+                file = %path.display(), "torn after sample {}, and cut off there: samples after it are to be fed again",
+                self.next()
+            );
+        }
         let cut = || -> io::Result<File> {
             let file = OpenOptions::new().append(true).open(&path)?;
             file.set_len(whole as u64)?;
@@ -150,6 +158,19 @@ impl Spool {
         self.open = Some((cut().map_err(|e| failed(&path, &e))?, begins));
         Ok(())
     }
+}
+
+/// Brings the names of a directory's files to the disk.
+#[cfg(unix)]
+pub fn keep_names(directory: &Path) -> Result<()> {
+    let kept = File::open(directory).and_then(|directory| directory.sync_all());
+    kept.map_err(|e| failed(directory, &e))
+}
+
+/// Elsewhere a directory is no file that could be brought to the disk.
+#[cfg(not(unix))]
+pub fn keep_names(_: &Path) -> Result<()> {
+    Ok(())
 }
 
 fn name(begins: u64) -> String {

@@ -17,7 +17,8 @@ const AHEAD: usize = 64;
 const WIDEST: usize = 64;
 
 /// Numbers with commas, semicolons or blanks between them, a sample a line. As nobody says them twice, they are kept
-/// on disk until all agents are past them: an agent that starts again takes those first, and then new lines.
+/// on disk from when they are asked for until all agents are past them: an agent that starts again takes those first,
+/// and then new lines. Lines that were read ahead are lost with the process, so it says which line it wants next.
 pub struct LineSource {
     spool: Spool,
     lines: Receiver<Result<Vec<f64>>>,
@@ -26,6 +27,8 @@ pub struct LineSource {
 
 impl LineSource {
     pub fn new(rows: usize, state: &Path, input: impl Read + Send + 'static) -> Result<Self> {
+        // First, so that nothing is read by one that cannot keep it.
+        let spool = Spool::open(state, rows)?;
         let (send, lines) = sync_channel(AHEAD);
         let read = move || {
             let mut input = BufReader::new(input);
@@ -51,10 +54,46 @@ impl LineSource {
         };
         beside("stdin", read)?;
         Ok(LineSource {
-            spool: Spool::open(state, rows)?,
+            spool,
             lines,
             ended: false,
         })
+    }
+
+    /// How many samples of the whole stream it has taken: the next line is the one after them.
+    pub fn taken(&self) -> u64 {
+        self.spool.next()
+    }
+
+    /// Refuses a source that has taken fewer samples than its agent has learned: new lines would get the numbers of
+    /// those that are lost.
+    pub fn check_holds(&self, learned: u64, state: &Path) -> Result<()> {
+        match self.taken() {
+            taken if taken >= learned => Ok(()),
+            taken => Err(format!(
+                "{}: this agent is at sample {learned}, and of its standard input only {taken} are there: files \
+                 spool-... were removed or cut short. Restore them; or remove the state directories of all agents, to \
+                 learn anew",
+                state.display()
+            )),
+        }
+    }
+
+    /// What can be given now. An end before the sample that is wanted is none.
+    fn kept(&self, position: u64, count: usize) -> Result<Taken> {
+        let samples = self.spool.range(position, count)?;
+        let Some(first) = samples.first() else {
+            return match self.taken() {
+                taken if taken >= position => Ok(Taken::End),
+                taken => Err(format!(
+                    "standard input ended after sample {taken}, and the mesh is at sample {position}; start this agent \
+                     again, and feed it line {} of all and those after it",
+                    taken + 1
+                )),
+            };
+        };
+        let dense = Samples::dense_from_columns(first.len(), &samples);
+        Ok(Taken::Samples(dense.map_err(|e| e.to_string())?))
     }
 }
 
@@ -89,18 +128,17 @@ impl Source for LineSource {
         while !self.ended && self.spool.next() < position + count as u64 {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(sample) => self.spool.push(sample?)?,
+                Ok(Ok(sample)) => self.spool.push(sample)?,
+                Ok(Err(why)) => {
+                    self.spool.sync()?; // it says that the lines before are kept
+                    return Err(why);
+                }
                 Err(RecvTimeoutError::Timeout) => return Ok(Taken::Pending),
                 Err(RecvTimeoutError::Disconnected) => self.ended = true,
             }
         }
         self.spool.sync()?;
-        let samples = self.spool.range(position, count)?;
-        let Some(first) = samples.first() else {
-            return Ok(Taken::End);
-        };
-        let dense = Samples::dense_from_columns(first.len(), &samples);
-        Ok(Taken::Samples(dense.map_err(|e| e.to_string())?))
+        self.kept(position, count)
     }
 
     fn forget(&mut self, position: u64) {
@@ -139,6 +177,29 @@ mod tests {
         // The process starts again: what was read is still there, new lines follow.
         let mut source = LineSource::new(2, place.path(), "11,12\n".as_bytes()).unwrap();
         assert_eq!(column(&source.take(4, 2, soon()).unwrap(), 1), [11.0, 12.0]);
+    }
+
+    /// Lines that come later do not get the numbers of those that are lost.
+    #[test]
+    fn a_spool_that_was_cut_short_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let open = |text: &'static str| LineSource::new(2, place.path(), text.as_bytes()).unwrap();
+        let mut source = open("1,2\n3,4\n5,6\n7,8\n");
+        source.take(0, 4, soon()).unwrap();
+        drop(source);
+        assert_eq!(open("").taken(), 4);
+        open("").check_holds(4, place.path()).unwrap();
+        for file in std::fs::read_dir(place.path()).unwrap() {
+            let file = std::fs::OpenOptions::new()
+                .write(true)
+                .open(file.unwrap().path());
+            file.unwrap().set_len(2 * 20 + 7).unwrap();
+        }
+        let said = open("").check_holds(4, place.path()).unwrap_err();
+        assert!(said.contains("at sample 4") && said.contains("only 2 are there"));
+        // Nor is the end of a short feed the end of the samples.
+        let said = open("5,6\n").take(4, 4, soon()).unwrap_err();
+        assert!(said.contains("ended after sample 3") && said.contains("feed it line 4"));
     }
 
     #[test]
