@@ -66,7 +66,7 @@ pub(crate) struct Coding<'a> {
     pub s: f64,
     /// The proximal weight q.
     pub q: f64,
-    /// Once it is set, samples that are not yet solved are left at their start.
+    /// Once it is set, samples that are not yet solved are left unsolved, with whatever code they have come to.
     pub interrupt: Option<&'a AtomicBool>,
 }
 

@@ -82,7 +82,10 @@ fn add_rows<'x, S: Simd, const V: usize>(
     let (out, _) = S::as_mut_simd_f64s(&mut out[from..to]);
     let mut sums = [simd.splat_f64s(0.0); V];
     if !anew {
-        sums.copy_from_slice(out);
+        // One by one here and below: a copy of a slice is a call, for which all sums leave their registers.
+        for (sum, out) in sums.iter_mut().zip(&*out) {
+            *sum = *out;
+        }
     }
     for (a, x) in pairs {
         count(to - from);
@@ -92,7 +95,9 @@ fn add_rows<'x, S: Simd, const V: usize>(
             sums[i] = simd.mul_add_e_f64s(a, x[i], sums[i]);
         }
     }
-    out.copy_from_slice(&sums);
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = sum;
+    }
     to
 }
 
@@ -126,6 +131,7 @@ pub(crate) fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
 }
 
 /// Numbers that begin with a cache line: a vector register that lies across two takes two reads.
+#[derive(Debug)]
 pub(crate) struct Lined<T> {
     numbers: Vec<T>,
     begin: usize,

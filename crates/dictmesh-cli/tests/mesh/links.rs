@@ -181,7 +181,6 @@ fn halves_that_did_not_hear_each_other_are_whole_again() {
 
 /// Nothing is on its way when these links are back, and neither half ever waits: somebody must begin to speak.
 #[test]
-#[ignore = "dictmesh-net does not yet take the link of one that was given up for its knocking (Rounds::on_up)"]
 fn halves_whose_connections_broke_are_whole_again() {
     goes_on_in_halves(BROKEN);
 }

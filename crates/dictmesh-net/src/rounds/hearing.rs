@@ -56,6 +56,8 @@ impl<W: Wire> Rounds<W> {
             return Ok(());
         };
         edge.heard_at = Instant::now();
+        // One that was given up is there again. It may never wait long enough to say so: both halves of a partition go on.
+        edge.knocks |= self.active.binary_search(&from).is_err();
         let before = edge.incarnation.replace(incarnation);
         let another = before.is_some_and(|before| before != incarnation);
         if another {

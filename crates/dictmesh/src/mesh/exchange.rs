@@ -1,8 +1,10 @@
 //! What every agent gets in a round: the combination of what it and its neighbours sent.
 //!
 //! As a whole it is one product, (what was sent, an agent a column) x (N x N weights): on a dense graph
-//! a matrix product, on a sparse one a sum for each agent. Both go through the rows in tiles whose
-//! numbers stay in the cache while all agents are served.
+//! a matrix product, or sums of subsets where all weights are the same, on a sparse one a sum for each agent. All go
+//! through the rows in tiles whose numbers stay in the cache while all agents are served.
+
+mod subsets;
 
 use super::Mesh;
 use crate::coding::Shelves;
@@ -10,11 +12,12 @@ use crate::inference::{combine, Combine, Strategy};
 use crate::matrix::{gemm, Matrix};
 use faer::prelude::ReborrowMut;
 use faer::{MatMut, MatRef};
+use subsets::{Subsets, Sums};
 
 /// Numbers of all agents in a tile.
 const TILE: usize = 1 << 15;
-/// The share of weights that are not 0 from which the matrix product is faster: it runs at several times the
-/// speed of the sums, zeros included.
+/// The share of weights that are not 0 from which the matrix product or sums of subsets are faster: they run at several
+/// times the speed of the sums, zeros included.
 const DENSE: f64 = 0.15;
 
 /// The weights of a round.
@@ -22,12 +25,37 @@ const DENSE: f64 = 0.15;
 pub(super) struct Exchange {
     /// What agent k gives to each sender, rising: (l, weight).
     weights: Vec<Vec<(usize, f64)>>,
-    /// The same as a matrix, where there are many.
-    dense: Option<Matrix>,
+    /// The same in a form that is faster where there are many.
+    dense: Option<Dense>,
     /// Rows of a tile: the same for any number of threads.
     rows: usize,
-    /// Room for what is sent in a tile, one for each thread.
-    copies: Shelves<Vec<f64>>,
+    /// Room to work on a tile, one for each thread.
+    room: Shelves<Room>,
+}
+
+/// Many weights.
+#[derive(Debug)]
+enum Dense {
+    /// All the same.
+    Subsets(Subsets),
+    /// As the columns of a matrix.
+    Product(Matrix),
+}
+
+impl Dense {
+    fn new(weights: &[Vec<(usize, f64)>]) -> Self {
+        match Subsets::new(weights) {
+            Some(subsets) => Dense::Subsets(subsets),
+            None => Dense::Product(by_columns(weights)),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Room {
+    /// What was sent.
+    copies: Vec<f64>,
+    sums: Option<Sums>,
 }
 
 impl Exchange {
@@ -52,14 +80,14 @@ impl Exchange {
         let (n, filled) = (weights.len(), weights.iter().map(Vec::len).sum::<usize>());
         let dense = may_multiply && filled as f64 >= DENSE * (n * n) as f64 && n > 4;
         Exchange {
-            dense: dense.then(|| by_columns(&weights)),
+            dense: dense.then(|| Dense::new(&weights)),
             rows,
             weights,
-            copies: Shelves::default(),
+            room: Shelves::default(),
         }
     }
 
-    /// Whether it is one product, whose sums run in an order of its own.
+    /// Whether it is one product or goes by subsets, whose sums run in an order of their own.
     pub fn multiplies(&self) -> bool {
         self.dense.is_some()
     }
@@ -80,7 +108,10 @@ impl Exchange {
         let tile = |from: usize, mut out: MatMut<'_, f64>| {
             let range = from..from + out.nrows();
             match &self.dense {
-                Some(product) => self.copies.with(|copies| {
+                Some(Dense::Subsets(subsets)) => self.room.with(|room| {
+                    subsets.add_up(|l| &sent(l)[range.clone()], &mut room.sums, out);
+                }),
+                Some(Dense::Product(product)) => self.room.with(|Room { copies, .. }| {
                     copies.clear();
                     for l in 0..strategies.len() {
                         copies.extend_from_slice(&sent(l)[range.clone()]);
@@ -92,9 +123,7 @@ impl Exchange {
                 None => {
                     for (k, weights) in self.weights.iter().enumerate() {
                         let pairs = weights.iter().map(|(l, a)| (*a, &sent(*l)[range.clone()]));
-                        if let Some(out) = column(&mut out, k) {
-                            combine(pairs, out);
-                        }
+                        combine(pairs, column(&mut out, k));
                     }
                 }
             }
@@ -114,11 +143,14 @@ fn by_columns(weights: &[Vec<(usize, f64)>]) -> Matrix {
     matrix
 }
 
-/// Column k of a tile. (All of ours are contiguous.)
-fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> Option<&'a mut [f64]> {
+/// Column k of a tile. (All of ours are contiguous; what is not would have no rows.)
+#[inline(always)]
+fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> &'a mut [f64] {
     let column = tile.rb_mut().col_mut(k).try_as_col_major_mut();
     debug_assert!(column.is_some());
-    Some(column?.as_slice_mut())
+    column
+        .map(|column| column.as_slice_mut())
+        .unwrap_or_default()
 }
 
 /// Calls `work` with the first row of every tile of so many rows, and the tile.
@@ -170,9 +202,29 @@ mod tests {
     #[test]
     fn product_and_sums_are_the_combination_in_any_number_of_tiles() {
         let n = 6;
-        let weights: Vec<Vec<(usize, f64)>> = (0..n)
+        let different: Vec<Vec<(usize, f64)>> = (0..n)
             .map(|k| vec![(k, 0.5), ((k + 1) % n, 0.25), ((k + 3) % n, -1.5)])
             .collect();
+        assert!(matches!(Dense::new(&different), Dense::Product(_)));
+        are_the_combination(&different);
+        // Fewer agents than a group has, no whole number of groups or teams, and more groups than go together.
+        for n in [3, 6, 111] {
+            let chosen = gaussian(n, n, &mut stream(7, 0));
+            let same: Vec<Vec<(usize, f64)>> = (0..n)
+                .map(|k| {
+                    (0..n)
+                        .filter(|l| chosen.get(*l, k) > 0.0)
+                        .map(|l| (l, 0.75))
+                        .collect()
+                })
+                .collect();
+            assert!(matches!(Dense::new(&same), Dense::Subsets(_)));
+            are_the_combination(&same);
+        }
+    }
+
+    fn are_the_combination(weights: &[Vec<(usize, f64)>]) {
+        let n = weights.len();
         for numbers in [1, 7, 511, 513, 1300] {
             let says: Vec<Matrix> = (0..n as u64)
                 .map(|l| gaussian(numbers, 1, &mut stream(l, 0)))
@@ -182,8 +234,8 @@ mod tests {
                 .collect();
             for (dense, parallel) in [(true, true), (true, false), (false, true), (false, false)] {
                 let exchange = Exchange {
-                    dense: dense.then(|| by_columns(&weights)),
-                    ..Exchange::with(weights.clone(), 512, true)
+                    dense: dense.then(|| Dense::new(weights)),
+                    ..Exchange::with(weights.to_vec(), 512, true)
                 };
                 let mut combined = Matrix::from_fn(numbers, n, |_, _| f64::NAN);
                 exchange.exchange(&strategies, &mut combined, parallel);

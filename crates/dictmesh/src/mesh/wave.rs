@@ -96,12 +96,12 @@ mod tests {
     use crate::{Mesh, Samples, Start, Stopping, Topology};
 
     /// 20 samples through so many agents that their arrays are too large for one part, in waves and round by round.
-    fn agree(topology: &Topology, strategy: &str, stopping: Stopping) -> bool {
+    fn agree(topology: &Topology, strategy: &str, atoms: usize, stopping: Stopping) -> bool {
         let n = topology.agents();
         let x = Samples::dense(gaussian(200, 20, &mut stream(1, 0))).unwrap();
         let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1).unwrap(), topology.clone())
             .strategy(StrategySpec::from_name(strategy).unwrap())
-            .build(200, &vec![1; n], Start::Random)
+            .build(200, &vec![atoms; n], Start::Random)
             .unwrap();
         let mut waves = Run::start_reduced(&mesh, &x).unwrap();
         assert!(waves.parts.iter().all(|part| part.rounds_together() > 1));
@@ -123,7 +123,7 @@ mod tests {
                 // Fewer than go together, as many, and some more.
                 for rounds in [1, 2, 9, 23] {
                     assert!(
-                        agree(graph, name, Stopping::rounds(rounds)),
+                        agree(graph, name, 1, Stopping::rounds(rounds)),
                         "{name} {rounds}"
                     );
                 }
@@ -134,6 +134,10 @@ mod tests {
             tolerance: Some(1e-3),
             rounds: 200,
         };
-        assert!(agree(&graphs[2], "relaxed-admm", measured));
+        assert!(agree(&graphs[2], "relaxed-admm", 1, measured));
+        // Where agents have problems of several atoms to solve.
+        for name in StrategySpec::NAMES {
+            assert!(agree(&graphs[0], name, 4, Stopping::rounds(9)), "{name}");
+        }
     }
 }

@@ -92,21 +92,32 @@ impl<S: Simd> Lanes<'_, '_, S> {
     #[inline(always)]
     fn solve(&mut self) -> S::f64s {
         let simd = self.simd;
-        let (zero, one) = (simd.splat_f64s(0.0), simd.splat_f64s(1.0));
+        let zero = simd.splat_f64s(0.0);
         let mut left = self.refresh();
         for _ in 0..TURNS {
             for _ in 0..SWEEPS {
                 // Those that are there stay as they are, and those that are no numbers.
                 let moves = simd.less_than_f64s(zero, left);
-                if simd.reduce_max_f64s(simd.select_f64s(moves, one, zero)) == 0.0 {
+                if self.nobody(moves) {
                     break;
                 }
                 let changed = simd.sub_f64s(self.sweep(moves), self.size());
                 left = simd.select_f64s(moves, changed, left);
             }
             left = self.refresh();
+            if self.nobody(simd.less_than_f64s(zero, left)) {
+                break;
+            }
         }
         left
+    }
+
+    #[inline(always)]
+    fn nobody(&self, moves: S::m64s) -> bool {
+        let (zero, one) = (self.simd.splat_f64s(0.0), self.simd.splat_f64s(1.0));
+        self.simd
+            .reduce_max_f64s(self.simd.select_f64s(moves, one, zero))
+            == 0.0
     }
 
     /// One sweep of the lanes that move; returns the largest change of the gradient.
