@@ -62,6 +62,12 @@ def table(rows):
     print(flush=True)
 
 
+def complete(row):
+    """A comparison of times has all keys in JSON, also where neither side has an objective (rounds of the same numbers)."""
+    keys = ("ours_objective", "peer_objective") if "peer_s" in row else ()
+    return {**row, **{key: row.get(key) for key in keys}}
+
+
 def counted(names, rows):
     """The rows, with a line that says how far they have come where somebody watches."""
     began = time.monotonic()
@@ -102,7 +108,7 @@ def main():
                 missed += not row.get("ok", True)
                 rows.append(row)
                 if args.json:
-                    print(json.dumps(row), flush=True)
+                    print(json.dumps(complete(row)), flush=True)
         except Skip as skip:
             print(f"bench: {', '.join(names_of(module))} skipped: {skip}", file=sys.stderr)
         if rows and not args.json:
