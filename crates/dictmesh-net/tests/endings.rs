@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Some agents stay for 30 times as long: those that have come to their end, find one neighbour and miss another.
-const LINGER: Duration = Duration::from_millis(500);
+const LINGER: Duration = Duration::from_millis(1000);
 
 fn plan() -> Plan {
     let mut plan = Plan::new(Topology::path(4).unwrap(), 5, 6);

@@ -67,14 +67,7 @@ pub fn run(args: Args) -> Result<Ended> {
 
 fn work(args: &Args) -> Result<Ended> {
     let config = AgentConfig::load(&args.config).map_err(say)?;
-    if args.score && !config.agreed.score {
-        return Err(format!(
-            "{}: score = false, so that the agents do not agree on what a sample costs, and --score has nothing to print; \
-             leave it away, or set score = true at all agents (in mesh.toml under launch) and start them again: it \
-             changes nothing that is learned",
-            args.config.display()
-        ));
-    }
+    check_score(args, &config)?;
     let control = Control {
         interrupt: interrupt::gently(),
         ..Control::default()
@@ -129,6 +122,18 @@ fn work(args: &Args) -> Result<Ended> {
             agent.diverged()
         )),
     }
+}
+
+fn check_score(args: &Args, config: &AgentConfig) -> Result<()> {
+    if !args.score || config.agreed.score {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: score = false, so that the agents do not agree on what a sample costs, and --score has nothing to print; \
+         leave it away, or set score = true at all agents (in mesh.toml under launch) and start them again: it \
+         changes nothing that is learned",
+        args.config.display()
+    ))
 }
 
 /// How it ended, for the log.

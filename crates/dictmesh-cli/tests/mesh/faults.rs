@@ -115,7 +115,7 @@ fn resident(run: &Run, k: usize) -> u64 {
 fn while_one_agent_is_slow_the_others_wait_with_flat_memory() {
     const MORE: u64 = 8 * 1024;
     let flags = FLAGS.replace("--batch 4", "--batch 128");
-    let mut run = Run::new(20 * 128, &flags);
+    let mut run = Run::new(60 * 128, &flags);
     run.start_all();
     run.until_sample(2, 128);
     let others = [0, 1, 3];

@@ -55,7 +55,10 @@ fn a_file_that_another_agent_takes_earlier_ends_the_one_that_has_passed_it() {
     inbox.run.start_all();
     inbox.run.until_said(0, &["agreed on who is there"]);
     inbox.run.signal(2, "-STOP");
-    let put = |name: &str| fs::write(inbox.place().join(name), table(400)).unwrap();
+    let put = |name: &str| {
+        fs::write(inbox.place().join("new.part"), table(400)).unwrap();
+        fs::rename(inbox.place().join("new.part"), inbox.place().join(name)).unwrap();
+    };
     put("b.csv");
     let taken = inbox.run.file(0, "state/files-taken");
     crate::faults::wait_until("agent 0 has b.csv", || {

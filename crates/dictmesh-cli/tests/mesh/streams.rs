@@ -5,7 +5,8 @@ use crate::run::{distance, output, table, Run, PATIENCE};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const FLAGS: &str = "--agents 3 --atoms 6 --topology path --batch 4 --informed 0 --seed 5";
@@ -74,10 +75,14 @@ fn told(said: &str) -> usize {
     number
 }
 
-/// Writes all of it at once, from a thread of its own: whoever reads may be killed before the end.
-fn pour(child: &mut Child, text: String) {
+/// Writes all of it at once, from a thread of its own: whoever reads may be killed before the end. The input ends when
+/// what is returned is dropped.
+fn pour(child: &mut Child, text: String) -> JoinHandle<ChildStdin> {
     let mut to = child.stdin.take().unwrap();
-    std::thread::spawn(move || to.write_all(text.as_bytes()));
+    std::thread::spawn(move || {
+        let _ = to.write_all(text.as_bytes());
+        to
+    })
 }
 
 const MANY: usize = 300;
@@ -103,11 +108,11 @@ fn a_launch_whose_reader_is_killed_says_from_which_line_to_go_on() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        pour(&mut child, text);
-        child
+        let held = pour(&mut child, text);
+        (child, held)
     };
     let text = table(MANY);
-    let first = launch(text.clone());
+    let (first, held) = launch(text.clone()); // it cannot end before it is killed
     wait_until("some progress", || run.checkpoint(0) >= Some(40));
     let mut agents = children(first.id());
     agents.sort_unstable();
@@ -116,11 +121,13 @@ fn a_launch_whose_reader_is_killed_says_from_which_line_to_go_on() {
     let out = first.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(1), "{said}");
+    drop(held);
     let last = said.lines().last().unwrap();
     assert!(last.contains("it was killed"), "{said}");
     let taken = told(last);
-    assert!((40..MANY).contains(&taken), "{said}");
-    let second = launch(lines_from(&text, taken));
+    assert!((40..=MANY).contains(&taken), "{said}");
+    let (second, held) = launch(lines_from(&text, taken));
+    drop(held);
     let out = second.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{said}");
@@ -135,7 +142,7 @@ fn an_agent_says_which_line_of_standard_input_it_wants() {
     let text = table(MANY);
     let start = |run: &mut Run, first: usize| {
         let mut child = run.command(0).stdin(Stdio::piped()).spawn().unwrap();
-        pour(&mut child, lines_from(&text, first));
+        drop(pour(&mut child, lines_from(&text, first)));
         run.agents[0] = Some(child);
     };
     start(&mut run, 0);

@@ -55,15 +55,18 @@ impl<W: Wire> Rounds<W> {
         let Some(edge) = self.edges.get_mut(&from) else {
             return Ok(());
         };
-        edge.heard_at = Instant::now();
-        // One that was given up is there again. It may never wait long enough to say so: both halves of a partition go on.
-        edge.knocks |= self.active.binary_search(&from).is_err();
         let before = edge.incarnation.replace(incarnation);
         let another = before.is_some_and(|before| before != incarnation);
         if another {
             edge.early = None;
         }
-        let Some(round) = round.filter(|_| self.active.contains(&from)) else {
+        if !self.active.contains(&from) {
+            // One that was given up may be there again. Both halves of a partition go on and need not wait long enough to
+            // say that they are alive. That a link is up is no word of an agent: a process may end before it has any.
+            self.wire.send(from, self.alive.clone());
+            return Ok(());
+        }
+        let Some(round) = round else {
             return Ok(());
         };
         let epoch = round.own.tag.epoch;

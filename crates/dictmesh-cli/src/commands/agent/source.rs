@@ -9,7 +9,7 @@ use super::super::mesh::ended::newest_checkpoint;
 use super::super::Result;
 use crate::picture::counted;
 use dictmesh::Model;
-use dictmesh_net::config::{AgentConfig, Policy, SourceConfig};
+use dictmesh_net::config::{AgentConfig, SourceConfig};
 use dictmesh_net::Source;
 #[cfg(feature = "mpi")]
 pub use file::FileSource;
@@ -47,11 +47,12 @@ pub fn open(config: &AgentConfig, start: Option<&Model>) -> Result<Option<Opened
 fn lines(config: &AgentConfig) -> Result<stdin::LineSource> {
     let (rows, state) = (config.agreed.rows, &config.state);
     let source = stdin::LineSource::new(rows, state, std::io::stdin())?;
-    // Under go-on an agent that returns may be behind the others, and reads on up to where they are.
-    if config.policy == Policy::Wait {
-        source.check_holds(newest_checkpoint(state).unwrap_or(0), state)?;
-    }
+    let learned = newest_checkpoint(state).unwrap_or(0);
     match source.taken() {
+        // It is behind the others, has joined them, was not informed before, or has lost files of its own: what it lacks it reads.
+        taken if taken < learned => {
+            tracing::warn!("the mesh is at sample {learned}; {}", to_go_on(taken))
+        }
         0 => tracing::info!("standard input must begin with line 1 of all"),
         taken => tracing::warn!("{}", to_go_on(taken)),
     }

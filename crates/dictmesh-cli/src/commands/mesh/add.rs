@@ -11,6 +11,7 @@ use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentEntry, MeshConfig};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,8 +54,10 @@ pub fn run(args: &Args) -> Result<()> {
     mesh.edges.extend(neighbours.iter().map(|l| (*l, id)));
     mesh.agents.push(entry);
     let mesh = mesh.completed().map_err(say)?;
-    mesh.check_step(&(0..id).collect(), &(0..=id).collect())
-        .map_err(say)?;
+    let has_left = |k: usize| has_left(&args.directory.join(&mesh.agents[k].name).join("state"));
+    let now: BTreeSet<usize> = (0..id).filter(|k| !has_left(*k)).collect();
+    let then = now.iter().copied().chain([id]).collect();
+    mesh.check_step(&now, &then).map_err(say)?;
     let authority = match mesh.tls {
         true => Some(authority(&args.directory)?),
         false => None,
