@@ -22,6 +22,9 @@ const NO_OPINION: f64 = -1e18;
 pub fn assert_known(frame: &Read, plan: &Plan, members: &[AgentId], story: &Story) {
     let all = &frame.scalars;
     assert!(frame.phase == 2 || frame.dual.is_empty());
+    if all.is_empty() && frame.dual.is_empty() {
+        return; // that it is alive, or the end
+    }
     match frame.phase {
         0 => assert_agreement(all, plan, members),
         1 => assert_opening(all, plan, members),
@@ -35,7 +38,6 @@ pub fn assert_known(frame: &Read, plan: &Plan, members: &[AgentId], story: &Stor
             assert_eq!(trouble, NEVER);
         }
         3 => assert_costs(frame, plan, story),
-        4 => assert!(all.is_empty(), "the end"),
         phase => panic!("phase {phase}"),
     }
 }
