@@ -122,16 +122,29 @@ fn eight(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// The checkpoint as a program of another version would have written it; version 1 did not name the settings.
+/// The checkpoint of an agent with atoms as a program of another version would have written it: up to version 2 with
+/// W'W behind the atoms, and version 1 did not name the settings.
 fn of_version(bytes: &[u8], version: u32) -> Vec<u8> {
     let mut body = bytes[20..].to_vec();
-    if version == 1 {
-        let from = 8 + eight(&body, 0) + 8; // behind the run's name and the agent's number
-        let mut to = from + 8;
-        for _ in 0..2 * eight(&body, from) {
-            to += 8 + eight(&body, to);
+    let settings = 8 + eight(&body, 0) + 8; // behind the run's name and the agent's number
+    let mut behind = settings + 8;
+    for _ in 0..2 * eight(&body, settings) {
+        behind += 8 + eight(&body, behind);
+    }
+    if version < 3 {
+        let mut atoms = behind + 3 * 8;
+        for _ in 0..2 {
+            atoms += 8 + 8 * eight(&body, atoms); // the neighbours
         }
-        body.drain(from..to);
+        let (rows, entries) = (eight(&body, atoms), eight(&body, atoms + 8));
+        let n = entries / rows;
+        let gram = [n, n * n].into_iter().chain(vec![0; n * n]);
+        let gram: Vec<u8> = gram.flat_map(|v| (v as u64).to_le_bytes()).collect();
+        let at = atoms + 16 + 8 * entries;
+        body.splice(at..at, gram);
+    }
+    if version == 1 {
+        body.drain(settings..behind);
     }
     let mut out = b"dmcp".to_vec();
     out.extend(version.to_le_bytes());
@@ -141,26 +154,29 @@ fn of_version(bytes: &[u8], version: u32) -> Vec<u8> {
     out
 }
 
-#[test]
-fn the_version_before_is_gone_on_from_and_a_later_one_is_refused() {
-    let (plan, place) = (plan(), tempfile::tempdir().unwrap());
-    let mesh = plan.mesh(false);
-    killed(&plan, &mesh, place.path());
-    let rewrite = |version: u32| {
-        for k in 0..2 {
-            for file in std::fs::read_dir(place.path().join(format!("agent-{k}"))).unwrap() {
-                let path = file.unwrap().path();
-                let bytes = std::fs::read(&path).unwrap();
-                std::fs::write(&path, of_version(&bytes, version)).unwrap();
-            }
+fn rewrite(place: &Path, version: u32) {
+    for k in 0..2 {
+        for file in std::fs::read_dir(place.join(format!("agent-{k}"))).unwrap() {
+            let path = file.unwrap().path();
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, of_version(&bytes, version)).unwrap();
         }
-    };
-    rewrite(3);
-    for agent in start(&plan, &mesh, place.path(), |_| {}) {
-        let said = agent.wait().unwrap_err().to_string();
-        let words = "of version 3, and this program reads 1 to 2";
-        assert!(said.contains(words), "{said}");
     }
-    rewrite(1);
-    assert_undisturbed(&plan, &mesh, start(&plan, &mesh, place.path(), |_| {}));
+}
+
+#[test]
+fn versions_before_are_gone_on_from_and_a_later_one_is_refused() {
+    for version in [1, 2] {
+        let (plan, place) = (plan(), tempfile::tempdir().unwrap());
+        let mesh = plan.mesh(false);
+        killed(&plan, &mesh, place.path());
+        rewrite(place.path(), 4);
+        for agent in start(&plan, &mesh, place.path(), |_| {}) {
+            let said = agent.wait().unwrap_err().to_string();
+            let words = "of version 4, and this program reads 1 to 3";
+            assert!(said.contains(words), "{said}");
+        }
+        rewrite(place.path(), version);
+        assert_undisturbed(&plan, &mesh, start(&plan, &mesh, place.path(), |_| {}));
+    }
 }

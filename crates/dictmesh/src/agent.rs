@@ -2,7 +2,8 @@
 
 use crate::coding::{emptied, start_code, Coding};
 use crate::error::{Error, Result};
-use crate::matrix::{dot, gemm, gram, transpose_times_by_rows, Matrix};
+use crate::gram::{gram, renew};
+use crate::matrix::{dot, gemm, Matrix};
 use crate::regularizer::Regularizer;
 use crate::residual::Residual;
 use crate::simd::{self, dispatch, Simd, WithSimd};
@@ -30,10 +31,10 @@ pub struct Block {
 
 static VERSIONS: AtomicU64 = AtomicU64::new(1);
 
-/// Equal if the atoms and what is kept of them are; the version is not compared.
+/// Equal if the atoms are; the version is not compared.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
-        self.atoms == other.atoms && self.gram == other.gram
+        self.atoms == other.atoms
     }
 }
 
@@ -46,29 +47,8 @@ impl Block {
         Ok(Block::from_finite(atoms))
     }
 
-    /// A block as it was when its atoms and W_k'W_k were kept. The latter is brought up to date atom by atom, so
-    /// computing it anew would differ in the last digits, and so would all that is learned from then on.
-    pub fn restore(atoms: Matrix, gram: Matrix) -> Result<Self> {
-        atoms.check_finite("atoms")?;
-        gram.check_finite("W'W of the atoms")?;
-        Error::check_dimension(
-            "rows of W'W (the number of atoms)",
-            gram.rows(),
-            atoms.cols(),
-        )?;
-        Error::check_dimension(
-            "columns of W'W (the number of atoms)",
-            gram.cols(),
-            atoms.cols(),
-        )?;
-        Ok(Block {
-            gram,
-            ..Block::from_finite(atoms)
-        })
-    }
-
     pub(crate) fn from_finite(atoms: Matrix) -> Self {
-        let gram = gram(atoms.view());
+        let gram = gram(&atoms.columns().collect::<Vec<_>>());
         let version = VERSIONS.fetch_add(1, Ordering::Relaxed);
         Block {
             atoms,
@@ -81,22 +61,8 @@ impl Block {
     pub(crate) fn renew(&mut self, atoms: Matrix, changed: &[usize]) {
         self.atoms = atoms;
         self.version = VERSIONS.fetch_add(1, Ordering::Relaxed);
-        // Of all columns only one half has to be computed.
-        if 2 * changed.len() >= self.len() {
-            self.gram = gram(self.atoms.view());
-            return;
-        }
-        let mut moved = Matrix::zeros(self.atoms.rows(), changed.len());
-        for (i, q) in changed.iter().enumerate() {
-            moved.column_mut(i).copy_from_slice(self.atoms.column(*q));
-        }
-        let columns = transpose_times_by_rows(self.atoms.view(), moved.view());
-        for (q, column) in changed.iter().zip(columns.columns()) {
-            self.gram.column_mut(*q).copy_from_slice(column);
-            for (p, value) in column.iter().enumerate() {
-                self.gram.column_mut(p)[*q] = *value;
-            }
-        }
+        let columns: Vec<&[f64]> = self.atoms.columns().collect();
+        renew(&columns, changed, &mut self.gram);
     }
 
     /// W_k.

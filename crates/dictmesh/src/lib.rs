@@ -46,6 +46,7 @@ pub mod apps;
 pub mod atoms;
 mod coding;
 mod error;
+mod gram;
 pub mod inference;
 pub mod learning;
 mod matrix;

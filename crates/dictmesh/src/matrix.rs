@@ -4,9 +4,7 @@
 use crate::error::{Error, Result};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
-use std::ops::Range;
 
 /// A dense `rows x cols` matrix of `f64`, stored column by column without padding.
 ///
@@ -236,72 +234,6 @@ pub(crate) fn gemm_by_rows(
         || gemm_by_rows(out_upper, upper, b, alpha, add),
         || gemm_by_rows(out_lower, lower, b, alpha, add),
     );
-}
-
-/// a'a, by tiles of rows on all threads, which are added up in the same order for any number of threads.
-pub(crate) fn gram(a: MatRef<'_, f64>) -> Matrix {
-    let mut out = by_tiles(a.nrows(), &|rows| {
-        let a = a.subrows(rows.start, rows.len());
-        let mut out = Matrix::zeros(a.ncols(), a.ncols());
-        triangular::matmul(
-            out.view_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Replace,
-            a.transpose(),
-            BlockStructure::Rectangular,
-            a,
-            BlockStructure::Rectangular,
-            1.0,
-            Par::Seq,
-        );
-        out
-    });
-    // By squares that stay in the first cache.
-    let (n, squares) = (out.cols, (0..out.cols).step_by(MIRRORED));
-    for (right, low) in squares
-        .clone()
-        .flat_map(|j| squares.clone().map(move |i| (j, i)))
-    {
-        for j in right..(right + MIRRORED).min(n) {
-            for i in low..(low + MIRRORED).min(j) {
-                out.data[j * n + i] = out.data[i * n + j];
-            }
-        }
-    }
-    out
-}
-
-const MIRRORED: usize = 16;
-
-/// a'b, by tiles of rows as [`gram`].
-pub(crate) fn transpose_times_by_rows(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Matrix {
-    by_tiles(a.nrows(), &|rows| {
-        let (a, b) = (
-            a.subrows(rows.start, rows.len()),
-            b.subrows(rows.start, rows.len()),
-        );
-        let mut out = Matrix::zeros(a.ncols(), b.ncols());
-        gemm(out.view_mut(), a.transpose(), b, 1.0, false);
-        out
-    })
-}
-
-/// The sum of what `part` gives for each tile of the rows.
-fn by_tiles(rows: usize, part: &(impl Fn(Range<usize>) -> Matrix + Sync)) -> Matrix {
-    fn sum(rows: Range<usize>, part: &(impl Fn(Range<usize>) -> Matrix + Sync)) -> Matrix {
-        let tiles = rows.len().div_ceil(TILE);
-        if tiles <= 1 {
-            return part(rows);
-        }
-        let middle = rows.start + tiles / 2 * TILE;
-        let (mut upper, lower) = rayon::join(
-            || sum(rows.start..middle, part),
-            || sum(middle..rows.end, part),
-        );
-        axpy(1.0, lower.as_slice(), upper.as_mut_slice());
-        upper
-    }
-    sum(0..rows, part)
 }
 
 /// Eigenvalues of a symmetric matrix in rising order, or `None` if it has entries that are not

@@ -173,6 +173,41 @@ fn learning_goes_on_exactly() {
     }
 }
 
+/// Some atoms fire in a batch and some do not: whatever is kept of those that stay as they are, a mesh that was
+/// stored after any batch goes on to the bit. In all rows and in fewer, alone and not, few atoms at an agent and many.
+#[test]
+fn learning_goes_on_exactly_from_every_batch() {
+    for (rows, sizes) in [
+        (12, vec![4; 4]),
+        (15, vec![30]),
+        (100, vec![30]),
+        (120, vec![9, 0, 30, 1]),
+    ] {
+        let task = TaskSpec::sparse_svd(0.4, 0.1).build().unwrap();
+        let x = gaussian(rows, 24, &mut stream(7, 99));
+        let block = |from: usize, to: usize| {
+            Samples::dense(Matrix::from_fn(rows, to - from, |i, j| x.get(i, from + j))).unwrap()
+        };
+        let mut through = Mesh::builder(task, Topology::complete(sizes.len()).unwrap())
+            .stopping(Stopping::rounds(30))
+            .update(Update::Constant { mu_w: 0.3 })
+            .batch(1)
+            .build(rows, &sizes, Start::Random)
+            .unwrap();
+        let mut before = through.to_model();
+        for j in 0..24 {
+            let mut resumed = Mesh::from_model(&before).unwrap();
+            for mesh in [&mut through, &mut resumed] {
+                mesh.learn(&block(j, j + 1), |_| Continue(())).unwrap();
+            }
+            assert_same(&through, &resumed);
+            before = through.to_model();
+        }
+        let fired = before.blocks.iter().flat_map(|b| &b.samples);
+        assert!(fired.clone().any(|n| *n > 0) && fired.clone().any(|n| *n < 24));
+    }
+}
+
 #[test]
 fn a_mesh_with_weights_of_its_own_comes_back() {
     let third = 1.0 / 3.0;

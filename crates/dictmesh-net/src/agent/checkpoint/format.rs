@@ -1,5 +1,6 @@
 //! A checkpoint as bytes, all little-endian: `dmcp`, the version, the number of bytes that follow the checksum, their
-//! CRC-32, and then the numbers. Version 1 did not name the settings, and is read without comparing them.
+//! CRC-32, and then the numbers. Version 1 did not name the settings, and is read
+//! without comparing them; up to version 2 W'W stood behind the atoms, and is passed over.
 
 use super::{Owner, State, Surroundings};
 use dictmesh::agent::{AgentId, Block};
@@ -8,7 +9,7 @@ use dictmesh::Matrix;
 use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 4] = b"dmcp";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
 const HEADER: usize = 20;
@@ -40,13 +41,9 @@ pub(super) fn write(owner: &Owner, state: &State, around: &Surroundings) -> Vec<
     }
     list(&mut body, &mut around.active.iter().map(|l| *l as u64));
     list(&mut body, &mut around.gone.iter().map(|l| *l as u64));
-    for matrix in [state.block.atoms(), state.block.gram()] {
-        whole(&mut body, matrix.rows() as u64);
-        list(
-            &mut body,
-            &mut matrix.as_slice().iter().map(|v| v.to_bits()),
-        );
-    }
+    let atoms = state.block.atoms();
+    whole(&mut body, atoms.rows() as u64);
+    list(&mut body, &mut atoms.as_slice().iter().map(|v| v.to_bits()));
     list(
         &mut body,
         &mut state.used.energy.iter().map(|v| v.to_bits()),
@@ -111,7 +108,7 @@ pub(super) fn read(bytes: &[u8], owner: &Owner) -> Result<(State, Surroundings),
     if version > 1 {
         compare(&body.settings().ok_or_else(damaged)?, &owner.settings)?;
     }
-    let found = parts(&mut body).ok_or_else(damaged)?;
+    let found = parts(&mut body, version).ok_or_else(damaged)?;
     let given = found.0.block.atoms().rows();
     if given != rows {
         return Err(Refused::Foreign(format!(
@@ -148,7 +145,7 @@ fn compare(before: &[(String, String)], now: &[(String, String)]) -> Result<(), 
     }
 }
 
-fn parts(body: &mut Reader) -> Option<(State, Surroundings)> {
+fn parts(body: &mut Reader, version: u32) -> Option<(State, Surroundings)> {
     let position = body.whole()?;
     let epoch = u32::try_from(body.whole()?).ok()?;
     let ended = body.whole()?;
@@ -159,7 +156,10 @@ fn parts(body: &mut Reader) -> Option<(State, Surroundings)> {
         active: body.list()?.into_iter().map(|l| l as AgentId).collect(),
         gone: body.list()?.into_iter().map(|l| l as AgentId).collect(),
     };
-    let (atoms, gram) = (body.matrix()?, body.matrix()?);
+    let atoms = body.matrix()?;
+    if version < 3 {
+        body.matrix()?;
+    }
     let used = AtomUse {
         energy: body.list()?.into_iter().map(f64::from_bits).collect(),
         samples: body.list()?,
@@ -167,7 +167,7 @@ fn parts(body: &mut Reader) -> Option<(State, Surroundings)> {
     let fits = used.energy.len() == atoms.cols() && used.samples.len() == atoms.cols();
     let state = State {
         position,
-        block: Block::restore(atoms, gram).ok()?,
+        block: Block::new(atoms).ok()?,
         used,
     };
     (fits && body.0.is_empty()).then_some((state, around))

@@ -2,7 +2,8 @@
 
 use super::Rotation;
 use crate::agent::Block;
-use crate::matrix::{axpy, Matrix};
+use crate::gram::renew;
+use crate::matrix::Matrix;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -98,24 +99,7 @@ impl Products {
             false => (Matrix::zeros(n, n), vec![0; n]), // no block's version
         };
         let moved: Vec<usize> = (0..n).filter(|q| known[*q] != versions[*q]).collect();
-        let renewed: Vec<&[f64]> = moved.iter().map(|q| atoms[*q]).collect();
-        let parts: Vec<Matrix> = tiles(atoms.first().map_or(0, |w| w.len()))
-            .into_par_iter()
-            .map(|(from, rows)| {
-                tile(atoms, from, rows).transpose_times(&tile(&renewed, from, rows))
-            })
-            .collect();
-        // Added up in order, so that the sums do not depend on the threads.
-        let mut columns = Matrix::zeros(n, moved.len());
-        for part in &parts {
-            axpy(1.0, part.as_slice(), columns.as_mut_slice());
-        }
-        for (q, column) in moved.iter().zip(columns.columns()) {
-            gram.column_mut(*q).copy_from_slice(column);
-            for (p, value) in column.iter().enumerate() {
-                gram.column_mut(p)[*q] = *value;
-            }
-        }
+        renew(atoms, &moved, &mut gram);
         Products {
             gram,
             versions,
