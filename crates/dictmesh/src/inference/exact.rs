@@ -97,6 +97,12 @@ pub fn solve(
     // An empty zone where there is none.
     let zone = |h: &&dyn Regularizer| h.zone().unwrap_or((f64::INFINITY, f64::NEG_INFINITY));
     let zones: Vec<(f64, f64)> = regularizers.iter().map(zone).collect();
+    let proof = Proof {
+        problem: &problem,
+        lengths: &lengths,
+        zones: &zones,
+        tolerance,
+    };
     let mut exact = Exact {
         codes: Matrix::zeros(atoms.cols(), x.len()),
         duals: Matrix::zeros(x.rows(), x.len()),
@@ -113,13 +119,13 @@ pub fn solve(
         // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
         y.chunks_exact_mut(n.max(1))
             .for_each(|y| y.copy_from_slice(&start));
-        let Room { c, s, ended } = room;
+        let Room { c, s, ended, used } = room;
         problem.solve_together(c, y, nu, s, ended, &scratches);
         (ended.iter().enumerate())
             .map(|(j, ended)| {
                 let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
                 let (c, s) = (&c[j * m..(j + 1) * m], &s[j * n..(j + 1) * n]);
-                certify(&problem, &lengths, &zones, c, (y, nu, s), *ended, tolerance)
+                proof.certify(c, (y, nu, s), *ended, used)
             })
             .collect::<Vec<_>>()
     };
@@ -154,6 +160,8 @@ struct Room {
     /// W'nu.
     s: Vec<f64>,
     ended: Vec<Stop>,
+    /// Coefficients that a certificate has to look at.
+    used: Vec<usize>,
 }
 
 impl Room {
@@ -233,7 +241,8 @@ fn start_codes(problem: &Coding) -> Vec<f64> {
 fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
     let residual = problem.residual;
     if residual.envelope_bound(1.0, 0.0).is_some_and(|a| a > 0.0) {
-        return (bounded_gap(problem, x, y, nu), 0.0);
+        // nu was made as u/a within +-1 of u = x - W y: row by row there is no gap, on either side of the bound.
+        return (0.0, 0.0);
     }
     let mut u = x.to_vec();
     problem.subtract_atoms(y, &mut u);
@@ -246,76 +255,77 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
     (gap, violation)
 }
 
-/// The same where nu was made as u/a within +-1 of u = x - W y: row by row, and 0 where it is not at the bound.
-fn bounded_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64]) -> f64 {
-    let (mut gap, mut codes) = (0.0, Vec::with_capacity(y.len()));
-    for m in (0..nu.len()).filter(|m| nu[*m].abs() >= 1.0) {
-        if codes.is_empty() {
-            codes.extend(y.iter().enumerate().filter(|(_, y)| **y != 0.0));
-        }
-        let u = (codes.iter()).fold(x[m], |u, (q, y)| u - problem.atoms.get(m, *q) * **y);
-        let residual = problem.residual;
-        gap += residual.value(&[u]) + residual.conjugate(&nu[m..=m]) - u * nu[m];
-    }
-    gap
+/// What all certificates have in common.
+struct Proof<'a> {
+    problem: &'a Coding<'a>,
+    /// Of the atoms.
+    lengths: &'a [f64],
+    /// Where h* and its recovery are 0.
+    zones: &'a [(f64, f64)],
+    tolerance: f64,
 }
 
-/// `s` is W'nu, `lengths` are those of the atoms, h* and its recovery are 0 in the `zones`.
-fn certify(
-    problem: &Coding,
-    lengths: &[f64],
-    zones: &[(f64, f64)],
-    x: &[f64],
-    (y, nu, s): (&[f64], &[f64], &[f64]),
-    ended: Stop,
-    tolerance: f64,
-) -> Certificate {
-    let residual = problem.residual;
-    let conjugate = residual.conjugate(nu);
-    let (data_gap, violation) = match residual.envelope_quadratic(1.0, 0.0) {
-        // f* = |.|^2/2, and nu was made as x - W y.
-        Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
-        _ => data_gap(problem, x, y, nu, conjugate),
-    };
-    let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
-    let mut terms = 0.0;
-    for (q, (s, y)) in s.iter().zip(y).enumerate() {
-        if *y == 0.0 && zones[q].0 <= *s && *s <= zones[q].1 {
-            continue; // most of them: h, h* and s y are 0
-        }
-        let h = problem.regularizers[q];
-        terms += lengths[q] * y.abs();
-        let (value, conjugate) = (h.value_at(*y), h.conjugate(std::slice::from_ref(s)));
-        code_gap += value + conjugate - s * y;
-        code_value += value;
-        code_conjugate += conjugate;
-    }
-    let dual = dot(x, nu) - conjugate - code_conjugate;
-    let gap = data_gap + code_gap;
-    if !(gap.is_finite() && dual.is_finite()) {
-        // Overflow: nothing is known.
-        return Certificate {
-            dual: f64::NEG_INFINITY,
-            gap: f64::INFINITY,
-            violation,
-            stop: ended.worse(Stop::RoundLimit),
+impl Proof<'_> {
+    /// `s` is W'nu; `used` is memory.
+    fn certify(
+        &self,
+        x: &[f64],
+        (y, nu, s): (&[f64], &[f64], &[f64]),
+        ended: Stop,
+        used: &mut Vec<usize>,
+    ) -> Certificate {
+        let (problem, residual) = (self.problem, self.problem.residual);
+        let conjugate = residual.conjugate(nu);
+        let (data_gap, violation) = match residual.envelope_quadratic(1.0, 0.0) {
+            // f* = |.|^2/2, and nu was made as x - W y.
+            Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
+            _ => data_gap(problem, x, y, nu, conjugate),
         };
-    }
-    let gap = gap.max(0.0);
-    let cost = dual.abs().max(code_value);
-    let size = norm(x) + terms;
-    let met = (gap <= tolerance * cost || gap <= tolerance * cost + rounding(residual, nu, size))
-        && violation <= tolerance * size;
-    let stop = match ended {
-        Stop::Infeasible => Stop::Infeasible,
-        _ if met => Stop::Converged,
-        _ => Stop::RoundLimit,
-    };
-    Certificate {
-        dual,
-        gap,
-        violation,
-        stop,
+        // Of most of them h, h* and s y are 0. Which they are nobody could predict: they are listed without a branch.
+        used.resize(y.len(), 0);
+        let mut count = 0;
+        for (q, ((s, y), (lo, hi))) in s.iter().zip(y).zip(self.zones).enumerate() {
+            used[count] = q;
+            count += usize::from((*y != 0.0) | !((lo <= s) & (s <= hi)));
+        }
+        let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
+        let mut terms = 0.0;
+        for q in &used[..count] {
+            let (h, s, y) = (problem.regularizers[*q], s[*q], y[*q]);
+            terms += self.lengths[*q] * y.abs();
+            let (value, conjugate) = (h.value_at(y), h.conjugate(&[s]));
+            code_gap += value + conjugate - s * y;
+            code_value += value;
+            code_conjugate += conjugate;
+        }
+        let dual = dot(x, nu) - conjugate - code_conjugate;
+        let gap = data_gap + code_gap;
+        if !(gap.is_finite() && dual.is_finite()) {
+            // Overflow: nothing is known.
+            return Certificate {
+                dual: f64::NEG_INFINITY,
+                gap: f64::INFINITY,
+                violation,
+                stop: ended.worse(Stop::RoundLimit),
+            };
+        }
+        let (gap, tolerance) = (gap.max(0.0), self.tolerance);
+        let cost = dual.abs().max(code_value);
+        let size = norm(x) + terms;
+        let met = (gap <= tolerance * cost
+            || gap <= tolerance * cost + rounding(residual, nu, size))
+            && violation <= tolerance * size;
+        let stop = match ended {
+            Stop::Infeasible => Stop::Infeasible,
+            _ if met => Stop::Converged,
+            _ => Stop::RoundLimit,
+        };
+        Certificate {
+            dual,
+            gap,
+            violation,
+            stop,
+        }
     }
 }
 

@@ -22,9 +22,10 @@ pub struct Coarse {
     stride: usize,
     /// The largest entry of the Gram matrix; 0 if there is none to know.
     largest: f64,
-    /// The members that are not 0: minus their code, and where their columns begin.
+    /// Room for the members that are not 0: minus their code, and where their columns begin.
     terms: Vec<(f32, usize)>,
-    /// How far r lies outside of the zone of each coordinate.
+    /// g - H y in the last look, and how far it lies outside of the zone of each coordinate.
+    r: Vec<f32>,
     outside: Vec<f32>,
     /// Room for the places that are wrong, each in the lower half of a number whose upper half is how much: numbers
     /// are sorted faster than what they point to.
@@ -61,12 +62,12 @@ impl Sight {
         }
     }
 
-    /// g and the zone of coordinate q, which becomes a member.
+    /// The zone of coordinate q, which becomes a member.
     #[inline(always)]
-    pub fn join(&mut self, q: usize) -> (f32, f32, f32) {
+    pub fn join(&mut self, q: usize) -> (f32, f32) {
         let lo = std::mem::replace(&mut self.lo[q], f32::NEG_INFINITY);
         let hi = std::mem::replace(&mut self.hi[q], f32::INFINITY);
-        (self.g[q], lo, hi)
+        (lo, hi)
     }
 }
 
@@ -94,6 +95,8 @@ impl Coarse {
             out[n..].fill(0.0);
         }
         (self.largest, self.stride) = (largest, stride);
+        self.terms.resize(stride, (0.0, 0));
+        self.r.resize(stride, 0.0);
         self.outside.resize(stride, 0.0);
         self.wrong.resize(stride, 0);
         true
@@ -108,6 +111,12 @@ impl Coarse {
     #[inline(always)]
     pub fn unit(&self, scale: f64) -> f64 {
         scale * self.largest
+    }
+
+    /// (g - H y)_q in the last look.
+    #[inline(always)]
+    pub fn r(&self, q: usize) -> f32 {
+        self.r[q]
     }
 
     /// Column q of H.
@@ -129,20 +138,21 @@ impl Coarse {
         wrong: &mut Vec<usize>,
     ) {
         wrong.clear();
-        let mut size = 1.0;
-        self.terms.clear();
-        for (q, y) in members.filter(|(_, y)| *y != 0.0) {
+        let (mut size, mut terms) = (1.0, 0);
+        for (q, y) in members {
             size += y.abs();
-            self.terms.push((-y, self.begin + q * self.stride));
+            // Which are 0 nobody could predict: listed without a branch.
+            self.terms[terms] = (-y, self.begin + q * self.stride);
+            terms += usize::from(y != 0.0);
         }
         let mut worst = simd.splat_f32s(0.0);
         let mut from = 0;
         while from < self.stride {
             (from, worst) = match (self.stride - from) / S::F32_LANES {
-                8.. => self.part::<S, 8>(simd, sight, from, worst),
-                4.. => self.part::<S, 4>(simd, sight, from, worst),
-                2.. => self.part::<S, 2>(simd, sight, from, worst),
-                _ => self.part::<S, 1>(simd, sight, from, worst),
+                8.. => self.part::<S, 8>(simd, sight, terms, from, worst),
+                4.. => self.part::<S, 4>(simd, sight, terms, from, worst),
+                2.. => self.part::<S, 2>(simd, sight, terms, from, worst),
+                _ => self.part::<S, 1>(simd, sight, terms, from, worst),
             };
         }
         let (largest, least) = (simd.reduce_max_f32s(worst), ROUGH * size);
@@ -186,13 +196,16 @@ impl Coarse {
         &mut self,
         simd: S,
         sight: &Sight,
+        terms: usize,
         from: usize,
         mut worst: S::f32s,
     ) -> (usize, S::f32s) {
         let to = from + V * S::F32_LANES;
         let mut r = [simd.splat_f32s(0.0); V];
-        r.copy_from_slice(S::as_simd_f32s(&sight.g[from..to]).0);
-        for (minus, at) in &self.terms {
+        // One by one: a copy of the whole is a call, for which they leave their registers.
+        let (g, _) = S::as_simd_f32s(&sight.g[from..to]);
+        r.iter_mut().zip(g).for_each(|(r, g)| *r = *g);
+        for (minus, at) in &self.terms[..terms] {
             count(to - from);
             let minus = simd.splat_f32s(*minus);
             let (column, _) = S::as_simd_f32s(&self.hessian[at + from..at + to]);
@@ -202,8 +215,10 @@ impl Coarse {
         }
         let (lo, _) = S::as_simd_f32s(&sight.lo[from..to]);
         let (hi, _) = S::as_simd_f32s(&sight.hi[from..to]);
+        let (own, _) = S::as_mut_simd_f32s(&mut self.r[from..to]);
         let (out, _) = S::as_mut_simd_f32s(&mut self.outside[from..to]);
         for i in 0..V {
+            own[i] = r[i];
             out[i] = simd.max_f32s(simd.sub_f32s(lo[i], r[i]), simd.sub_f32s(r[i], hi[i]));
             worst = simd.max_f32s(worst, out[i]);
         }

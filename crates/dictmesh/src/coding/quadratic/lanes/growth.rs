@@ -152,20 +152,14 @@ impl Growth {
         }
         for &q in &self.wrong {
             let (i, column) = (lane.members.len(), coarse.column(q));
-            let (mut s, lo, hi) = lane.sight.join(q);
-            let entries = self.hessian[row(i) * lanes..].iter_mut();
-            let codes = self.y.iter().skip(at).step_by(lanes);
-            for ((p, out), y) in (lane
-                .members
-                .iter()
-                .zip(entries.skip(at).step_by(TILE * lanes)))
-            .zip(codes)
-            {
-                *out = column[*p];
-                s -= *out * y;
+            let (lo, hi) = lane.sight.join(q);
+            let out = &mut self.hessian[row(i) * lanes + at..];
+            for (j, p) in lane.members.iter().enumerate() {
+                out[j * TILE * lanes] = column[*p];
             }
+            // Those that join are 0: none has a part of its own, nor of the others.
             let place = i * lanes + at;
-            (self.s[place], self.lo[place], self.hi[place]) = (s, lo, hi);
+            (self.s[place], self.lo[place], self.hi[place]) = (coarse.r(q), lo, hi);
             self.inverse[place] =
                 (coarse.unit(problem.scale) * problem.coordinates[q].inverse) as f32;
             lane.members.push(q);
@@ -195,7 +189,7 @@ impl Growth {
             let from = b * TILE;
             let (before, own) = hessian[tiles(b)..tiles(b + 1)].split_at(from * TILE);
             let mut sums = [zero; TILE];
-            sums.copy_from_slice(&s[from..from + TILE]);
+            (sums.iter_mut().zip(&s[from..])).for_each(|(sum, s)| *sum = *s);
             for (change, column) in changes.iter().zip(before.chunks_exact(TILE)) {
                 for k in 0..TILE {
                     sums[k] = simd.mul_add_e_f32s(*change, column[k], sums[k]);
