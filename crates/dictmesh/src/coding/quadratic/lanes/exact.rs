@@ -61,11 +61,12 @@ impl Exact {
     ) {
         let lanes = S::F64_LANES;
         let own = &mut self.supports[lane];
+        // Of two entries that are the same always the one above the diagonal: half of them stay in the cache longer.
+        let (n, gram) = (problem.gram.rows(), problem.gram.as_slice());
         for (i, &(q, y)) in support.iter().enumerate() {
             let row = &mut self.matrix[i * self.stride * lanes + lane..];
-            let column = problem.gram.column(q);
             for (j, p) in own.iter().enumerate() {
-                row[j * lanes] = problem.scale * column[*p];
+                row[j * lanes] = problem.scale * gram[q.max(*p) * n + q.min(*p)];
             }
             row[i * lanes] = problem.coordinates[q].total;
             let end = if y > 0.0 {
