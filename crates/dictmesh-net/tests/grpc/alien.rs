@@ -166,19 +166,25 @@ fn it_is_told_why_it_is_refused() {
     );
 }
 
-/// Whoever answers at that address may say that this agent runs twice: it is believed by an agent only that has had the
-/// link, and had it back.
-#[test]
-fn a_stranger_cannot_end_an_agent_by_saying_that_it_runs_twice() {
-    record();
+/// Somebody to be dialled: what runs it, where it listens, and the address of that.
+fn listening(host: &str) -> (tokio::runtime::Runtime, std::net::TcpListener, String) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .unwrap();
-    let listener = std::net::TcpListener::bind("127.0.42.1:0").unwrap();
+    let listener = std::net::TcpListener::bind((host, 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();
+    (runtime, listener, address)
+}
+
+/// Whoever answers at that address may say that this agent runs twice: it is believed by an agent only that has had the
+/// link, and had it back.
+#[test]
+fn a_stranger_cannot_end_an_agent_by_saying_that_it_runs_twice() {
+    record();
+    let (runtime, listener, address) = listening("127.0.42.1");
     let (answered, mut answers) = mpsc::channel(1);
     runtime.spawn(async move {
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
@@ -248,14 +254,7 @@ async fn speak_version_nine(listener: std::net::TcpListener, heard: mpsc::Sender
 #[test]
 fn a_dialled_agent_of_another_version_is_named_by_the_dialler_and_told_so() {
     record();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
-    let listener = std::net::TcpListener::bind("127.0.44.1:0").unwrap();
-    listener.set_nonblocking(true).unwrap();
-    let address = listener.local_addr().unwrap().to_string();
+    let (runtime, listener, address) = listening("127.0.44.1");
     let (heard, mut hears) = mpsc::channel(64);
     runtime.spawn(speak_version_nine(listener, heard));
     let _dials = GrpcWire::start(settings(100, "127.0.0.1:0", &[(101, address)])).unwrap();

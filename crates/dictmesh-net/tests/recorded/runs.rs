@@ -120,6 +120,18 @@ fn in_single_precision_too() {
     }
 }
 
+/// Whether this sample was learned.
+fn through(sample: u64) -> impl Fn(&[Event]) -> bool {
+    let is = move |event: &Event| matches!(event, Event::Batch(batch) if batch.position == sample);
+    move |events| events.iter().any(is)
+}
+
+/// Whether so many agents agreed.
+fn agreed_by(agents: usize) -> impl Fn(&[Event]) -> bool {
+    let is = move |event: &Event| matches!(event, Event::Agreed(agreed) if agreed.members.len() == agents);
+    move |events| events.iter().any(is)
+}
+
 /// Agent 4 comes in with two atoms and leaves again.
 #[test]
 fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
@@ -141,13 +153,6 @@ fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
         tap.start(settings, mesh.block(k).atoms().clone(), source, &hub)
     };
     let mut agents: Vec<_> = (0..4).map(start).collect();
-    let through = |sample: u64| {
-        move |events: &[Event]| {
-            let is =
-                |event: &Event| matches!(event, Event::Batch(batch) if batch.position == sample);
-            events.iter().any(is)
-        }
-    };
     agents
         .iter()
         .for_each(|agent| agent.until("sample 4", through(4)));
@@ -157,14 +162,9 @@ fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
     (settings.id, settings.joins) = (4, true);
     settings.neighbours = [1, 2].map(|id| Neighbour { id, joins: false }).to_vec();
     agents.push(tap.start(settings, own.clone(), None, &hub));
-    let five = |events: &[Event]| {
-        let is =
-            |event: &Event| matches!(event, Event::Agreed(agreed) if agreed.members.len() == 5);
-        events.iter().any(is)
-    };
     agents
         .iter()
-        .for_each(|agent| agent.until("the newcomer", five));
+        .for_each(|agent| agent.until("the newcomer", agreed_by(5)));
     there.store(16, Ordering::Relaxed);
     agents
         .iter()
