@@ -1,6 +1,6 @@
 //! What the log and the last line say where a run does not go as it usually does.
 
-use crate::common::{json, ok, refused};
+use crate::common::{json, ok, refused, PROGRAM};
 use crate::feeding::Feeding;
 use crate::run::{distance, table, Run};
 use crate::words::{launch, result};
@@ -33,6 +33,37 @@ fn a_lost_agent_is_warned_of_and_its_return_is_not() {
         let log = feeding.run.log(k);
         assert!(!log.contains("frame refused"), "agent {k}:\n{log}");
     }
+}
+
+/// One view of all agents, as a person at a terminal has it; `script` is the terminal.
+#[test]
+fn launch_shows_how_far_the_mesh_is_at_a_terminal_and_nothing_of_it_elsewhere() {
+    let run = Run::new(80, "--agents 3 --batch 4");
+    let line = format!("'{PROGRAM}' launch m");
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]);
+    let shown = terminal.current_dir(run.place.path()).stdin(Stdio::null());
+    let Ok(shown) = shown.output() else {
+        eprintln!("skipped: there is no `script` (Debian: bsdutils) to be the terminal");
+        return;
+    };
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    let bars = shown.split('\r').filter(|part| part.contains("learning ["));
+    let done = |bar: &str| {
+        let count = bar.split_once("] ")?.1.split_once("/80")?.0;
+        count.parse::<usize>().ok()
+    };
+    let done: Vec<usize> = bars.clone().filter_map(done).collect();
+    assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown}");
+    assert!(bars.clone().any(|bar| bar.contains("  cost 0.")), "{shown}");
+    assert!(shown.contains("3 agents learned 80 samples in 20 batches"));
+    let run = Run::new(8, "--agents 2 --batch 4");
+    let elsewhere = Command::new(PROGRAM)
+        .args(["launch", "m"])
+        .current_dir(run.place.path())
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&elsewhere.stderr), "");
 }
 
 /// An agent that has no atoms cannot have unused ones.
