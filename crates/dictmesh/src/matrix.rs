@@ -1,6 +1,8 @@
 //! Plain dense matrices: column-major, contiguous, so that a column (one sample, one atom, one
 //! dual vector) is a slice.
 
+mod pages;
+
 use crate::error::{Error, Result};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
@@ -24,11 +26,9 @@ pub struct Matrix {
 impl Matrix {
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Matrix {
-            rows,
-            cols,
-            data: vec![0.0; rows * cols],
-        }
+        let mut data = vec![0.0; rows * cols];
+        pages::ask_for_large(&mut data);
+        Matrix { rows, cols, data }
     }
 
     /// A matrix over existing column-major data.

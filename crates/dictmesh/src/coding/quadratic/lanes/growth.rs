@@ -198,12 +198,12 @@ impl Growth {
             let mut change = [zero; TILE];
             for k in 0..TILE {
                 let i = from + k;
-                let above = simd.max_f32s(simd.sub_f32s(sums[k], hi[i]), zero);
-                let below = simd.min_f32s(simd.sub_f32s(sums[k], lo[i]), zero);
-                let new = simd.mul_f32s(simd.add_f32s(above, below), inverse[i]);
-                let new = simd.select_f32s(live, new, y[i]);
-                change[k] = simd.sub_f32s(y[i], new);
-                y[i] = new;
+                // Every step waits for the one before: what y lost is found first, and not by way of what it is.
+                let within = simd.min_f32s(simd.max_f32s(sums[k], lo[i]), hi[i]);
+                let outside = simd.sub_f32s(sums[k], within);
+                let lost = simd.negate_mul_add_e_f32s(outside, inverse[i], y[i]);
+                change[k] = simd.select_f32s(live, lost, zero);
+                y[i] = simd.select_f32s(live, simd.mul_f32s(outside, inverse[i]), y[i]);
                 for j in (0..TILE).filter(|j| *j != k) {
                     let entry = own[k.min(j) * TILE + k.max(j)];
                     sums[j] = simd.mul_add_e_f32s(change[k], entry, sums[j]);
