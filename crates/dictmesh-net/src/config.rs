@@ -144,6 +144,28 @@ fn check_atoms(atoms: usize) -> Result<()> {
     }
 }
 
+/// It is told in logs and stands in the comment of a file.
+fn check_run(run: &str) -> Result<()> {
+    match run.is_empty() || run.chars().any(char::is_control) {
+        true => Err(ConfigError::new(format!(
+            "run = {run:?}: give the run a name of one line"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// A deadline longer than this, in seconds, is none.
+const LONGEST_DEADLINE: f64 = 1e9;
+
+fn check_deadline(deadline: f64) -> Result<()> {
+    match deadline > 0.0 && deadline < LONGEST_DEADLINE {
+        true => Ok(()),
+        false => Err(ConfigError::new(format!(
+            "deadline = {deadline}: give seconds, above 0 and below {LONGEST_DEADLINE:e}"
+        ))),
+    }
+}
+
 fn check_name(name: &str) -> Result<()> {
     match crate::certificates::is_name(name) {
         true => Ok(()),

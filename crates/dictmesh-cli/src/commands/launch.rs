@@ -12,6 +12,7 @@ pub use told::Told;
 
 use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
+use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;
 use dictmesh_net::config::MeshConfig;
 use serde_json::json;
@@ -85,12 +86,12 @@ fn tell_of_before(args: &Args, there: &[BlockData], samples: u64) -> Result<()> 
 }
 
 /// What is said of batches that did not come to the tolerance.
-fn not_met(mesh: &MeshConfig, told: &Told) -> String {
-    match mesh.agreed.stopping.tolerance {
-        Some(tolerance) if told.at_limit() > 0 => format!(
-            "the tolerance {tolerance:e} was not met within {} in {} of these batches\n",
-            counted(mesh.agreed.stopping.rounds, "round"),
-            told.at_limit(),
+pub fn not_met(stopping: Stopping, batches: usize) -> String {
+    match stopping.tolerance {
+        Some(tolerance) if batches > 0 => format!(
+            "the tolerance {tolerance:e} was not met within {} in {batches} of these batches: their costs and codes are \
+             not those of the problem; allow more rounds, or a larger tolerance\n",
+            counted(stopping.rounds, "round"),
         ),
         _ => String::new(),
     }
@@ -146,7 +147,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Re
     });
     args.speech.tell(result, || {
         let mut text = learned(agents, told);
-        text += &not_met(mesh, told);
+        text += &not_met(mesh.agreed.stopping, told.at_limit());
         if told.restarts > 0 {
             text += &format!("restarted: {}\n", counted(told.restarts, "agent"));
         }

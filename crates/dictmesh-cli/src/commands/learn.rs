@@ -99,6 +99,8 @@ struct Learned {
     /// What samples scored when all was learned.
     past: Vec<f64>,
     last: Option<Event>,
+    /// Batches that ended at the limit of rounds.
+    at_limit: usize,
     ended: Ended,
 }
 

@@ -86,3 +86,24 @@ fn under_tls_and_in_plain_text_agents_learn_the_same_and_launch_collects_it() {
     }
     assert_eq!(distance(&atoms[0], &atoms[1]), 0.0);
 }
+
+/// Costs of too few rounds are not those of the problem: whoever reads them is told.
+#[test]
+fn a_tolerance_that_was_not_met_is_told_of_by_learn_too() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(40)).unwrap();
+    let how = "--agents 3 --topology ring --batch 8 --tolerance 1e-6";
+    for over in ["", "--over processes"] {
+        let learn = |rounds: usize, more: &str| {
+            format!("learn x.csv -o m.st {how} {over} --rounds {rounds} {more}")
+        };
+        let said = ok(at, &learn(2, ""));
+        let words = "the tolerance 1e-6 was not met within 2 rounds in 5 of these batches";
+        assert!(said.contains(words), "{said}");
+        let told = json(at, &learn(2, "--json"));
+        assert_eq!(told["batches_at_limit"].as_u64(), Some(5));
+        let said = ok(at, &learn(100_000, ""));
+        assert!(!said.contains("not met"), "{said}");
+    }
+}

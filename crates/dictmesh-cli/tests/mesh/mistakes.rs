@@ -1,6 +1,6 @@
 //! What people get wrong with the files of a mesh, as they meet it.
 
-use crate::common::{files, refused, run, PROGRAM};
+use crate::common::{files, ok, refused, run, PROGRAM};
 use crate::feeding::Feeding;
 use crate::run::Run;
 use std::fs;
@@ -42,6 +42,33 @@ fn certificates_are_looked_at_before_anybody_is_dialled() {
         "authority.pem",
     ];
     refused(place, agent, &words);
+    // Nobody may ever write into it.
+    fs::remove_file(run.file(0, "private.key")).unwrap();
+    let pipe = Command::new("mkfifo")
+        .arg(run.file(0, "private.key"))
+        .status();
+    assert!(pipe.unwrap().success());
+    let words = ["agent-0/private.key", "this is not a regular file"];
+    refused(place, agent, &words);
+}
+
+/// Files that were brought together from several hosts, one of them twice.
+#[test]
+fn atoms_of_one_agent_are_not_taken_for_those_of_another() {
+    let run = Run::new(8, THREE);
+    ok(run.place.path(), "launch m --quiet");
+    ok(run.place.path(), "join m -o whole.st --quiet");
+    fs::copy(
+        run.file(0, "atoms.safetensors"),
+        run.file(1, "atoms.safetensors"),
+    )
+    .unwrap();
+    let words = [
+        "agent-1/atoms.safetensors",
+        "its agent or run is not that of agent-1",
+    ];
+    refused(run.place.path(), "join m -o twice.st", &words);
+    assert!(!run.place.path().join("twice.st").exists());
 }
 
 /// One constant of one agent's task was changed, and another agent has lost its certificate.

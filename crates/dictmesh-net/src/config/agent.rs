@@ -1,8 +1,8 @@
 //! `agent.toml`: one agent.
 
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, in_directory, parse, read, to_toml,
-    Agreed, ConfigError, MeshConfig, OtherKind, Policy, Result,
+    check_address, check_atoms, check_deadline, check_name, check_run, check_secrecy, in_directory,
+    parse, read, to_toml, Agreed, ConfigError, MeshConfig, OtherKind, Policy, Result,
 };
 use dictmesh::agent::AgentId;
 use serde::{Deserialize, Serialize};
@@ -190,15 +190,8 @@ impl AgentConfig {
                 ));
             }
         }
-        if !(self.deadline > 0.0 && self.deadline < 1e9) {
-            return wrong(format!(
-                "deadline = {}: give seconds, above 0",
-                self.deadline
-            ));
-        }
-        if self.run.is_empty() {
-            return wrong("run = \"\": give the run a name".into());
-        }
+        check_run(&self.run)?;
+        check_deadline(self.deadline)?;
         let addresses = self.neighbours.iter().map(|n| &n.address);
         let all = addresses.chain(std::iter::once(&self.listen));
         check_secrecy(self.tls.is_some(), self.plain_text, "[tls]", all)?;

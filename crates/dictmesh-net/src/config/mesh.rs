@@ -2,13 +2,14 @@
 
 use super::agent::usual_deadline;
 use super::{
-    check_address, check_atoms, check_name, check_secrecy, host, in_directory, read, to_toml,
-    AgentConfig, Agreed, ConfigError, NeighbourConfig, OtherKind, Policy, Result, SourceConfig,
-    TlsConfig, MOST_AGENTS,
+    check_address, check_atoms, check_deadline, check_name, check_run, check_secrecy, host,
+    in_directory, read, to_toml, AgentConfig, Agreed, ConfigError, NeighbourConfig, OtherKind,
+    Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
 };
 use dictmesh::agent::AgentId;
 use dictmesh::Topology;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ pub struct MeshConfig {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_text: bool,
     /// Who talks to whom.
+    #[serde(deserialize_with = "pairs")]
     pub edges: Vec<(AgentId, AgentId)>,
     /// Where the informed agents' samples come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,6 +45,20 @@ pub struct MeshConfig {
     pub agreed: Agreed,
     /// The agents, from 0.
     pub agents: Vec<AgentEntry>,
+}
+
+/// Two agents an edge: a third would be passed over.
+fn pairs<'d, D: Deserializer<'d>>(
+    from: D,
+) -> std::result::Result<Vec<(AgentId, AgentId)>, D::Error> {
+    let edges = Vec::<Vec<AgentId>>::deserialize(from)?.into_iter();
+    let pair = |edge: Vec<AgentId>| match edge[..] {
+        [a, b] => Ok((a, b)),
+        _ => Err(D::Error::custom(format!(
+            "{edge:?}: an edge has two agents, as in [0, 1]"
+        ))),
+    };
+    edges.map(pair).collect()
 }
 
 /// One agent of the mesh.
@@ -159,12 +175,8 @@ impl MeshConfig {
 
     fn check(&self) -> Result<()> {
         let wrong = |why: String| Err(ConfigError::new(why));
-        if !(self.deadline > 0.0 && self.deadline.is_finite()) {
-            return wrong(format!(
-                "deadline = {}: give seconds, more than 0",
-                self.deadline
-            ));
-        }
+        check_run(&self.run)?;
+        check_deadline(self.deadline)?;
         let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for agent in &self.agents {
             check_name(&agent.name)?;
@@ -313,7 +325,7 @@ pub(super) mod tests {
     #[test]
     fn what_is_wrong_is_said_in_words() {
         type Change = fn(&mut MeshConfig);
-        let changes: [(Change, &str); 13] = [
+        let changes: [(Change, &str); 16] = [
             (
                 |m| m.agents[1].listen = Some("0.0.0.0:7401".into()),
                 "0.0.0.0:7401 is not of this machine",
@@ -330,6 +342,9 @@ pub(super) mod tests {
                 "nobody is informed",
             ),
             (|m| m.source = None, "no [source]"),
+            (|m| m.run = "a\nseed = 7".into(), "a name of one line"),
+            (|m| m.run = String::new(), "run = \"\""),
+            (|m| m.deadline = f64::INFINITY, "above 0 and below 1e9"),
             (|m| m.edges = vec![(0, 1)], "edges"),
             (|m| m.agreed.batch = 0, "batch = 0"),
             (
@@ -369,5 +384,17 @@ pub(super) mod tests {
             "{said}"
         );
         assert!(said.contains("deadline"), "{said}");
+    }
+
+    #[test]
+    fn an_edge_has_two_ends() {
+        let right = mesh().to_toml().unwrap();
+        for wrong in ["[0, 1, 2]", "[0]"] {
+            let text = right.replace("[0, 1]", wrong);
+            assert_ne!(text, right);
+            let said = super::super::parse::<MeshConfig>(&text).unwrap_err();
+            let words = format!("{wrong}: an edge has two agents, as in [0, 1]");
+            assert!(said.to_string().contains(&words), "{said}");
+        }
     }
 }

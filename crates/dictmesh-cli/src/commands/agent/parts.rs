@@ -10,8 +10,12 @@ use dictmesh_net::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::config::{self, AgentConfig};
 use dictmesh_net::grpc::{self, GrpcWire, Tls};
+use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
+
+/// Whose atoms they are, among what a model of them has besides.
+pub const OWNER: &str = "agent";
 
 /// The streams of a seed from which agents draw their first atoms ("atoms" in ASCII, above any other).
 const ATOMS_STREAM: u64 = 0x61_74_6f_6d_73 << 20;
@@ -170,7 +174,7 @@ pub fn resolve(what: &str, address: &str) -> Result<SocketAddr> {
 pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> Model {
     let agreed = &config.agreed;
     let own = agreed.task.own.get(&config.id);
-    let description = Description {
+    let mut description = Description {
         task: TaskSpec {
             residual: agreed.task.residual.clone(),
             common: own.unwrap_or(&agreed.task.common).clone(),
@@ -197,6 +201,8 @@ pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> 
         written_by: String::new(),
         extra: start.map_or_else(Default::default, |model| model.description.extra.clone()),
     };
+    let owner = json!({ "run": config.run, "id": config.id });
+    description.extra.insert(OWNER.into(), owner);
     let used = agent.atom_use();
     Model {
         description,

@@ -1,11 +1,13 @@
 //! The atoms of all agents put together: only where somebody asks for it and may read all their directories.
 
 use super::super::agent::leaving;
+use super::super::agent::parts::OWNER;
 use super::super::{load_model, note, say, Result};
 use dictmesh::model::{BlockData, Description, Progress};
 use dictmesh::{Model, WeightRule};
 use dictmesh_net::config::MeshConfig;
 use dictmesh_net::words::listed;
+use serde_json::json;
 use std::path::Path;
 
 /// Those who have not left for good, rising: the atoms of whoever left are of an earlier time.
@@ -64,7 +66,12 @@ fn check_owner(mesh: &MeshConfig, k: usize, path: &Path, model: &Model) -> Resul
         ("seed", given.seed != mesh.seed),
         ("number of atoms", atoms != mesh.agents[k].atoms),
     ];
-    match differs.iter().find(|(_, differs)| *differs) {
+    let named = given.extra.get(OWNER);
+    let owner = json!({ "run": mesh.run, "id": k });
+    let foreign = named
+        .filter(|named| **named != owner)
+        .map(|_| &("agent or run", true));
+    match foreign.or_else(|| differs.iter().find(|(_, differs)| *differs)) {
         None => Ok(()),
         Some((what, _)) => Err(format!(
             "{}: its {what} is not that of {} in mesh.toml; these atoms are of another run or another agent",
@@ -104,6 +111,8 @@ pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
     let first = agents.first().ok_or("every agent of this mesh has left")?;
     let first = &mesh.agents[*first].name;
     let first = load_model(&place.join(first).join(MeshConfig::ATOMS))?;
+    let mut extra = first.description.extra;
+    extra.remove(OWNER);
     let informed = agents.iter().enumerate();
     let informed = informed.filter(|(_, k)| mesh.agents[**k].informed);
     let edges = mesh.edges.iter();
@@ -138,7 +147,7 @@ pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
             },
             written_by: String::new(),
             // How samples are prepared, the same at every agent.
-            extra: first.description.extra,
+            extra,
         },
         blocks,
     };

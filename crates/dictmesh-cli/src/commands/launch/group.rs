@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// How long agents have to end when they are asked to.
 const LEAVE: Duration = Duration::from_secs(20);
+/// When those who asked are told what is waited for.
+const SILENCE: Duration = Duration::from_secs(2);
 /// How long what an agent said last may take to be heard when it has ended: somebody else may hold its end of the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How the line begins in which an agent says why it ends.
@@ -96,7 +98,7 @@ impl Group {
     /// Watches until all have ended.
     pub fn run(mut self, quiet: bool) -> Result<Told> {
         let interrupted = interrupt::gently();
-        let bar = Bar::new(quiet);
+        let (bar, mut said_so) = (Bar::new(quiet), false);
         while self.running.iter().any(|r| r.ended.is_none()) {
             match self.said.recv_timeout(Duration::from_millis(50)) {
                 Ok(said) => self.hear(said, &bar, quiet),
@@ -105,6 +107,12 @@ impl Group {
             }
             if interrupted.load(Ordering::SeqCst) && self.asked.is_none() {
                 self.ask();
+            }
+            let long = self.asked.is_some_and(|asked| asked.elapsed() > SILENCE);
+            if long && !quiet && self.failure.is_none() && !std::mem::replace(&mut said_so, true) {
+                bar.above(
+                    "the batch under way is finished first; asked once more, it ends at once",
+                );
             }
             self.look(&bar)?;
         }

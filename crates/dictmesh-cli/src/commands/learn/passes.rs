@@ -142,6 +142,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             entries: Vec::new(),
             past: Vec::new(),
             last: None,
+            at_limit: 0,
             ended: Ended::Complete,
         },
         state: &mut begun.state,
@@ -224,6 +225,7 @@ impl Session<'_> {
             let end = learned.ends.last().copied().unwrap_or(learned.from);
             learned.ends.push(end + event.batch);
             learned.last = Some(*event);
+            learned.at_limit += usize::from(event.stop == Stop::RoundLimit);
             bar.show(Progress {
                 phase: "learning",
                 done: (at + event.samples - before) as usize,

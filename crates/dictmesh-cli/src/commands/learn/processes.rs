@@ -257,6 +257,7 @@ fn learned(begun: &Begun, told: &Told) -> Learned {
         entries: Vec::new(),
         past: Vec::new(),
         last: None,
+        at_limit: told.at_limit(),
         ended: told.ended,
     };
     for (position, batch) in &told.batches {

@@ -1,5 +1,6 @@
 //! What a person sees of learning.
 
+use super::super::launch::not_met;
 use super::super::pages::{
     atom_samples, atom_terms, atoms_at_agents, atoms_section, list, mesh_section, objective,
     settings_section, versions, words, Terms,
@@ -141,7 +142,7 @@ pub fn tell(
         "model": saved, "samples": samples, "samples_before": learned.from, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
         "cost_first": first, "cost_last": last, "cost_batches": few, "unused_atoms": mesh.unused_atoms().len(),
         "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
-        "resume": go_on, "preparation": begun.data.preparation.how.describe(),
+        "batches_at_limit": learned.at_limit, "resume": go_on, "preparation": begun.data.preparation.how.describe(),
         "top_terms": terms, "report": page,
     });
     args.speech.tell(result, || {
@@ -205,6 +206,7 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         atoms_at_agents(mesh),
         counted(begun.data.total, "sample"),
     );
+    text += &not_met(mesh.stopping(), learned.at_limit);
     if let Some(event) = &learned.last {
         text += &format!(
             "codes have {:.1} entries that are not zero\n",
@@ -354,6 +356,7 @@ mod tests {
             entries: vec![1.0; 3],
             past: Vec::new(),
             last: None,
+            at_limit: 0,
             ended: Ended::Complete,
         };
         assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);

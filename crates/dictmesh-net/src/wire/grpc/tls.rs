@@ -40,6 +40,9 @@ impl Tls {
         key: &Path,
         name: &str,
     ) -> Result<Self, Error> {
+        for file in [authority, certificate, key] {
+            check_regular(file)?;
+        }
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authority)? {
             let added = roots.add(certificate);
@@ -124,6 +127,16 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     match found.is_empty() {
         true => Err(Error::credentials(path, "there is no certificate in it")),
         false => Ok(found),
+    }
+}
+
+/// A pipe would be waited for without end, and without a word.
+fn check_regular(file: &Path) -> Result<(), Error> {
+    match std::fs::metadata(file) {
+        Ok(about) if !about.is_file() => {
+            Err(Error::credentials(file, "this is not a regular file"))
+        }
+        _ => Ok(()), // what else is wrong with it is told when it is read
     }
 }
 
