@@ -165,6 +165,8 @@ impl MeshConfig {
                 self.deadline
             ));
         }
+        let own = self.agents.iter().filter_map(|agent| agent.source.as_ref());
+        own.chain(&self.source).try_for_each(SourceConfig::check)?;
         let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for agent in &self.agents {
             check_name(&agent.name)?;
