@@ -36,6 +36,7 @@ fn a_lost_agent_is_warned_of_and_its_return_is_not() {
 }
 
 /// What a line of shell shows at a terminal, which `script` is, frame by frame; none where there is no `script`.
+#[allow(clippy::print_stderr)] // It stands outside the test functions, and tells what they skip.
 fn at_terminal(run: &Run, line: &str) -> Option<Vec<String>> {
     let mut terminal = Command::new("script");
     terminal.args(["-qec", line, "/dev/null"]);
