@@ -176,6 +176,8 @@ fn toml_words(e: &toml::de::Error, text: &str) -> String {
     format!("{place}: {message}. Write a key and its value on a line, as in gamma = 0.1 or task = \"nmf\"")
 }
 
+/// Threads at most, as a mesh has it.
+const MOST_THREADS: usize = 1024;
 /// Bytes of a settings file at most.
 const LONGEST: usize = 1 << 20;
 
@@ -196,6 +198,31 @@ impl Options {
             }
         };
         toml::from_str(&text).map_err(|e| format!("{shown}, {}", toml_words(&e, &text)))
+    }
+
+    /// How often to go through the data.
+    pub fn passes(&self) -> Result<usize> {
+        match self.passes.unwrap_or(1) {
+            0 => Err("--passes 0: at least 1 is needed".into()),
+            passes => Ok(passes),
+        }
+    }
+
+    /// Does this in as many threads as were asked for. A mesh keeps to them by itself, but work around it would not.
+    pub fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        let Some(threads) = self.threads else {
+            return Ok(work());
+        };
+        if !(1..=MOST_THREADS).contains(&threads) {
+            return Err(format!(
+                "--threads {threads}: must be 1 to {MOST_THREADS}; leave it out for all cores"
+            ));
+        }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().map_err(|e| {
+            format!("--threads {threads}: they cannot be started ({e}); take fewer, or allow more (ulimit -u)")
+        })?;
+        Ok(pool.install(work))
     }
 
     /// These, and `other`'s where these leave something out.

@@ -11,8 +11,9 @@ pub use agent::{AgentConfig, NeighbourConfig, SourceConfig, TlsConfig};
 pub use agreed::Agreed;
 pub use mesh::{AgentEntry, MeshConfig};
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use dictmesh::agent::AgentId;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -103,6 +104,20 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
 
 fn to_toml(value: &impl Serialize) -> Result<String> {
     toml::to_string(value).map_err(|e| ConfigError::new(e.to_string()))
+}
+
+/// Two agents an edge: a third would be passed over.
+fn pairs<'d, D: Deserializer<'d>>(
+    from: D,
+) -> std::result::Result<Vec<(AgentId, AgentId)>, D::Error> {
+    let edges = Vec::<Vec<AgentId>>::deserialize(from)?.into_iter();
+    let pair = |edge: Vec<AgentId>| match edge[..] {
+        [a, b] => Ok((a, b)),
+        _ => Err(D::Error::custom(format!(
+            "{edge:?}: an edge has two agents, as in [0, 1]"
+        ))),
+    };
+    edges.map(pair).collect()
 }
 
 /// The host of `host:port`, if it is written like that.

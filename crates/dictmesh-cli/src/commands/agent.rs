@@ -89,7 +89,8 @@ fn work(args: &Args) -> Result<Ended> {
     match outcome {
         Outcome::Ended | Outcome::Left => {
             let used = &agent.atom_use().samples;
-            if !used.is_empty() && used.iter().all(|samples| *samples == 0) {
+            let unused = !used.is_empty() && used.iter().all(|samples| *samples == 0);
+            if unused && agent.position() > 0 {
                 tracing::warn!(
                     "no atom of this agent was used for any sample: they are as they were drawn"
                 );

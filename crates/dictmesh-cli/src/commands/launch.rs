@@ -45,16 +45,17 @@ pub fn run(args: &Args) -> Result<Ended> {
     let members = write_agents(&mesh, place, args.overwrite)?;
     let reader = members.iter().find(|member| member.reads);
     let reader = reader.map(|member| member.config.clone());
+    let ended_before = members.iter().all(Member::has_ended);
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
             save_model(&collect::model(&mesh, place, args.speech.quiet)?, path)?;
         }
     }
-    // Nobody had anything left to do: what they learned before is in their files.
+    // Nobody had anything to do: what they learned before is in their files.
     if told.batches.is_empty() && told.ended == Ended::Complete {
         if let Ok((there, samples)) = blocks(&mesh, place) {
-            tell_of_before(args, &there, samples)?;
+            tell_of_before(args, &there, samples, ended_before)?;
             return Ok(told.ended);
         }
     }
@@ -63,26 +64,51 @@ pub fn run(args: &Args) -> Result<Ended> {
     Ok(told.ended)
 }
 
-/// What is said of a run that had come to its end before.
-fn tell_of_before(args: &Args, there: &[BlockData], samples: u64) -> Result<()> {
+/// What is said where no batch was done: the run had come to its end before, or the samples ended at once.
+fn tell_of_before(
+    args: &Args,
+    there: &[BlockData],
+    samples: u64,
+    ended_before: bool,
+) -> Result<()> {
     let model = args.collect.as_ref().map(|path| path.display().to_string());
     let result = json!({
-        "agents": there.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": true,
+        "agents": there.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": ended_before,
         "model": model,
     });
-    args.speech.tell(result, || {
-        let mut text = format!(
-            "this run had ended before: {} learned {}, and nothing was left to do; to begin it anew, remove \
-             state and {} of every agent\n",
-            counted(there.len(), "agent"),
-            counted(samples as usize, "sample"),
-            MeshConfig::ATOMS,
-        );
-        if let Some(model) = model {
-            text += &format!("model: {model}\n");
+    let (agents, learned) = (
+        counted(there.len(), "agent"),
+        counted(samples as usize, "sample"),
+    );
+    args.speech.tell(result, || match (ended_before, samples) {
+        (true, _) => {
+            let model = model.map_or(String::new(), |model| format!("model: {model}\n"));
+            format!(
+                "this run had ended before: {agents} learned {learned}, and nothing was left to do; to begin it anew, \
+                 remove state and {} of every agent\n{model}",
+                MeshConfig::ATOMS,
+            )
         }
-        text
+        (false, 0) => format!(
+            "no sample came before the samples ended: nothing was learned, and the atoms of {agents} are the first ones; \
+             launched again with samples, they learn them\n{}",
+            where_atoms_are(model)
+        ),
+        (false, _) => format!(
+            "the samples ended, and nothing new was learned: {agents} had learned {learned} before\n{}",
+            where_atoms_are(model)
+        ),
     })
+}
+
+fn where_atoms_are(model: Option<String>) -> String {
+    match model {
+        Some(model) => format!("model: {model}\n"),
+        None => format!(
+            "each agent's atoms: {} in its directory; --collect MODEL puts them together\n",
+            MeshConfig::ATOMS
+        ),
+    }
 }
 
 /// What is said of batches that did not come to the tolerance.
@@ -149,7 +175,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Re
         let mut text = learned(agents, told);
         text += &not_met(mesh.agreed.stopping, told.at_limit());
         if told.restarts > 0 {
-            text += &format!("restarted: {}\n", counted(told.restarts, "agent"));
+            text += &format!("restarts of killed agents: {}\n", told.restarts);
         }
         text += &match (interrupted, collected) {
             (true, _) => {
@@ -158,11 +184,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Re
                 });
                 format!("interrupted; every agent has a checkpoint\n{feed}go on with: {again}\n")
             }
-            (_, Some(path)) => format!("model: {}\n", path.display()),
-            (_, None) => format!(
-                "each agent's atoms: {} in its directory; --collect MODEL puts them together\n",
-                MeshConfig::ATOMS
-            ),
+            (false, path) => where_atoms_are(path.map(|path| path.display().to_string())),
         };
         text
     })

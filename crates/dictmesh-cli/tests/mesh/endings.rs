@@ -5,6 +5,7 @@ use crate::faults::{children, wait_until};
 use crate::feeding::Feeding;
 use crate::learned::blocks;
 use crate::run::{distance, table, Run, PATIENCE};
+use crate::words::{launch, result};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -87,6 +88,39 @@ fn a_second_launch_says_that_the_run_had_ended() {
     );
     assert_eq!(distance(&blocks(&place.join("all.st")), &atoms), 0.0);
     assert_eq!(distance(&run.atoms(), &atoms), 0.0);
+}
+
+/// No sample comes at the first launch; and where some were learned before it broke off, no more.
+#[test]
+fn a_launch_that_learns_nothing_says_so_and_of_the_past_what_is_true() {
+    let run = Run::new(
+        4,
+        "--agents 2 --atoms 4 --topology path --informed 0 --stdin",
+    );
+    let said = ok(run.place.path(), "launch m");
+    assert!(said.contains("no sample came"), "{said}");
+    assert!(!said.contains("ended before:"), "{said}");
+    let said = ok(run.place.path(), "launch m");
+    assert!(said.contains("had ended before"), "{said}");
+
+    let inbox = tempfile::tempdir().unwrap();
+    let flags = "--agents 2 --atoms 4 --topology path --batch 4";
+    let run = Run::new(4, &format!("{flags} --watch {}", inbox.path().display()));
+    fs::write(inbox.path().join("1.csv.part"), table(8)).unwrap();
+    let whole = inbox.path().join("1.csv");
+    fs::rename(inbox.path().join("1.csv.part"), whole).unwrap();
+    let broken_off = launch(&run);
+    wait_until("8 samples", || (0..2).all(|k| run.checkpoint(k) >= Some(8)));
+    let id = broken_off.id().to_string();
+    let told = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(told.unwrap().success());
+    assert_eq!(result(broken_off)["samples"], 8);
+    fs::write(inbox.path().join("end"), "").unwrap();
+    let said = ok(run.place.path(), "launch m");
+    let words = "the samples ended, and nothing new was learned: 2 agents had learned 8 samples";
+    assert!(said.contains(words), "{said}");
+    let told = json(run.place.path(), "launch m --json");
+    assert_eq!(told["ended_before"], true, "{told}");
 }
 
 const LEARN: &str =

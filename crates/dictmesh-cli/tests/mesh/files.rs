@@ -1,6 +1,6 @@
 //! What `mesh init` writes, and what it refuses.
 
-use crate::common::{files, ok, refused};
+use crate::common::{files, ok, refused, run, said};
 use crate::run::table;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -73,8 +73,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
             "--data a.txt --agents 2",
             ["text", "learn --over processes"],
         ),
-        ("--agents 2", ["--data", "--stdin"]),
-        ("--agents 2 --stdin", ["--rows", "how long"]),
+        (
+            "--data x.csv --agents 2 --passes 0",
+            ["--passes 0", "at least 1 is needed"],
+        ),
         (
             "--data x.csv --agents 2 --informed 5",
             ["--informed 5", "0 to 1"],
@@ -128,6 +130,23 @@ fn an_agent_that_cannot_be_added_leaves_nothing() {
     assert_eq!((files(&mesh), settings()), before);
     fs::remove_file(mesh.join("agent-2")).unwrap();
     ok(at, "mesh add m --neighbours 1");
+}
+
+/// As everywhere in the program, what is missing is a wrong command line.
+#[test]
+fn a_flag_that_is_missing_is_named_with_exit_code_2() {
+    let place = tempfile::tempdir().unwrap();
+    for (flags, word) in [
+        ("--agents 3", "--data <DATA>|--watch <DIR>|--stdin"),
+        ("--agents 3 --rows 4", "--data <DATA>|--watch <DIR>|--stdin"),
+        ("--agents 3 --stdin", "--rows <M>"),
+        ("--agents 3 --watch in", "--rows <M>"),
+    ] {
+        let out = run(place.path(), &format!("mesh init m {flags}"));
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        assert!(said(&out).contains(word), "{}", said(&out));
+    }
+    assert!(files(place.path()).is_empty());
 }
 
 /// An allocation that fails would end the process without a word.

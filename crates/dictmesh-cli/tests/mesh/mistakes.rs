@@ -1,6 +1,6 @@
 //! What people get wrong with the files of a mesh, as they meet it.
 
-use crate::common::{files, ok, refused, run, PROGRAM};
+use crate::common::{files, ok, refused, run, said, PROGRAM};
 use crate::feeding::Feeding;
 use crate::run::Run;
 use std::fs;
@@ -226,4 +226,46 @@ fn scores_that_the_run_does_without_cannot_be_printed() {
     });
     let words = ["agent-1", "score = false", "set score = true at all agents"];
     refused(place, "agent --config m/agent-1 --score", &words);
+}
+
+/// Samples of another width, and none of them: an agent has no flags for either, and no model.
+#[test]
+fn samples_that_an_agent_cannot_take_are_told_by_its_settings() {
+    let one = Run::new(4, THREE);
+    let place = one.place.path();
+    let narrow = "1,2,3\n4,5,6\n";
+    fs::write(place.join("x.csv"), narrow).unwrap();
+    let words = ["3 features", "rows = 12", "path in its agent.toml"];
+    refused(place, "agent --config m/agent-0", &words);
+    let out = run(place, "agent --config m/agent-0");
+    for word in ["--transpose", "model"] {
+        assert!(!said(&out).contains(word), "{}", said(&out));
+    }
+    let never = |text: &str| text.replace("passes = 1", "passes = 0");
+    edit(&one.file(0, "agent.toml"), never);
+    edit(&place.join("m/mesh.toml"), never);
+    let words = ["passes = 0", "at least 1 is needed"];
+    refused(place, "agent --config m/agent-0", &words);
+    refused(place, "launch m", &words);
+}
+
+/// One agent alone, after its end: there is nobody whom it could leave; and when its disk has failed, what to do.
+#[test]
+fn what_cannot_be_gone_on_with_is_told_with_what_to_do() {
+    let one = Run::new(4, "--agents 1 --atoms 2");
+    let place = one.place.path();
+    ok(place, "agent --config m/agent-0");
+    let out = run(place, "mesh leave --config m/agent-0");
+    assert!(said(&out).contains("nothing to leave"), "{}", said(&out));
+    assert!(!said(&out).contains("others"), "{}", said(&out));
+    let state = one.file(0, "state");
+    let kept = files(&state);
+    let kept = kept.iter().filter(|name| name.starts_with("checkpoint-"));
+    kept.for_each(|name| fs::write(state.join(name), "broken").unwrap());
+    let words = [
+        "and so is every other",
+        "restore the state directory",
+        "joins = true",
+    ];
+    refused(place, "agent --config m/agent-0", &words);
 }

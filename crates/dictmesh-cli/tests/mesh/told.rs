@@ -35,28 +35,45 @@ fn a_lost_agent_is_warned_of_and_its_return_is_not() {
     }
 }
 
-/// One view of all agents, as a person at a terminal has it; `script` is the terminal.
-#[test]
-fn launch_shows_how_far_the_mesh_is_at_a_terminal_and_nothing_of_it_elsewhere() {
-    let run = Run::new(80, "--agents 3 --batch 4");
-    let line = format!("'{PROGRAM}' launch m");
+/// What a line of shell shows at a terminal, which `script` is, frame by frame; none where there is no `script`.
+#[allow(clippy::print_stderr)] // It stands outside the test functions, and tells what they skip.
+fn at_terminal(run: &Run, line: &str) -> Option<Vec<String>> {
     let mut terminal = Command::new("script");
-    terminal.args(["-qec", &line, "/dev/null"]);
+    terminal.args(["-qec", line, "/dev/null"]);
     let shown = terminal.current_dir(run.place.path()).stdin(Stdio::null());
     let Ok(shown) = shown.output() else {
         eprintln!("skipped: there is no `script` (Debian: bsdutils) to be the terminal");
+        return None;
+    };
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    Some(shown.split('\r').map(str::to_string).collect())
+}
+
+/// One view of all agents, as a person at a terminal has it.
+#[test]
+fn launch_shows_how_far_the_mesh_is_at_a_terminal_and_nothing_of_it_elsewhere() {
+    let run = Run::new(80, "--agents 3 --batch 4");
+    let Some(shown) = at_terminal(&run, &format!("'{PROGRAM}' launch m")) else {
         return;
     };
-    let shown = String::from_utf8_lossy(&shown.stdout);
-    let bars = shown.split('\r').filter(|part| part.contains("learning ["));
-    let done = |bar: &str| {
+    let bars: Vec<&String> = shown.iter().filter(|part| part.contains("] ")).collect();
+    // Also the first: it is drawn when all of it is known.
+    assert!(
+        bars.iter().all(|bar| bar.contains("learning [")),
+        "{shown:?}"
+    );
+    let done = |bar: &&String| {
         let count = bar.split_once("] ")?.1.split_once("/80")?.0;
         count.parse::<usize>().ok()
     };
-    let done: Vec<usize> = bars.clone().filter_map(done).collect();
-    assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown}");
-    assert!(bars.clone().any(|bar| bar.contains("  cost 0.")), "{shown}");
-    assert!(shown.contains("3 agents learned 80 samples in 20 batches"));
+    let done: Vec<usize> = bars.iter().map(|bar| done(bar).unwrap()).collect();
+    assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown:?}");
+    assert!(
+        bars.iter().any(|bar| bar.contains("  cost 0.")),
+        "{shown:?}"
+    );
+    let last = "3 agents learned 80 samples in 20 batches";
+    assert!(shown.concat().contains(last), "{shown:?}");
     let run = Run::new(8, "--agents 2 --batch 4");
     let elsewhere = Command::new(PROGRAM)
         .args(["launch", "m"])
@@ -64,6 +81,31 @@ fn launch_shows_how_far_the_mesh_is_at_a_terminal_and_nothing_of_it_elsewhere() 
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&elsewhere.stderr), "");
+}
+
+/// Nobody knows how many will come: a bar would be full from the first moment, and no time would ever be left.
+#[test]
+fn launch_counts_samples_whose_number_is_not_known() {
+    let run = Run::new(80, "--agents 2 --batch 4 --informed 0 --stdin");
+    let line = format!("cat x.csv | '{PROGRAM}' launch m");
+    let Some(shown) = at_terminal(&run, &line) else {
+        return;
+    };
+    let frames = shown.iter().filter(|part| part.contains("learning"));
+    let frames: Vec<&String> = frames.collect();
+    let done = |frame: &&String| {
+        let count = frame.split_once("learning  ")?.1.split_once(" samples")?.0;
+        count.parse::<usize>().ok()
+    };
+    let done: Vec<usize> = frames.iter().map(|frame| done(frame).unwrap()).collect();
+    assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown:?}");
+    assert!(
+        frames.iter().any(|frame| frame.contains("/s  cost 0.")),
+        "{shown:?}"
+    );
+    for word in ["[=", "] ", " left"] {
+        assert!(!shown.concat().contains(word), "{word}: {shown:?}");
+    }
 }
 
 /// An agent that has no atoms cannot have unused ones.

@@ -29,7 +29,11 @@ fn every_line_of_a_log_can_be_read() {
     feeding.run.start(1);
     feeding.feed_until(4);
     let place = feeding.run.place.path().to_path_buf();
-    ok(&place, "mesh leave --config m/agent-3");
+    let said = ok(&place, "mesh leave --config m/agent-3");
+    assert!(
+        said.contains("waits for neighbours that are away"),
+        "{said}"
+    );
     feeding.feed_until(3);
     assert_eq!(feeding.run.wait(3), Some(0));
     feeding.run.signal(2, "-TERM");
@@ -298,6 +302,15 @@ fn advice_is_of_the_place_it_is_given_for() {
         said.contains("nowhere: this directory is not there yet"),
         "{said}"
     );
+    // A launch has one standard input, and would refuse.
+    let said = ok(at, &format!("mesh init many --rows 12 --stdin {init}"));
+    assert!(
+        !said.contains("launch many") && said.contains("--informed 0"),
+        "{said}"
+    );
+    let one = format!("mesh init one --rows 12 --stdin --informed 0 {init}");
+    let said = ok(at, &one);
+    assert!(said.contains("launch one/mesh.toml"), "{said}");
 }
 
 /// What is said of files that are not what the command needs.

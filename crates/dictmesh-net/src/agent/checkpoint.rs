@@ -14,6 +14,11 @@ use std::path::{Path, PathBuf};
 /// Boundaries kept.
 const KEPT: usize = 3;
 const PREFIX: &str = "checkpoint-";
+/// What to do when nothing can be gone on from.
+const ALL_DAMAGED: &str =
+    ". Look at the disk, and restore the state directory; or remove it and put joins = true into this agent's agent.toml \
+     (where dictmesh launch runs it: into its part of mesh.toml): it comes in with new atoms. To begin anew, remove the \
+     state directories of all agents";
 
 /// An agent at a batch boundary.
 #[derive(Clone, Debug)]
@@ -97,12 +102,13 @@ impl Checkpoints {
                 }
                 Err(format::Refused::Damaged(why)) => {
                     tracing::warn!(file = %path.display(), "checkpoint refused: {why}");
-                    damaged = Some(Error::Checkpoint { path, why });
+                    damaged = Some((path, why));
                 }
             }
         }
-        if let (None, Some(error)) = (&newest, damaged) {
-            return Err(error);
+        if let (None, Some((path, why))) = (&newest, damaged) {
+            let why = format!("{why}, and so is every other in this directory{ALL_DAMAGED}");
+            return Err(Error::Checkpoint { path, why });
         }
         if let Some((state, _)) = &newest {
             all.recent.push(state.clone());

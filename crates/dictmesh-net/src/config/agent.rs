@@ -104,6 +104,18 @@ pub enum SourceConfig {
     },
 }
 
+impl SourceConfig {
+    /// Whether samples can come from it.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            SourceConfig::File { passes: 0, .. } => Err(ConfigError::new(
+                "[source] passes = 0: at least 1 is needed, which goes through the data once",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 fn once() -> u64 {
     1
 }
@@ -179,6 +191,7 @@ impl AgentConfig {
         if let Some(address) = &self.metrics {
             check_address("metrics", address)?;
         }
+        self.source.as_ref().map_or(Ok(()), SourceConfig::check)?;
         let mut ids = BTreeSet::from([self.id]);
         for neighbour in &self.neighbours {
             check_name(&neighbour.name)?;

@@ -3,13 +3,12 @@
 use super::agent::usual_deadline;
 use super::{
     check_address, check_atoms, check_deadline, check_name, check_run, check_secrecy, host,
-    in_directory, read, to_toml, AgentConfig, Agreed, ConfigError, NeighbourConfig, OtherKind,
-    Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
+    in_directory, pairs, read, to_toml, AgentConfig, Agreed, ConfigError, NeighbourConfig,
+    OtherKind, Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
 };
 use dictmesh::agent::AgentId;
 use dictmesh::Topology;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -45,20 +44,6 @@ pub struct MeshConfig {
     pub agreed: Agreed,
     /// The agents, from 0.
     pub agents: Vec<AgentEntry>,
-}
-
-/// Two agents an edge: a third would be passed over.
-fn pairs<'d, D: Deserializer<'d>>(
-    from: D,
-) -> std::result::Result<Vec<(AgentId, AgentId)>, D::Error> {
-    let edges = Vec::<Vec<AgentId>>::deserialize(from)?.into_iter();
-    let pair = |edge: Vec<AgentId>| match edge[..] {
-        [a, b] => Ok((a, b)),
-        _ => Err(D::Error::custom(format!(
-            "{edge:?}: an edge has two agents, as in [0, 1]"
-        ))),
-    };
-    edges.map(pair).collect()
 }
 
 /// One agent of the mesh.
@@ -177,6 +162,8 @@ impl MeshConfig {
         let wrong = |why: String| Err(ConfigError::new(why));
         check_run(&self.run)?;
         check_deadline(self.deadline)?;
+        let own = self.agents.iter().filter_map(|agent| agent.source.as_ref());
+        own.chain(&self.source).try_for_each(SourceConfig::check)?;
         let (mut names, mut addresses) = (BTreeSet::new(), BTreeSet::new());
         for agent in &self.agents {
             check_name(&agent.name)?;

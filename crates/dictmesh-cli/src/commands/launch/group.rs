@@ -1,12 +1,13 @@
 //! The processes of a mesh: started together, watched, and ended together.
 
 use super::super::agent::source;
+use super::super::mesh::ended::learned_all;
 use super::super::{refusal, say, Ended, Result};
 use super::told::{Line, Told};
 use crate::demo::Progress;
 use crate::interrupt;
 use crate::terminal::Bar;
-use dictmesh_net::config::AgentConfig;
+use dictmesh_net::config::{AgentConfig, MeshConfig};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
@@ -38,6 +39,15 @@ pub struct Member {
     pub log: PathBuf,
     /// Whether it gets our standard input.
     pub reads: bool,
+}
+
+impl Member {
+    /// Whether it had come to the end of its run.
+    pub fn has_ended(&self) -> bool {
+        let own = self.config.parent().unwrap_or(Path::new(""));
+        let atoms = own.join(MeshConfig::ATOMS);
+        atoms.exists() && matches!(learned_all(&atoms, &own.join("state")), Ok(Some(_)))
+    }
 }
 
 /// What comes from the agents.
@@ -155,13 +165,17 @@ impl Group {
                 if self.told.before.is_none() {
                     return; // where they go on from is not known: no progress to be shown, and no speed
                 }
-                let last = self.told.batches.values().last();
-                bar.show(Progress {
-                    phase: "learning",
-                    done: self.told.samples() as usize,
-                    total: self.told.total.unwrap_or(self.told.samples()) as usize,
-                    cost: last.and_then(|batch| batch.cost),
-                });
+                let (phase, done) = ("learning", self.told.samples() as usize);
+                let cost = self.told.batches.values().last().and_then(|b| b.cost);
+                match self.told.total.map(|total| total as usize) {
+                    Some(total) => bar.show(Progress {
+                        phase,
+                        done,
+                        total,
+                        cost,
+                    }),
+                    None => bar.count(phase, done, cost),
+                }
             }
             Said::Trouble(name, line) => {
                 // Why it ends is said when all have ended, once.

@@ -11,7 +11,7 @@ pub struct Told {
     pub ended: Ended,
     /// By the number of samples before the batch; one done again counts once.
     pub batches: BTreeMap<u64, BatchTold>,
-    /// Agents that were started again after they had been killed.
+    /// How often an agent was started again after it had been killed.
     pub restarts: usize,
     /// Samples that there are, if an agent knows.
     pub total: Option<u64>,

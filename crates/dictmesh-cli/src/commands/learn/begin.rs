@@ -14,10 +14,7 @@ use std::path::Path;
 /// What learning starts from.
 pub fn begin(args: &Args) -> Result<Begun> {
     let options = args.choices.options()?;
-    let passes = options.passes.unwrap_or(1);
-    if passes == 0 {
-        return Err("--passes 0: at least 1 is needed".into());
-    }
+    let passes = options.passes()?;
     match &args.resume {
         Some(path) if args.over == Some(Over::Processes) => {
             let (model, passes) = processes::begun(path, options.passes)?;

@@ -7,7 +7,7 @@ use super::ports;
 use crate::options::{dealt, Options};
 use crate::output::Folder;
 use crate::picture::counted;
-use clap::ValueEnum;
+use clap::{ArgGroup, ValueEnum};
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{is_loopback, AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
 use dictmesh_net::words::plain;
@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("samples").args(["data", "watch", "stdin"]).required(true).multiple(true)))]
 pub struct Args {
     /// The directory to write; it must not be there yet
     pub directory: PathBuf,
@@ -23,10 +24,10 @@ pub struct Args {
     #[arg(long, value_name = "DATA", conflicts_with_all = ["watch", "stdin"])]
     pub data: Option<PathBuf>,
     /// Samples come as files in a directory that the informed agents watch
-    #[arg(long, value_name = "DIR", conflicts_with = "stdin")]
+    #[arg(long, value_name = "DIR", conflicts_with = "stdin", requires = "rows")]
     pub watch: Option<PathBuf>,
     /// Samples come from the informed agents' standard input
-    #[arg(long)]
+    #[arg(long, requires = "rows")]
     pub stdin: bool,
     /// The dimension of a sample, if there are no data to tell
     #[arg(long, value_name = "M")]
@@ -206,7 +207,7 @@ fn port(first: u16, offset: usize) -> Result<u16> {
 fn source(args: &Args) -> Result<Option<SourceConfig>> {
     let place =
         |path: &PathBuf| std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()));
-    let passes = args.options.passes.unwrap_or(1) as u64;
+    let passes = args.options.passes()? as u64;
     Ok(match (&args.data, &args.watch, args.stdin) {
         (Some(path), _, _) => Some(SourceConfig::File {
             path: place(path)?,
@@ -310,6 +311,14 @@ fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
     let host = |agent: &AgentEntry| agent.address.rsplit_once(':').map(|at| at.0.to_string());
     let first = mesh.agents.first().and_then(host);
     if mesh.agents.iter().all(|agent| host(agent) == first) {
+        let readers = readers(mesh);
+        if readers > 1 {
+            return format!(
+                "{readers} agents read the same samples, each from its own standard input; start them one by one:\n  \
+                 dictmesh agent --config {place}/agent-0/agent.toml < SAMPLES\n\
+                 dictmesh launch has one standard input: for it, make a mesh where one agent reads (--informed 0)\n"
+            );
+        }
         return format!(
             "all of it at one host:   dictmesh launch {place}/mesh.toml\n\
              or one by one:           dictmesh agent --config {place}/agent-0/agent.toml\n"
@@ -325,6 +334,14 @@ fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
         text += &format!("  and so on for {} more\n", mesh.agents.len() - NAMED);
     }
     text
+}
+
+/// How many agents take their samples from standard input.
+fn readers(mesh: &MeshConfig) -> usize {
+    let source = |agent: &AgentEntry| agent.source.clone().or(mesh.source.clone());
+    let reads =
+        |agent: &&AgentEntry| agent.informed && matches!(source(agent), Some(SourceConfig::Stdin));
+    mesh.agents.iter().filter(reads).count()
 }
 
 /// What is said of a tolerance that dual vectors in single precision may not meet: rounding counts the more, the longer

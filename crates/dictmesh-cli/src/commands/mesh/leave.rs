@@ -4,7 +4,7 @@ use super::super::agent::{leaving, lock};
 use super::super::{say, Result, Speech};
 use super::ended::learned_all;
 use super::parting;
-use dictmesh_net::config::AgentConfig;
+use dictmesh_net::config::{AgentConfig, Policy};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -43,19 +43,29 @@ pub fn run(args: &Args) -> Result<()> {
         None => None,
     };
     if let Some(samples) = ended {
+        let with_others = match config.neighbours.is_empty() {
+            true => "there is nothing to leave any more",
+            false => {
+                "and the others have learned with its atoms: there is nothing to leave any more. Without it there would \
+                 have to be another run (mesh init)"
+            }
+        };
         return Err(format!(
-            "{name}: its run has ended after {samples} samples, and the others have learned with its atoms: there is nothing to \
-             leave any more. Without it there would have to be another run (mesh init)"
+            "{name}: its run has ended after {samples} samples, {with_others}"
         ));
     }
     if !args.unchecked {
         parting::check(&config, &directory(&args.config)?, args.mesh.as_deref())?;
     }
     leaving::ask(state)?;
+    let waits = match config.policy {
+        Policy::Wait => ", which waits for neighbours that are away",
+        Policy::GoOn => "",
+    };
     let result = json!({ "agent": config.id, "name": name, "running": running });
     args.speech.tell(result, || match running {
         true => format!(
-            "{name} leaves after the batch under way: its process ends then, with its atoms written; the others go on\n"
+            "{name} leaves after the batch under way{waits}: its process ends then, with its atoms written; the others go on\n"
         ),
         false => format!("{name} does not run; it leaves when it is started again\n"),
     })

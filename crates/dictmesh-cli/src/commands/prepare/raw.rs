@@ -177,13 +177,40 @@ impl Raw {
         rows: usize,
         names: Option<&[String]>,
     ) -> Result<Raw> {
+        let advice =
+            "Check --transpose, --drop and --label-column, or whether this is the right model.";
+        Raw::fitting(path, args, model, (rows, names), ["the model", advice])
+    }
+
+    /// As [`Raw::for_model`], for an agent, which is told of its samples by its settings and not by flags.
+    pub fn for_agent(
+        path: &Path,
+        model: &Preparation,
+        rows: usize,
+        names: Option<&[String]>,
+    ) -> Result<Raw> {
+        let who = format!("this agent, with rows = {rows},");
+        let advice = "Let path in its agent.toml (in mesh.toml under launch) name such samples; or make a mesh \
+                      for these: rows is the same at all agents, and mesh init finds it by --data.";
+        let args = &DataArgs::default();
+        Raw::fitting(path, args, model, (rows, names), [&who, advice])
+    }
+
+    /// Data that `who` can take, or what it expects, and the advice.
+    fn fitting(
+        path: &Path,
+        args: &DataArgs,
+        model: &Preparation,
+        (rows, names): (usize, Option<&[String]>),
+        [who, advice]: [&str; 2],
+    ) -> Result<Raw> {
         let (kind, shown) = (model.how.kind(), path.display());
         let expects = model.how.expects(rows);
         let seen = Kind::of(path, args);
         let stdin = path == Path::new("-") && args.read.format.is_none();
         if !stdin && !kind.may_be(seen, path, args) && (path.exists() || path == Path::new("-")) {
             let found = seen.words();
-            return Err(format!("{shown}: {found}; the model expects {expects}"));
+            return Err(format!("{shown}: {found}; {who} expects {expects}"));
         }
         let raw = Raw::open(path, kind, args, &model.reading, names)?;
         match raw.features() {
@@ -193,8 +220,7 @@ impl Raw {
                     false => "",
                 };
                 Err(format!(
-                    "{shown}: {features} features a sample; the model expects {expects}{turned}. Check \
-                     --transpose, --drop and --label-column, or whether this is the right model."
+                    "{shown}: {features} features a sample; {who} expects {expects}{turned}. {advice}"
                 ))
             }
             _ => Ok(raw),

@@ -77,8 +77,6 @@ impl Drop for Slot {
 const KNOWN: usize = 64;
 /// within so long after the last.
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// So often whoever tries again and again is told of, and then ever more seldom.
-const EACH: u64 = 20;
 
 /// Says in the log who was refused and why, 20 times a second at most.
 #[derive(Debug)]
@@ -86,6 +84,11 @@ pub struct Refusals {
     lines: Lines,
     /// How often each of the last few was refused, and when last.
     known: Mutex<HashMap<Refused, (u64, Instant)>>,
+}
+
+/// Whoever tries again and again is told of ever more seldom: a neighbour with wrong settings does so every 2 s.
+fn is_told(times: u64) -> bool {
+    times.is_power_of_two()
 }
 
 /// Who, with which names in its certificate, and why.
@@ -101,7 +104,7 @@ impl Refusals {
 
     pub fn log(&self, peer: SocketAddr, certificate: Option<String>, why: &str) {
         let times = self.times((peer.ip(), certificate.clone(), why.to_string()));
-        if times > EACH && !times.is_power_of_two() {
+        if !is_told(times) {
             return;
         }
         let Some(hidden) = self.lines.next() else {
@@ -158,5 +161,15 @@ mod tests {
         let slots: Vec<_> = (0..1000).map(|n| waiting.enter(far(n))).collect();
         assert_eq!(slots.iter().flatten().count(), waiting.most);
         assert_eq!(waiting.count().len(), waiting.most);
+    }
+
+    #[test]
+    fn who_tries_again_and_again_is_told_of_ever_more_seldom() {
+        let refusals = Refusals::new();
+        let who = |n: u8| (IpAddr::from([10, 0, 0, n]), None, "no TLS".to_string());
+        let told = (0..100).map(|_| refusals.times(who(1)));
+        let told: Vec<u64> = told.filter(|times| is_told(*times)).collect();
+        assert_eq!(told, [1, 2, 4, 8, 16, 32, 64]);
+        assert!(is_told(refusals.times(who(2))));
     }
 }

@@ -1,6 +1,6 @@
 //! A file or directory of data, as `dictmesh learn` takes it, in the same order and the same parts.
 
-use super::super::super::prepare::{DataArgs, Feed, How, Parts, Preparation, Raw};
+use super::super::super::prepare::{Feed, How, Parts, Preparation, Raw};
 use super::super::super::Result;
 use dictmesh::{Model, Samples};
 use dictmesh_net::config::AgentConfig;
@@ -40,7 +40,7 @@ impl FileSource {
             None => Preparation::new(How::default()),
         };
         let names = start.and_then(|model| model.description.feature_names.as_deref());
-        let raw = Raw::for_model(path, &DataArgs::default(), &preparation, rows, names)?;
+        let raw = Raw::for_agent(path, &preparation, rows, names)?;
         // An agent has one source, for as long as its process lives.
         let feed = Feed {
             raw: Box::leak(Box::new(raw)),
