@@ -86,9 +86,12 @@ pub struct Refusals {
     known: Mutex<HashMap<Refused, (u64, Instant)>>,
 }
 
-/// Whoever tries again and again is told of ever more seldom: a neighbour with wrong settings does so every 2 s.
+/// So often the same is told of, as a few strangers may share an address,
+const EACH: u64 = 4;
+
+/// and then ever more seldom: a neighbour with wrong settings tries again every 2 s.
 fn is_told(times: u64) -> bool {
-    times.is_power_of_two()
+    times <= EACH || times.is_power_of_two()
 }
 
 /// Who, with which names in its certificate, and why.
@@ -169,7 +172,7 @@ mod tests {
         let who = |n: u8| (IpAddr::from([10, 0, 0, n]), None, "no TLS".to_string());
         let told = (0..100).map(|_| refusals.times(who(1)));
         let told: Vec<u64> = told.filter(|times| is_told(*times)).collect();
-        assert_eq!(told, [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(told, [1, 2, 3, 4, 8, 16, 32, 64]);
         assert!(is_told(refusals.times(who(2))));
     }
 }
