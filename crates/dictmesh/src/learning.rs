@@ -8,7 +8,7 @@
 //! each ([`Update`]).
 
 use crate::agent::Block;
-use crate::atoms::AtomSet;
+use crate::atoms::{AtomPenalty, AtomSet};
 use crate::coding::PRODUCTS_TOGETHER;
 use crate::error::{Error, Result};
 use crate::matrix::{distance_squared, Matrix};
@@ -224,7 +224,9 @@ pub fn update_block(
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            if steps[q].is_none() {
+            // Where nothing draws at it, it stays to the bit: another projection might round it anew.
+            let still = !fired && task.penalty() == AtomPenalty::None;
+            if still || steps[q].is_none() {
                 return 0.0;
             }
             task.penalty().prox(p, w);
