@@ -56,9 +56,9 @@ pub(crate) fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
 /// Adds to each column of `out` the products of an atom, `first` and those behind it, with all atoms up to itself.
 fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
     let rows = atoms.first().map_or(0, |w| w.len());
+    let size = atoms.len() * RIGHT;
     for from in (0..rows).step_by(ROWS) {
-        let parts = (out.as_mut_slice()).par_chunks_mut(atoms.len() * RIGHT);
-        parts.enumerate().for_each(|(part, out)| {
+        let add = |(part, out): (usize, &mut [f64])| {
             let begin = first + part * RIGHT;
             dispatch(Products {
                 atoms,
@@ -66,7 +66,17 @@ fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
                 rows: from..(from + ROWS).min(rows),
                 out,
             });
-        });
+        };
+        // Where atoms come into being outside of a pool, the one of the process must not be asked: after a fork
+        // nobody in it would answer.
+        match rayon::current_thread_index() {
+            Some(_) => (out.as_mut_slice().par_chunks_mut(size))
+                .enumerate()
+                .for_each(add),
+            None => (out.as_mut_slice().chunks_mut(size))
+                .enumerate()
+                .for_each(add),
+        }
     }
 }
 
