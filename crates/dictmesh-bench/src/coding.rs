@@ -55,7 +55,7 @@ impl Coding {
         };
         let mesh = builder.build(w.rows(), &[w.cols()], Start::Given(&w))?;
         let began = Instant::now();
-        let solved = mesh.exact(&x)?;
+        let solved = mesh.exact_codes(&x)?;
         let seconds = match self.singly {
             true => median_of_singles(&mesh, &x)?,
             false => began.elapsed().as_secs_f64(),
@@ -64,7 +64,7 @@ impl Coding {
             bail!("there are no samples");
         }
         if let Some(out) = &self.out {
-            arrays::write(out, &solved.codes)?;
+            arrays::write(out, &solved.to_dense())?;
         }
         Ok(json!({ "seconds": seconds, "gap": solved.relative_gap() }))
     }

@@ -27,7 +27,7 @@ struct Arguments {
 enum Part {
     /// Certificates for `wire`.
     Certificates(wire::Certificates),
-    /// Codes of all samples by `Mesh::exact`.
+    /// Codes of all samples by `Mesh::exact_codes`.
     Coding(coding::Coding),
     /// The time of one round for given samples, atoms and a graph.
     Documents(documents::Documents),

@@ -29,7 +29,7 @@ pub use stopping::Stopping;
 
 use crate::agent::{AgentId, Block, Local, Memory};
 use crate::error::{Error, Result};
-use crate::inference::exact::{self, Exact, Part};
+use crate::inference::exact::{self, Codes, Exact, Part};
 use crate::inference::{Common, StrategySpec};
 use crate::learning::{update_block, AtomUse, Update};
 use crate::matrix::Matrix;
@@ -235,6 +235,14 @@ impl Mesh {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+    }
+
+    /// The codes of [`exact`](Mesh::exact) alone, by their entries that are not 0, with their certificates: the same to
+    /// the bit, faster, and in a fraction of the memory.
+    pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
+        self.check_samples(x)?;
+        let parts = self.parts();
+        self.in_pool(|| exact::codes(self.task.residual(), &parts, x, exact::TOLERANCE))
     }
 
     /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst ending.
