@@ -105,7 +105,7 @@ impl Lanes {
             (self.growth).grow(simd, &mut self.coarse, problem, columns);
             for (lane, (work, j)) in group.iter_mut().enumerate() {
                 let from = self.supports.len();
-                self.supports.extend(self.growth.support::<S>(lane));
+                self.growth.support::<S>(lane, &mut self.supports);
                 self.places[*j] = (from, self.supports.len());
                 *work = (self.supports.len() - from) as f64;
             }

@@ -65,8 +65,8 @@ impl Exact {
         let (n, gram) = (problem.gram.rows(), problem.gram.as_slice());
         for (i, &(q, y)) in support.iter().enumerate() {
             let row = &mut self.matrix[i * self.stride * lanes + lane..];
-            for (j, p) in own.iter().enumerate() {
-                row[j * lanes] = problem.scale * gram[q.max(*p) * n + q.min(*p)];
+            for (out, p) in row.chunks_mut(lanes).zip(&*own) {
+                out[0] = problem.scale * gram[q.max(*p) * n + q.min(*p)];
             }
             row[i * lanes] = problem.coordinates[q].total;
             let end = if y > 0.0 {

@@ -154,8 +154,8 @@ impl Growth {
             let (i, column) = (lane.members.len(), coarse.column(q));
             let (lo, hi) = lane.sight.join(q);
             let out = &mut self.hessian[row(i) * lanes + at..];
-            for (j, p) in lane.members.iter().enumerate() {
-                out[j * TILE * lanes] = column[*p];
+            for (out, p) in out.chunks_mut(TILE * lanes).zip(&lane.members) {
+                out[0] = column[*p];
             }
             // Those that join are 0: none has a part of its own, nor of the others.
             let place = i * lanes + at;
@@ -219,13 +219,18 @@ impl Growth {
         }
     }
 
-    /// The coordinates of a lane that are not 0, and their codes.
+    /// Adds the coordinates of a lane that are not 0, and their codes, to `all`.
     #[inline(always)]
-    pub fn support<S: Simd>(&self, at: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let own = self.y.iter().skip(at).step_by(S::F32_LANES);
-        let unit = self.units[at];
-        (self.lanes[at].members.iter().zip(own))
-            .filter(|(_, y)| **y != 0.0 && y.is_finite())
-            .map(move |(q, y)| (*q, f64::from(*y) * unit))
+    pub fn support<S: Simd>(&self, at: usize, all: &mut Vec<(usize, f64)>) {
+        let (members, unit) = (&self.lanes[at].members, self.units[at]);
+        let mut count = all.len();
+        all.resize(count + members.len(), (0, 0.0));
+        // Which are 0 nobody could predict: listed without a branch.
+        for (q, own) in members.iter().zip(self.y.chunks_exact(S::F32_LANES)) {
+            let y = own[at];
+            all[count] = (*q, f64::from(y) * unit);
+            count += usize::from((y != 0.0) & y.is_finite());
+        }
+        all.truncate(count);
     }
 }
