@@ -4,10 +4,11 @@ use crate::data::{array, Data, View};
 use crate::from_json;
 use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::agent::Block;
-use dictmesh::inference::exact::{self, Exact, Part, SOLVED_TOGETHER};
+use dictmesh::inference::exact::{self, Part, SOLVED_TOGETHER};
 use dictmesh::task::{Task, TaskSpec};
 use dictmesh::{Matrix, Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -74,7 +75,7 @@ impl Coder {
         let solved = match x.len() {
             0..=FEW => {
                 let solved = py.detach(|| {
-                    let mut solved = Solved::none(&x);
+                    let mut solved = Solved::none(&x, self.block.len())?;
                     self.part(&x.all()?, &mut solved)?;
                     Ok::<_, PyErr>(solved)
                 })?;
@@ -95,48 +96,76 @@ impl Coder {
     fn duals<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let data = Data::of(x)?;
         let x = data.view();
-        let found = py.detach(|| pool(1)?.install(|| self.exact(&x.all()?)))?;
+        let solve = |x: Samples| {
+            let parts = self.parts_of_one();
+            exact::solve(self.task.residual(), &parts, &x, exact::TOLERANCE)
+        };
+        let found = py.detach(|| pool(1)?.install(|| said(solve(x.all()?))))?;
         Ok(array(py, found.duals)?.into_any())
     }
 }
 
-impl Solved {
-    fn none(x: &View<'_>) -> Self {
-        Solved {
-            codes: match x.is_single() {
-                true => Codes::F32(Vec::new()),
-                false => Codes::F64(Vec::new()),
-            },
-            costs: Vec::with_capacity(x.len()),
-            worst: Stop::Converged,
+impl Codes {
+    /// One more sample's, by its entries that are not 0.
+    fn push(&mut self, atoms: usize, entries: &[(usize, f64)]) {
+        match self {
+            Codes::F32(all) => {
+                let from = all.len();
+                all.resize(from + atoms, 0.0);
+                entries.iter().for_each(|(q, y)| all[from + q] = *y as f32);
+            }
+            Codes::F64(all) => {
+                let from = all.len();
+                all.resize(from + atoms, 0.0);
+                entries.iter().for_each(|(q, y)| all[from + q] = *y);
+            }
         }
     }
 }
 
+impl Solved {
+    /// Nothing yet, with room for all.
+    fn none(x: &View<'_>, atoms: usize) -> PyResult<Self> {
+        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+        let room = x.len().saturating_mul(atoms);
+        let reserved = match x.is_single() {
+            true => narrow.try_reserve_exact(room),
+            false => wide.try_reserve_exact(room),
+        };
+        reserved.map_err(|_| {
+            PyMemoryError::new_err(format!(
+                "{} samples with {atoms} codes each are more than there is memory for; transform \
+                 some of the samples at a time",
+                x.len()
+            ))
+        })?;
+        Ok(Solved {
+            codes: match x.is_single() {
+                true => Codes::F32(narrow),
+                false => Codes::F64(wide),
+            },
+            costs: Vec::with_capacity(x.len()),
+            worst: Stop::Converged,
+        })
+    }
+}
+
 impl Coder {
-    fn exact(&self, x: &Samples) -> PyResult<Exact> {
-        let parts = [Part {
+    /// All atoms are one agent's.
+    fn parts_of_one(&self) -> [Part<'_>; 1] {
+        [Part {
             block: &self.block,
             task: self.task.common(),
-        }];
-        said(exact::solve(
-            self.task.residual(),
-            &parts,
-            x,
-            exact::TOLERANCE,
-        ))
+        }]
     }
 
     fn part(&self, x: &Samples, solved: &mut Solved) -> PyResult<()> {
-        let found = self.exact(x)?;
+        let (residual, parts) = (self.task.residual(), self.parts_of_one());
+        let found = said(exact::codes(residual, &parts, x, exact::TOLERANCE))?;
         solved.worst = solved.worst.worse(found.stop());
-        solved
-            .costs
-            .extend(found.certificates.iter().map(|c| c.dual));
-        match &mut solved.codes {
-            Codes::F32(all) => all.extend(found.codes.as_slice().iter().map(|y| *y as f32)),
-            Codes::F64(all) if all.is_empty() => *all = found.codes.into_vec(),
-            Codes::F64(all) => all.extend_from_slice(found.codes.as_slice()),
+        (solved.costs).extend(found.certificates.iter().map(|c| c.dual));
+        for j in 0..found.len() {
+            solved.codes.push(found.atoms(), found.entries(j));
         }
         Ok(())
     }
@@ -148,7 +177,7 @@ impl Coder {
         stop: &AtomicBool,
         tell: &Tell,
     ) -> PyResult<Solved> {
-        let mut solved = Solved::none(x);
+        let mut solved = Solved::none(x, self.block.len())?;
         // The dual vectors of a part are dense.
         let most = (NUMBERS / x.features().max(1) / SOLVED_TOGETHER).max(1) * SOLVED_TOGETHER;
         let (mut size, mut from) = (most.min(SOLVED_TOGETHER * threads), 0);

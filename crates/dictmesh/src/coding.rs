@@ -293,8 +293,7 @@ pub(crate) fn in_parts<T: Send>(
     if columns.len() <= width {
         return solve(columns, y, v);
     }
-    // Less than half for this thread: it is the first to be done, and has small ones to take over from the other.
-    let here = (3 * columns.len()).div_ceil(8).next_multiple_of(width);
+    let here = columns.len().div_ceil(2).next_multiple_of(width);
     let (n, m) = (y.len() / columns.len(), v.len() / columns.len());
     let ((y, y_right), (v, v_right)) = (y.split_at_mut(here * n), v.split_at_mut(here * m));
     let (left, right) = rayon::join(

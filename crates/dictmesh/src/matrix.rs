@@ -1,8 +1,6 @@
 //! Plain dense matrices: column-major, contiguous, so that a column (one sample, one atom, one
 //! dual vector) is a slice.
 
-mod pages;
-
 use crate::error::{Error, Result};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
@@ -26,8 +24,7 @@ pub struct Matrix {
 impl Matrix {
     /// A matrix of zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        let mut data = vec![0.0; rows * cols];
-        pages::ask_for_large(&mut data);
+        let data = vec![0.0; rows * cols];
         Matrix { rows, cols, data }
     }
 

@@ -149,3 +149,61 @@ fn hard_problems_are_certified_too() {
         }
     }
 }
+
+/// `exact_codes` and `exact` keep different things of the same solutions, for every residual and regularizer, also
+/// where samples are solved in several parts.
+#[test]
+fn codes_by_their_entries_are_the_dense_ones() {
+    for samples in [1, 129] {
+        for residual in residuals() {
+            for regularizer in regularizers() {
+                let w = gaussian(6, 9, &mut stream(3, 0));
+                let mesh = mesh(residual.clone(), regularizer.clone(), &w);
+                let x = Samples::dense(gaussian(6, samples, &mut stream(4, 0))).unwrap();
+                let (exact, codes) = (mesh.exact(&x).unwrap(), mesh.exact_codes(&x).unwrap());
+                assert_eq!((codes.len(), codes.atoms()), (samples, 9));
+                assert_eq!(codes.to_dense(), exact.codes);
+                assert_eq!(codes.certificates, exact.certificates);
+                assert_eq!(codes.stop(), exact.stop());
+                assert_eq!(codes.relative_gap(), exact.relative_gap());
+                let entries = (0..samples).flat_map(|j| codes.entries(j));
+                assert!(entries.clone().all(|(_, y)| *y != 0.0));
+                let dense = exact.codes.as_slice().iter();
+                assert_eq!(entries.count(), dense.filter(|y| **y != 0.0).count());
+            }
+        }
+    }
+}
+
+/// The certificate takes the share of the gap that lies in the data as 0 for Huber, as nu is made of the residual:
+/// computed here from its definition, f(u) + f*(nu) - u'nu, it is 0 but for rounding, with outliers and without.
+#[test]
+fn the_data_have_no_gap_with_huber() {
+    let mut outliers = 0;
+    for eta in [0.01, 0.2, 5.0] {
+        for (rows, atoms) in [(6, 9), (20, 40), (60, 30)] {
+            let residual = ResidualSpec::Huber { eta };
+            let w = gaussian(rows, atoms, &mut stream(5, 0));
+            let x = gaussian(rows, 40, &mut stream(6, 0));
+            let mesh = mesh(residual, regularizers()[0].clone(), &w);
+            let exact = mesh.exact(&Samples::dense(x.clone()).unwrap()).unwrap();
+            assert_eq!(exact.stop(), Stop::Converged);
+            let explained = mesh.dictionary().times(&exact.codes);
+            for j in 0..40 {
+                let rows = x.column(j).iter().zip(explained.column(j));
+                for ((x, explained), nu) in rows.zip(exact.duals.column(j)) {
+                    let u = x - explained;
+                    let f = if u.abs() < eta {
+                        u * u / (2.0 * eta)
+                    } else {
+                        u.abs() - eta / 2.0
+                    };
+                    let gap = f + eta / 2.0 * nu * nu - u * nu;
+                    assert!(nu.abs() <= 1.0 && gap.abs() < 1e-12, "{gap:e} at {u}, {nu}");
+                    outliers += usize::from(u.abs() > eta);
+                }
+            }
+        }
+    }
+    assert!(outliers > 500, "{outliers}");
+}

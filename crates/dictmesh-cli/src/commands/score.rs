@@ -238,7 +238,7 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
 pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
     let last = first + x.len() - 1;
     let scores: Vec<f64> = if exact {
-        let solved = mesh.exact(x).map_err(say)?;
+        let solved = mesh.exact_codes(x).map_err(say)?;
         solved.certificates.iter().map(|c| c.dual).collect()
     } else {
         let (agreed, stop) = mesh.score(x).map_err(say)?;
