@@ -74,8 +74,8 @@ struct Vectors {
     inverse: Vec<f64>,
     /// Those without a zone.
     other: Vec<usize>,
-    /// For several g at once.
-    lanes: Option<Lanes>,
+    /// For several g at once; boxed, as the memory of problems is handed on many times a round.
+    lanes: Option<Box<Lanes>>,
     /// g - H y.
     r: Vec<f64>,
     /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
@@ -87,7 +87,7 @@ struct Vectors {
 impl Memory {
     /// To be called where the next Gram matrix is another one.
     pub fn forget(&mut self) {
-        self.v.lanes.iter_mut().for_each(Lanes::forget);
+        self.v.lanes.iter_mut().for_each(|lanes| lanes.forget());
     }
 }
 
@@ -200,7 +200,7 @@ impl<'a> Quadratic<'a> {
         worth
             && self.v.other.is_empty()
             && y.chunks(256).all(is_zero)
-            && (self.v.lanes.get_or_insert_with(Lanes::new)).know(self.gram)
+            && (self.v.lanes.get_or_insert_with(Box::default)).know(self.gram)
     }
 
     /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
@@ -224,7 +224,7 @@ impl<'a> Quadratic<'a> {
             hi: &self.v.hi,
         };
         SideBySide {
-            lanes: self.v.lanes.get_or_insert_with(Lanes::new),
+            lanes: self.v.lanes.get_or_insert_with(Box::default),
             problem,
             g,
             energies,

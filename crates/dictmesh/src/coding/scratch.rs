@@ -73,7 +73,8 @@ impl Scratches<'_> {
 /// them wait for each other many times a round.
 #[derive(Debug, Default)]
 pub(crate) struct Shelves<T> {
-    shelves: [Mutex<Vec<T>>; SHELVES],
+    /// Boxed: they are large, and go back and forth many times a round.
+    shelves: [Mutex<Vec<Box<T>>>; SHELVES],
 }
 
 const SHELVES: usize = 16;

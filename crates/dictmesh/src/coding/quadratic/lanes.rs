@@ -51,8 +51,8 @@ pub struct Lanes {
     places: Vec<(usize, usize)>,
 }
 
-impl Lanes {
-    pub fn new() -> Self {
+impl Default for Lanes {
+    fn default() -> Self {
         Lanes {
             coarse: Coarse::default(),
             growth: Growth::new(MOST),
@@ -62,7 +62,9 @@ impl Lanes {
             places: Vec::new(),
         }
     }
+}
 
+impl Lanes {
     /// Gets to know the Gram matrix, unless it does; false where single precision cannot hold it.
     pub fn know(&mut self, gram: &Matrix) -> bool {
         self.coarse.know(gram)
