@@ -23,11 +23,15 @@ class Interrupted:
     """Within it, Ctrl-C is pressed after a moment, and must get through."""
 
     def __enter__(self):
+        # Whoever runs the tests in the background of a shell has them ignore Ctrl-C, and Python with them.
+        self.handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
         self.timer.start()
 
     def __exit__(self, kind, value, trace):
         self.timer.cancel()
+        if self.handler is not None:
+            signal.signal(signal.SIGINT, self.handler)
         assert kind is KeyboardInterrupt, kind
         return True
 
