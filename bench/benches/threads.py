@@ -7,7 +7,7 @@ from common import interleaved, kernel, patches
 
 ABOUT = "two threads against one on coding, learning and mesh-dense"
 
-REPEATS, MUST = 15, 1.7
+REPEATS, MUST = 41, 1.7
 
 
 def jobs():

@@ -51,6 +51,8 @@ pub(crate) const PRODUCTS_TOGETHER: usize = 64;
 const FEW: usize = 16;
 /// Atoms up to which W'v is formed one by one: a matrix product takes longer to set up.
 const HANDFUL: usize = 8;
+/// Samples that threads take from the front, part by part; more are halved first, so as not to nest too deeply.
+const IN_ORDER: usize = 2048;
 
 /// One coding problem without its vector c.
 pub(crate) struct Coding<'a> {
@@ -273,6 +275,9 @@ impl Coding<'_> {
 
 /// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
 /// tells. The parts and the order in which they are joined depend on nothing but the number of columns, `all`.
+///
+/// Whoever is free takes the part in front, and leaves the rest to whoever is free next: thus the smaller parts at the
+/// end are the last to be taken, and no thread waits for another's large one.
 pub(crate) fn in_parts<T: Send>(
     columns: Range<usize>,
     all: usize,
@@ -293,7 +298,10 @@ pub(crate) fn in_parts<T: Send>(
     if columns.len() <= width {
         return solve(columns, y, v);
     }
-    let here = columns.len().div_ceil(2).next_multiple_of(width);
+    let here = match columns.len() > IN_ORDER {
+        true => columns.len().div_ceil(2).next_multiple_of(width),
+        false => width,
+    };
     let (n, m) = (y.len() / columns.len(), v.len() / columns.len());
     let ((y, y_right), (v, v_right)) = (y.split_at_mut(here * n), v.split_at_mut(here * m));
     let (left, right) = rayon::join(

@@ -72,6 +72,7 @@ fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
         match rayon::current_thread_index() {
             Some(_) => (out.as_mut_slice().par_chunks_mut(size))
                 .enumerate()
+                .with_max_len(4) // the further behind, the more work
                 .for_each(add),
             None => (out.as_mut_slice().chunks_mut(size))
                 .enumerate()

@@ -170,7 +170,7 @@ impl Samples {
                 let parts = out
                     .as_mut_slice()
                     .par_chunks_mut((atoms.cols() * PRODUCTS_TOGETHER).max(1));
-                parts.enumerate().for_each(|(part, out)| {
+                parts.enumerate().with_max_len(1).for_each(|(part, out)| {
                     let columns = out.len() / atoms.cols();
                     let x = x.view().subcols(part * PRODUCTS_TOGETHER, columns);
                     let out = MatMut::from_column_major_slice_mut(out, atoms.cols(), columns);
@@ -181,7 +181,8 @@ impl Samples {
             Store::Sparse { start, row, value } => {
                 let mut out = Matrix::zeros(self.len(), atoms.cols());
                 let columns = out.as_mut_slice().par_chunks_mut(self.len().max(1));
-                columns.zip(0..atoms.cols()).for_each(|(out, q)| {
+                let columns = columns.zip(0..atoms.cols()).with_max_len(1);
+                columns.for_each(|(out, q)| {
                     let w = atoms.column(q);
                     for (out, range) in out.iter_mut().zip(start.windows(2)) {
                         let range = range[0]..range[1];

@@ -149,11 +149,12 @@ pub fn audit(
             joint.push((view.clone(), [None, None]));
         }
     }
-    joint.par_iter_mut().try_for_each(|(view, fits)| {
+    let each = joint.par_iter_mut().with_max_len(1);
+    each.try_for_each(|(view, fits)| {
         *fits = all_at_once(&mesh, &traffic, view, &x)?;
         Ok::<_, Error>(())
     })?;
-    let attacks: Vec<[Recovered; 2]> = (views.par_iter())
+    let attacks: Vec<[Recovered; 2]> = (views.par_iter().with_max_len(1))
         .map(|view| {
             let same = |(other, _): &&(View, _)| other.attackers == view.attackers;
             let fits = joint.iter().find(same).map(|(_, fits)| fits);

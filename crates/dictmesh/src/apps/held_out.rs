@@ -134,6 +134,7 @@ fn code(mesh: &Mesh, seen: &Samples, rows: &[usize]) -> Result<Matrix> {
     let tasks: Vec<LocalTask> = tasks.iter().map(without_gamma).collect::<Result<_>>()?;
     let refit: Vec<Vec<f64>> = (0..seen.len())
         .into_par_iter()
+        .with_max_len(1)
         .map(|j| {
             let y = codes.column(j);
             let mut from = 0;

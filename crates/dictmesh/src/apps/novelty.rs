@@ -109,6 +109,7 @@ impl NoveltyDetector {
         };
         let starts: Vec<usize> = (0..x.len()).step_by(self.settings.score_batch).collect();
         let scored: Vec<(Matrix, Stop)> = (starts.into_par_iter())
+            .with_max_len(1)
             .map(|from| {
                 self.score_batch(&x.range(from..(from + self.settings.score_batch).min(x.len())))
             })

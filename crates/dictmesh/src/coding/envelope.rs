@@ -254,6 +254,7 @@ pub(crate) fn solve_on_gram(
         })
     };
     parts
+        .with_max_len(1)
         .map(solve_part)
         .reduce(|| Stop::Converged, Stop::worse)
 }

@@ -16,7 +16,7 @@ mod codes;
 mod proof;
 
 use crate::agent::Block;
-use crate::coding::{start_code, Coding, Memory, Scratches};
+use crate::coding::{start_code, Coding, Memory, Scratches, Shelves};
 use crate::error::{Error, Result};
 use crate::matrix::Matrix;
 use crate::regularizer::Regularizer;
@@ -88,12 +88,14 @@ pub fn solve(
         let mut codes: Vec<_> = codes.chunks_mut((n * SOLVED_TOGETHER).max(1)).collect();
         codes.resize_with(x.len().div_ceil(SOLVED_TOGETHER), Default::default); // where there are no atoms
         let duals = exact.duals.as_mut_slice();
+        let rooms: Shelves<Room> = Shelves::default();
         (codes.par_iter_mut())
             .zip(duals.par_chunks_mut(m * SOLVED_TOGETHER))
             .zip(exact.certificates.par_chunks_mut(SOLVED_TOGETHER))
             .enumerate()
-            .for_each_init(Room::default, |room, (part, ((y, nu), proven))| {
-                solver.solve_part(part, room, y, nu, proven, |_, _| ());
+            .with_max_len(1) // of more at a time nobody who is free could take any
+            .for_each(|(part, ((y, nu), proven))| {
+                rooms.with(|room| solver.solve_part(part, room, y, nu, proven, |_, _| ()));
             });
         exact
     })
@@ -110,14 +112,16 @@ pub fn codes(
     with_solver(residual, parts, x, tolerance, |solver| {
         let (m, n) = (x.rows(), solver.problem.atoms.cols());
         let mut certificates = vec![Certificate::NONE; x.len()];
+        let rooms: Shelves<(Room, Vec<f64>, Vec<f64>)> = Shelves::default();
         let parts = certificates.par_chunks_mut(SOLVED_TOGETHER).enumerate();
-        let parts = parts.map_init(Default::default, |memory, (part, proven)| {
-            let (room, y, nu): &mut (Room, Vec<f64>, Vec<f64>) = memory;
-            y.resize(n * proven.len(), 0.0);
-            nu.resize(m * proven.len(), 0.0);
-            let mut entries = codes::Part::default();
-            solver.solve_part(part, room, y, nu, proven, |y, used| entries.push(y, used));
-            entries
+        let parts = parts.with_max_len(1).map(|(part, proven)| {
+            rooms.with(|(room, y, nu)| {
+                y.resize(n * proven.len(), 0.0);
+                nu.resize(m * proven.len(), 0.0);
+                let mut entries = codes::Part::default();
+                solver.solve_part(part, room, y, nu, proven, |y, used| entries.push(y, used));
+                entries
+            })
         });
         Codes::new(n, parts.collect(), certificates)
     })

@@ -118,6 +118,7 @@ impl<'m> Run<'m> {
         match &mut self.parts[..] {
             [part] => vec![part.advance(to, keep)],
             parts => (parts.par_iter_mut())
+                .with_max_len(1)
                 .map(|part| part.advance(to, keep))
                 .collect(),
         }

@@ -45,6 +45,7 @@ pub(super) fn code(settings: &L1Admm, w: &Matrix, x: &Samples) -> Result<Codes> 
     };
     let chunks: Vec<Codes> = (0..x.len().div_ceil(CHUNK))
         .into_par_iter()
+        .with_max_len(1)
         .map(|i| problem.solve(x, i * CHUNK..((i + 1) * CHUNK).min(x.len())))
         .collect();
     let mut all = Codes {
