@@ -1,6 +1,6 @@
 """What a call from Python costs over the library's own time: `transform` of one sample.
 
-Each sample is coded by itself, by `SparseCoder.transform` and by `Mesh::exact` in a program without Python; the
+Each sample is coded by itself, by `SparseCoder.transform` and by `Mesh::exact_codes` in a program without Python; the
 medians are subtracted. `in_core_us` is the call without the checks and wrappers of scikit-learn.
 """
 

@@ -7,7 +7,9 @@ from common import interleaved, kernel, patches
 
 ABOUT = "two threads against one on coding, learning and mesh-dense"
 
-REPEATS, MUST = 41, 1.7
+REPEATS, MUST = 15, 1.7
+# Of codes and learning, so that a job takes some seconds: a CPU that was idle may be slow to come back.
+TIMES = 5
 
 
 def jobs():
@@ -17,10 +19,10 @@ def jobs():
     start = x[np.random.default_rng(1).choice(len(x), learning.ATOMS, replace=False)]
     constants = ["--gamma", coding.GAMMA, "--delta", coding.DELTA]
     name, agents, atoms_each, p, count, _ = rounds.CASES[0]
-    yield "coding", ("coding", {"samples": x, "atoms": atoms}, *constants)
+    yield "coding", ("coding", {"samples": x, "atoms": atoms}, *constants, "--repeats", TIMES)
     yield "learning", (
         "learning", {"samples": x, "atoms": start}, *constants, "--batch", learning.BATCH,
-        "--forgetting", learning.FORGETTING, "--every", len(x),
+        "--forgetting", learning.FORGETTING, "--every", len(x), "--passes", TIMES,
     )
     yield name, (
         "rounds", {}, "--agents", agents, "--atoms", atoms_each, "--rows", rounds.ROWS, "--samples", rounds.SAMPLES,

@@ -23,6 +23,9 @@ pub struct Coding {
     /// Each sample by itself, in turn: `seconds` is the median of one.
     #[arg(long)]
     singly: bool,
+    /// How often all samples are coded, one time after the other: `seconds` is for all.
+    #[arg(long, default_value_t = 1)]
+    repeats: usize,
     /// Where the codes go, .npy, one sample a row.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -34,7 +37,7 @@ fn median_of_singles(mesh: &Mesh, x: &Samples) -> Result<f64> {
     for j in 0..x.len() {
         let one = x.range(j..j + 1);
         let began = Instant::now();
-        mesh.exact(&one)?;
+        mesh.exact_codes(&one)?;
         seconds.push(began.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
@@ -55,7 +58,10 @@ impl Coding {
         };
         let mesh = builder.build(w.rows(), &[w.cols()], Start::Given(&w))?;
         let began = Instant::now();
-        let solved = mesh.exact_codes(&x)?;
+        let mut solved = mesh.exact_codes(&x)?;
+        for _ in 1..self.repeats {
+            solved = mesh.exact_codes(&x)?;
+        }
         let seconds = match self.singly {
             true => median_of_singles(&mesh, &x)?,
             false => began.elapsed().as_secs_f64(),
