@@ -118,24 +118,29 @@ impl WithSimd for AddUp<'_> {
 
 /// These rows in V registers; 0 where there are fewer than [`ROWS`].
 #[inline(always)]
-fn load<S: Simd, const V: usize>(rows: &[f64]) -> [S::f64s; V] {
+fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
     match rows.try_into() {
         Ok(rows) => cast::<Sum, _>(rows),
         Err(_) => {
-            let mut all = [0.0; ROWS];
-            all[..rows.len()].copy_from_slice(rows);
-            cast(all)
+            let mut all = [simd.splat_f64s(0.0); V];
+            for (register, rows) in all.iter_mut().zip(rows.chunks(S::F64_LANES)) {
+                *register = simd.partial_load_f64s(rows);
+            }
+            all
         }
     }
 }
 
 /// The registers back into as many rows as there are.
 #[inline(always)]
-fn store<S: Simd, const V: usize>(registers: [S::f64s; V], rows: &mut [f64]) {
-    let all: Sum = cast(registers);
+fn store<S: Simd, const V: usize>(simd: S, registers: [S::f64s; V], rows: &mut [f64]) {
     match <&mut Sum>::try_from(&mut *rows) {
-        Ok(rows) => *rows = all,
-        Err(_) => rows.copy_from_slice(&all[..rows.len()]),
+        Ok(rows) => *rows = cast(registers),
+        Err(_) => {
+            for (register, rows) in registers.iter().zip(rows.chunks_mut(S::F64_LANES)) {
+                simd.partial_store_f64s(rows, *register);
+            }
+        }
     }
 }
 
@@ -175,7 +180,7 @@ impl AddUp<'_> {
         // As many turns as a whole team has, known beforehand: otherwise the totals would not be in registers.
         for (t, total) in totals.iter_mut().enumerate() {
             if self.groups.start > 0 && first + t < agents {
-                *total = load::<S, V>(&column(&mut self.out, first + t)[rows.clone()]);
+                *total = load::<S, V>(simd, &column(&mut self.out, first + t)[rows.clone()]);
             }
         }
         for (heard, sums) in heard.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
@@ -186,7 +191,11 @@ impl AddUp<'_> {
         }
         for (t, total) in totals.iter().enumerate() {
             if first + t < agents {
-                store::<S, V>(*total, &mut column(&mut self.out, first + t)[rows.clone()]);
+                store::<S, V>(
+                    simd,
+                    *total,
+                    &mut column(&mut self.out, first + t)[rows.clone()],
+                );
             }
         }
     }
@@ -207,7 +216,7 @@ fn sum_subsets<S: Simd, const V: usize>(
         // The sums so far, and the same with one agent more.
         let (sums, with) = sums.split_at_mut(1 << i);
         let sent = sent.get(rows.clone()).unwrap_or_default(); // nothing where there is no agent
-        let sent = load::<S, V>(sent).map(|sent| simd.mul_f64s(weight, sent));
+        let sent = load::<S, V>(simd, sent).map(|sent| simd.mul_f64s(weight, sent));
         for (sum, with) in sums.iter().zip(with) {
             *with = cast(add::<S, V>(simd, cast(*sum), sent));
         }
