@@ -109,18 +109,21 @@ impl Codes {
     /// One more sample's, by its entries that are not 0.
     fn push(&mut self, atoms: usize, entries: &[(usize, f64)]) {
         match self {
-            Codes::F32(all) => {
-                let from = all.len();
-                all.resize(from + atoms, 0.0);
-                entries.iter().for_each(|(q, y)| all[from + q] = *y as f32);
-            }
-            Codes::F64(all) => {
-                let from = all.len();
-                all.resize(from + atoms, 0.0);
-                entries.iter().for_each(|(q, y)| all[from + q] = *y);
-            }
+            Codes::F32(all) => push(all, atoms, entries, |y| y as f32),
+            Codes::F64(all) => push(all, atoms, entries, |y| y),
         }
     }
+}
+
+fn push<T: Copy + Default>(
+    all: &mut Vec<T>,
+    atoms: usize,
+    entries: &[(usize, f64)],
+    as_stored: impl Fn(f64) -> T,
+) {
+    let from = all.len();
+    all.resize(from + atoms, T::default());
+    (entries.iter()).for_each(|(q, y)| all[from + q] = as_stored(*y));
 }
 
 impl Solved {
@@ -178,7 +181,7 @@ impl Coder {
         tell: &Tell,
     ) -> PyResult<Solved> {
         let mut solved = Solved::none(x, self.block.len())?;
-        // The dual vectors of a part are dense.
+        // The samples of a part are copied.
         let most = (NUMBERS / x.features().max(1) / SOLVED_TOGETHER).max(1) * SOLVED_TOGETHER;
         let (mut size, mut from) = (most.min(SOLVED_TOGETHER * threads), 0);
         while from < x.len() && !stop.load(Ordering::SeqCst) {

@@ -1,5 +1,6 @@
 """Arrays of every kind come in as they are."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -144,3 +145,35 @@ print((peak() - start) / (8 * X.size / 2**20))
 """
     )
     assert grown < 0.8
+
+
+def test_codes_that_do_not_fit_into_memory_say_so():
+    """In a process of its own that may have 512 MB more than it has: the codes would take 800."""
+    if not pathlib.Path("/proc/self/statm").exists():
+        pytest.skip("nothing says how much memory a process has")
+    script = """
+import resource
+import numpy as np
+import scipy.sparse
+import dictmesh
+
+coder = dictmesh.SparseCoder(np.eye(100), gamma=0.1, delta=0.1)
+coder.transform(np.ones((20, 100)))
+x = scipy.sparse.csr_matrix((1_000_000, 100))
+with open("/proc/self/statm") as f:
+    now = int(f.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (512 << 20), resource.RLIM_INFINITY))
+try:
+    coder.transform(x)
+except MemoryError as e:
+    print(e)
+few = coder.transform(x[:20])
+print(few.shape, np.count_nonzero(few))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    error, few = done.stdout.splitlines()
+    assert error == (
+        "1000000 samples with 100 codes each are more than there is memory for; transform some of the samples at a time"
+    )
+    assert few == "(20, 100) 0"
