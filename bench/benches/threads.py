@@ -1,4 +1,4 @@
-"""Two threads against one: codes, learning and rounds of a dense mesh, the jobs of the benches of these names."""
+"""Two threads against one: codes, learning and rounds of a dense mesh, as in the benches of these names."""
 
 import numpy as np
 
@@ -8,7 +8,8 @@ from common import interleaved, kernel, patches
 ABOUT = "two threads against one on coding, learning and mesh-dense"
 
 REPEATS, MUST = 15, 1.7
-# Of codes and learning, so that a job takes some seconds: a CPU that was idle may be slow to come back.
+# All samples are coded and learned so often, so that a job takes two seconds of one thread: a CPU that was idle may
+# be slow to come back.
 TIMES = 5
 
 

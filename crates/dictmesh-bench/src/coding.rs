@@ -24,7 +24,7 @@ pub struct Coding {
     #[arg(long)]
     singly: bool,
     /// How often all samples are coded, one time after the other: `seconds` is for all.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, conflicts_with = "singly")]
     repeats: usize,
     /// Where the codes go, .npy, one sample a row.
     #[arg(long)]

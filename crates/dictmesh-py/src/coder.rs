@@ -6,10 +6,11 @@ use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::agent::Block;
 use dictmesh::inference::exact::{self, Part, SOLVED_TOGETHER};
 use dictmesh::task::{Task, TaskSpec};
-use dictmesh::{Matrix, Samples, Stop};
+use dictmesh::{Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
+use std::collections::TryReserveError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,9 @@ pub struct Coder {
     block: Block,
 }
 
-/// Codes in the precision of the samples.
+/// Codes in the precision of the samples, where anybody wants them.
 enum Codes {
+    Unwanted,
     F32(Vec<f32>),
     F64(Vec<f64>),
 }
@@ -40,13 +42,7 @@ struct Solved {
     worst: Stop,
 }
 
-/// Codes as an array, costs, and the worst ending by its name and in words.
-type Found<'py> = (
-    Bound<'py, PyAny>,
-    Bound<'py, PyArray1<f64>>,
-    &'static str,
-    String,
-);
+type Costs<'py> = Bound<'py, PyArray1<f64>>;
 
 #[pymethods]
 impl Coder {
@@ -60,7 +56,7 @@ impl Coder {
         Ok(Coder { task, block })
     }
 
-    /// The codes, the cost of each sample, and how it ended.
+    /// The codes, the cost of each sample, and the worst ending by its name and in words.
     #[pyo3(signature = (x, threads, progress=None, normalised=false))]
     fn solve<'py>(
         &self,
@@ -69,27 +65,31 @@ impl Coder {
         threads: usize,
         progress: Option<&Bound<'py, PyAny>>,
         normalised: bool,
-    ) -> PyResult<Found<'py>> {
-        let data = Data::of(x)?;
-        let x = data.view().normalised(normalised);
-        let solved = match x.len() {
-            0..=FEW => {
-                let solved = py.detach(|| {
-                    let mut solved = Solved::none(&x, self.block.len())?;
-                    self.part(&x.all()?, &mut solved)?;
-                    Ok::<_, PyErr>(solved)
-                })?;
-                py.check_signals()?;
-                solved
-            }
-            _ => {
-                let stop = AtomicBool::new(false);
-                attend(py, threads, &stop, progress, |tell| {
-                    self.parts(&x, threads, &stop, &tell)
-                })?
-            }
+    ) -> PyResult<(Bound<'py, PyAny>, Costs<'py>, &'static str, String)> {
+        let solved = self.solved(py, x, threads, progress, normalised, true)?;
+        let shape = [solved.costs.len(), self.block.len()];
+        let codes = match solved.codes {
+            Codes::Unwanted => py.None().into_bound(py),
+            Codes::F32(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
+            Codes::F64(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
         };
-        self.found(py, solved)
+        let costs = PyArray1::from_vec(py, solved.costs);
+        Ok((codes, costs, solved.worst.name(), solved.worst.to_string()))
+    }
+
+    /// The same without the codes, which take more memory than all else.
+    #[pyo3(signature = (x, threads, progress=None, normalised=false))]
+    fn costs<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        threads: usize,
+        progress: Option<&Bound<'py, PyAny>>,
+        normalised: bool,
+    ) -> PyResult<(Costs<'py>, &'static str, String)> {
+        let solved = self.solved(py, x, threads, progress, normalised, false)?;
+        let costs = PyArray1::from_vec(py, solved.costs);
+        Ok((costs, solved.worst.name(), solved.worst.to_string()))
     }
 
     /// The dual vectors nu of few samples, one a row.
@@ -109,6 +109,7 @@ impl Codes {
     /// One more sample's, by its entries that are not 0.
     fn push(&mut self, atoms: usize, entries: &[(usize, f64)]) {
         match self {
+            Codes::Unwanted => (),
             Codes::F32(all) => push(all, atoms, entries, |y| y as f32),
             Codes::F64(all) => push(all, atoms, entries, |y| y),
         }
@@ -127,33 +128,67 @@ fn push<T: Copy + Default>(
 }
 
 impl Solved {
-    /// Nothing yet, with room for all.
-    fn none(x: &View<'_>, atoms: usize) -> PyResult<Self> {
-        let (mut narrow, mut wide) = (Vec::new(), Vec::new());
-        let room = x.len().saturating_mul(atoms);
-        let reserved = match x.is_single() {
-            true => narrow.try_reserve_exact(room),
-            false => wide.try_reserve_exact(room),
+    /// Nothing yet, with room for all: for so many codes of each sample, if any are wanted.
+    fn none(x: &View<'_>, codes: Option<usize>) -> PyResult<Self> {
+        let numbers = x.len().saturating_mul(codes.unwrap_or(0));
+        let room = || {
+            Ok::<_, TryReserveError>(Solved {
+                codes: match codes {
+                    None => Codes::Unwanted,
+                    Some(_) if x.is_single() => Codes::F32(with_room(numbers)?),
+                    Some(_) => Codes::F64(with_room(numbers)?),
+                },
+                costs: with_room(x.len())?,
+                worst: Stop::Converged,
+            })
         };
-        reserved.map_err(|_| {
+        room().map_err(|_| {
+            let each = codes.map_or(String::new(), |codes| format!(" with {codes} codes each"));
             PyMemoryError::new_err(format!(
-                "{} samples with {atoms} codes each are more than there is memory for; transform \
-                 some of the samples at a time",
+                "{} samples{each} are more than there is memory for; give some of the samples at a time",
                 x.len()
             ))
-        })?;
-        Ok(Solved {
-            codes: match x.is_single() {
-                true => Codes::F32(narrow),
-                false => Codes::F64(wide),
-            },
-            costs: Vec::with_capacity(x.len()),
-            worst: Stop::Converged,
         })
     }
 }
 
+fn with_room<T>(numbers: usize) -> Result<Vec<T>, TryReserveError> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(numbers)?;
+    Ok(all)
+}
+
 impl Coder {
+    /// Costs, and codes if they are wanted.
+    fn solved(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        threads: usize,
+        progress: Option<&Bound<'_, PyAny>>,
+        normalised: bool,
+        codes: bool,
+    ) -> PyResult<Solved> {
+        let data = Data::of(x)?;
+        let x = data.view().normalised(normalised);
+        let codes = codes.then_some(self.block.len());
+        if x.len() <= FEW {
+            let solved = py.detach(|| {
+                let mut solved = Solved::none(&x, codes)?;
+                self.part(&x.all()?, &mut solved)?;
+                Ok::<_, PyErr>(solved)
+            })?;
+            py.check_signals()?;
+            return Ok(solved);
+        }
+        let stop = AtomicBool::new(false);
+        attend(py, threads, &stop, progress, |tell| {
+            let mut solved = Solved::none(&x, codes)?;
+            self.parts(&x, &mut solved, threads, &stop, &tell)?;
+            Ok(solved)
+        })
+    }
+
     /// All atoms are one agent's.
     fn parts_of_one(&self) -> [Part<'_>; 1] {
         [Part {
@@ -176,17 +211,17 @@ impl Coder {
     fn parts(
         &self,
         x: &View<'_>,
+        solved: &mut Solved,
         threads: usize,
         stop: &AtomicBool,
         tell: &Tell,
-    ) -> PyResult<Solved> {
-        let mut solved = Solved::none(x, self.block.len())?;
+    ) -> PyResult<()> {
         // The samples of a part are copied.
         let most = (NUMBERS / x.features().max(1) / SOLVED_TOGETHER).max(1) * SOLVED_TOGETHER;
         let (mut size, mut from) = (most.min(SOLVED_TOGETHER * threads), 0);
         while from < x.len() && !stop.load(Ordering::SeqCst) {
             let (to, clock) = ((from + size).min(x.len()), Instant::now());
-            self.part(&x.part(from..to)?, &mut solved)?;
+            self.part(&x.part(from..to)?, solved)?;
             from = to;
             if clock.elapsed() < WHILE / 2 {
                 size = most.min(2 * size);
@@ -198,19 +233,6 @@ impl Coder {
                 cost,
             });
         }
-        Ok(solved)
-    }
-
-    fn found<'py>(&self, py: Python<'py>, solved: Solved) -> PyResult<Found<'py>> {
-        let shape = [solved.costs.len(), self.block.len()];
-        let codes = match solved.codes {
-            Codes::F32(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
-            Codes::F64(all) => {
-                let all = said(Matrix::from_vec(shape[1], shape[0], all))?;
-                array(py, all)?.into_any()
-            }
-        };
-        let costs = PyArray1::from_vec(py, solved.costs);
-        Ok((codes, costs, solved.worst.name(), solved.worst.to_string()))
+        Ok(())
     }
 }

@@ -167,13 +167,14 @@ try:
     coder.transform(x)
 except MemoryError as e:
     print(e)
+print(coder.score(x))
 few = coder.transform(x[:20])
 print(few.shape, np.count_nonzero(few))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    error, few = done.stdout.splitlines()
+    error, score, few = done.stdout.splitlines()
     assert error == (
-        "1000000 samples with 100 codes each are more than there is memory for; transform some of the samples at a time"
+        "1000000 samples with 100 codes each are more than there is memory for; give some of the samples at a time"
     )
-    assert few == "(20, 100) 0"
+    assert (score, few) == ("-0.0", "(20, 100) 0")  # costs alone fit

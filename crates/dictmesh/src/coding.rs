@@ -276,8 +276,9 @@ impl Coding<'_> {
 /// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
 /// tells. The parts and the order in which they are joined depend on nothing but the number of columns, `all`.
 ///
-/// Whoever is free takes the part in front, and leaves the rest to whoever is free next: thus the smaller parts at the
-/// end are the last to be taken, and no thread waits for another's large one.
+/// Whoever is free takes the part in front, and leaves the rest to whoever is free next. Thus the smaller parts at the
+/// end are the last to be taken, and no thread waits long for another's last; where there are many, no part is large
+/// beside all of them.
 pub(crate) fn in_parts<T: Send>(
     columns: Range<usize>,
     all: usize,
@@ -288,7 +289,7 @@ pub(crate) fn in_parts<T: Send>(
 ) -> T {
     let (from, to) = (columns.start, columns.end);
     // Smaller ones at the end, for a thread that would have nothing to do while another is at its last.
-    let width = if 4 * from < 3 * all {
+    let width = if all > IN_ORDER || 4 * from < 3 * all {
         PRODUCTS_TOGETHER
     } else if 8 * from < 7 * all {
         PRODUCTS_TOGETHER / 2
@@ -316,4 +317,44 @@ pub(crate) use proximal_point::{separates, support_within_reach};
 /// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
 pub(crate) fn start_code(h: &dyn Regularizer) -> f64 {
     h.recover_damped(0.0, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every column is in one part, with what `y` and `v` have of it; parts are joined in order, and are the same for
+    /// any number of threads.
+    #[test]
+    fn parts_are_all_columns_once_and_in_order() {
+        for all in [0, 1, 63, 65, 200, 512, IN_ORDER, IN_ORDER + 1, 20_000] {
+            let parts = |threads: usize| {
+                let each = |columns: Range<usize>, times| -> Vec<f64> {
+                    columns.flat_map(|j| [j as f64].repeat(times)).collect()
+                };
+                let (mut y, mut v) = (each(0..all, 2), each(0..all, 3));
+                let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
+                    assert_eq!(
+                        (y, v),
+                        (
+                            &mut each(columns.clone(), 2)[..],
+                            &mut each(columns.clone(), 3)[..]
+                        )
+                    );
+                    vec![columns]
+                };
+                let join = |left: Vec<_>, right: Vec<_>| [left, right].concat();
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+                (pool.build().unwrap())
+                    .install(|| in_parts(0..all, all, &mut y, &mut v, &solve, &join))
+            };
+            let alone = parts(1);
+            assert!(
+                alone.iter().cloned().flatten().eq(0..all),
+                "{all}: {alone:?}"
+            );
+            assert!(alone.iter().all(|part| part.len() <= PRODUCTS_TOGETHER));
+            assert_eq!(parts(3), alone);
+        }
+    }
 }

@@ -238,7 +238,7 @@ impl Mesh {
     }
 
     /// The codes of [`exact`](Mesh::exact) alone, by their entries that are not 0, with their certificates: the same to
-    /// the bit, faster, and in a fraction of the memory.
+    /// the bit, and where most are 0 faster and in a fraction of the memory.
     pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
         self.check_samples(x)?;
         let parts = self.parts();

@@ -175,12 +175,12 @@ fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
 
 fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
     if exact {
-        let solved = mesh.exact(x).map_err(say)?;
+        let solved = mesh.exact_codes(x).map_err(say)?;
         return Ok(Coded {
             costs: solved.certificates.iter().map(|c| c.dual).collect(),
             gap: Some(solved.relative_gap()),
             stop: solved.stop(),
-            codes: solved.codes,
+            codes: solved.to_dense(),
         });
     }
     let found = mesh.infer(x).map_err(say)?;

@@ -103,18 +103,22 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = self._new_samples(X)
         if self.transform_method != "exact":
             return self._infer(X)
-        coder = self._coder()
+        codes, costs = self._exactly(self._coder().solve, X)
+        return codes, costs
+
+    def _exactly(self, ask: Any, X: Any) -> list[np.ndarray]:
+        """What the coder answers, without how it ended, which is warned of."""
         try:
             if self.verbose:
                 with shown(self.verbose, "coding") as progress:
-                    codes, costs, stop, why = coder.solve(X, threads(self.n_jobs), progress)
+                    *found, stop, why = ask(X, threads(self.n_jobs), progress)
             else:
-                codes, costs, stop, why = coder.solve(X, threads(self.n_jobs))
+                *found, stop, why = ask(X, threads(self.n_jobs))
         except ValueError as error:
             _data.refuse(self, X, error)
         if stop != "converged":
             warn(stop, why, "Coding")
-        return codes, costs
+        return found
 
     def _new_samples(self, X: Any) -> Any:
         return _data.new_samples(self, X)
@@ -163,7 +167,10 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Scores of estimators with another alpha, gamma or delta are those of another objective and cannot be compared.
         """
-        return -float(np.mean(self._solve(X)[1]))
+        if self.transform_method != "exact":
+            return -float(np.mean(self._solve(X)[1]))
+        (costs,) = self._exactly(self._coder().costs, self._new_samples(X))
+        return -float(np.mean(costs))
 
     @property
     def _n_features_out(self) -> int:

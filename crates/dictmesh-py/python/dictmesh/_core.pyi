@@ -18,6 +18,9 @@ class Coder:
     def solve(
         self, x: Any, threads: int, progress: _Progress = None, normalised: bool = False
     ) -> tuple[NDArray[Any], _Floats, str, str]: ...
+    def costs(
+        self, x: Any, threads: int, progress: _Progress = None, normalised: bool = False
+    ) -> tuple[_Floats, str, str]: ...
     def duals(self, x: Any) -> _Floats: ...
 
 @final

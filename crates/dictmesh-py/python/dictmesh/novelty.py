@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -238,7 +239,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         """
         X = _data.new_samples(self, X)
         names = self._names(feature_names)
-        codes, costs, stop, why = self._solve(X)
+        codes, costs, stop, why = self._exactly(lambda coder: coder.solve, X)
         warn(stop, why, "Coding")
         atoms = np.asarray(self.components_, dtype=np.float64)
 
@@ -341,19 +342,20 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         ends = np.cumsum(self._mesh.sizes())
         self.agents_ = np.split(np.arange(len(self.components_)), ends[:-1])
 
-    def _solve(self, X: Any) -> tuple[np.ndarray, np.ndarray, str, str]:
+    def _exactly(self, ask: Callable[[_core.Coder], Any], X: Any) -> Any:
+        """What the coder answers."""
         kept = self._kept
         if kept.coder is None or kept.atoms is not self.components_:
             kept.coder = _core.Coder(self._task_text, np.ascontiguousarray(self.components_, dtype=np.float64))
             kept.atoms = self.components_
         try:
             with shown(self.verbose, "scoring") as progress:
-                return kept.coder.solve(X, threads(self.n_jobs), progress, self.normalize)
+                return ask(kept.coder)(X, threads(self.n_jobs), progress, self.normalize)
         except ValueError as error:
             _data.refuse(self, X, error)
 
     def _costs(self, X: Any) -> np.ndarray:
-        _, costs, stop, why = self._solve(X)
+        costs, stop, why = self._exactly(lambda coder: coder.costs, X)
         warn(stop, why, "Coding")
         return costs
 

@@ -101,8 +101,8 @@ pub fn solve(
     })
 }
 
-/// The codes of [`solve`] by their entries that are not 0, with their certificates: a fraction of the memory, which
-/// where atoms are many is a good part of the time.
+/// The codes of [`solve`] by their entries that are not 0, with their certificates: where most are 0 a fraction of the
+/// memory, which where atoms are many is a good part of the time.
 pub fn codes(
     residual: &dyn Residual,
     parts: &[Part<'_>],

@@ -213,3 +213,29 @@ fn interrupted_it_leaves_no_trace() {
     assert_eq!(learned.learn(&x, go_on).unwrap(), Stop::Interrupted);
     assert!(before == (learned.dictionary(), learned.atom_use(0).clone()));
 }
+
+/// Threads change nothing, where samples are solved in lanes and shared part by part: in batches that are taken in
+/// order, and in one that is halved first.
+#[test]
+fn learning_in_lanes_does_not_depend_on_threads() {
+    let x = Samples::dense(gaussian(20, 5000, &mut stream(1, 0))).unwrap();
+    let x = x.normalised(Norm::L2);
+    let start = gaussian(20, 40, &mut stream(2, 0));
+    for batch in [300, 5000] {
+        let learn = |threads: usize| {
+            let mut mesh = mesh(TaskSpec::sparse_svd(GAMMA, DELTA), batch, threads, &start);
+            let mut events: Vec<Event> = Vec::new();
+            let heard = mesh.learn(&x, |event| {
+                events.push(*event);
+                ControlFlow::Continue(())
+            });
+            assert_eq!(heard.unwrap(), Stop::Converged);
+            let exact = mesh.exact(&x).unwrap();
+            let codes = mesh.exact_codes(&x).unwrap();
+            assert_eq!(codes.to_dense(), exact.codes);
+            (mesh.dictionary(), events, exact.codes, exact.duals)
+        };
+        let alone = learn(1);
+        assert!(alone == learn(2) && alone == learn(3), "batches of {batch}");
+    }
+}

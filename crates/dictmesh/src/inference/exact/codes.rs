@@ -55,12 +55,12 @@ impl Codes {
 
     /// The number of samples B.
     pub fn len(&self) -> usize {
-        self.certificates.len()
+        self.parts.iter().map(|part| part.ends.len()).sum()
     }
 
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
-        self.certificates.is_empty()
+        self.len() == 0
     }
 
     /// The number of atoms K, blocks in order.
