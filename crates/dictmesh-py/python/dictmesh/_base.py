@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         codes, costs = self._exactly(self._coder().solve, X)
         return codes, costs
 
-    def _exactly(self, ask: Any, X: Any) -> list[np.ndarray]:
+    def _exactly(self, ask: Callable[..., Any], X: Any) -> Any:
         """What the coder answers, without how it ended, which is warned of."""
         try:
             if self.verbose:

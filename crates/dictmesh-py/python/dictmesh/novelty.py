@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,8 @@ from ._base import Kept
 from ._progress import shown, threads, warn
 
 __all__ = ["Explanation", "NoveltyDetector"]
+
+T = TypeVar("T")
 
 #: Scores that a model file keeps at most, as the program's.
 KEPT_SCORES = 1000
@@ -342,7 +344,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         ends = np.cumsum(self._mesh.sizes())
         self.agents_ = np.split(np.arange(len(self.components_)), ends[:-1])
 
-    def _exactly(self, ask: Callable[[_core.Coder], Any], X: Any) -> Any:
+    def _exactly(self, ask: Callable[[_core.Coder], Callable[..., T]], X: Any) -> T:
         """What the coder answers."""
         kept = self._kept
         if kept.coder is None or kept.atoms is not self.components_:
