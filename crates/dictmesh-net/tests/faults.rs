@@ -37,7 +37,8 @@ fn assert_undisturbed(plan: &Plan, start: &Mesh, done: Vec<Result<Done, Error>>,
     mesh.learn(&plan.x, |_| Continue(())).unwrap();
     for (k, done) in done.into_iter().enumerate() {
         let done = done.unwrap();
-        assert_eq!(done.outcome, Outcome::Ended, "{what} {k}");
+        let why = done.diverged;
+        assert_eq!(done.outcome, Outcome::Ended, "{what} {k}: {why}");
         assert_eq!(
             done.atoms,
             *mesh.block(k).atoms(),
@@ -202,10 +203,12 @@ impl<W> Mischief<W> {
     }
 }
 
-/// Other numbers for the round before, where there is one.
+/// Other numbers for the round before the last, where there is one: whoever sent the frame has heard of the last round
+/// from all, so all have that one behind them. (For the last round itself the true frame may have been lost, on a busy
+/// machine, and nobody could know a lie that comes in its place.)
 fn lies_about_the_past(frame: &mut Frame) {
-    if frame.tag.round > 0 {
-        frame.tag.round -= 1;
+    if frame.tag.round > 1 {
+        frame.tag.round -= 2;
         let numbers = frame.dual.iter_mut().chain(&mut frame.scalars);
         numbers.for_each(|v| *v += 100.0);
     }
@@ -294,8 +297,8 @@ fn changed(bytes: &Bytes, change: fn(&mut Frame)) -> Option<Bytes> {
     (frame != before).then(encoded)
 }
 
-/// What a neighbour sends before each of its frames: half of the dual vectors or too few scalars; or other numbers for the
-/// round before. (How many scalars an agreement has is not known beforehand.)
+/// What a neighbour sends before each of its frames: half of the dual vectors or too few scalars; or other numbers for a
+/// round that is over. (How many scalars an agreement has is not known beforehand.)
 const NEARLY_RIGHT: [fn(&Bytes) -> Option<Bytes>; 2] = [
     |bytes| {
         changed(bytes, |frame| match frame.tag.round % 2 {
@@ -311,7 +314,7 @@ const NEARLY_RIGHT: [fn(&Bytes) -> Option<Bytes>; 2] = [
 fn a_mesh_goes_on_through_frames_of_other_dimensions_and_rounds() {
     let plan = plan(30);
     let mesh = plan.mesh(false);
-    for before in NEARLY_RIGHT {
+    for (kind, before) in NEARLY_RIGHT.into_iter().enumerate() {
         let hub = Hub::new(0);
         let each = (0..4).map(|k| {
             let mut agent = Started::new(&plan, &mesh, k);
@@ -322,6 +325,11 @@ fn a_mesh_goes_on_through_frames_of_other_dimensions_and_rounds() {
             agent.start(&hub)
         });
         let agents: Vec<Running> = each.collect();
-        assert_undisturbed(&plan, &mesh, wait_all(agents), "nearly right frames");
+        assert_undisturbed(
+            &plan,
+            &mesh,
+            wait_all(agents),
+            &format!("nearly right frames, kind {kind},"),
+        );
     }
 }
