@@ -2,6 +2,7 @@
 //! dual vector) is a slice.
 
 use crate::error::{Error, Result};
+use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -248,23 +249,16 @@ pub(crate) fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
 
 /// The inner product a'b.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    debug_assert_eq!(a.len(), b.len());
-    count(a.len());
-    // Eight independent sums: the order is fixed, and the compiler can use vector registers.
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let tail: f64 = a8
-        .remainder()
-        .iter()
-        .zip(b8.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
-    for (x, y) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += x[i] * y[i];
+    struct Dot<'a>(&'a [f64], &'a [f64]);
+    impl WithSimd for Dot<'_> {
+        type Output = f64;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> f64 {
+            simd::dot(simd, self.0, self.1)
         }
     }
-    ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7])) + tail
+    dispatch(Dot(a, b))
 }
 
 /// The Euclidean norm.
@@ -287,33 +281,53 @@ const SAFE: f64 = 1e-280;
 
 /// The Euclidean distance of two vectors.
 pub(crate) fn distance(a: &[f64], b: &[f64]) -> f64 {
-    let squares = distance_squared(a, b);
+    distance_from(a, 1.0, b)
+}
+
+/// |a - scale b|.
+pub(crate) fn distance_from(a: &[f64], scale: f64, b: &[f64]) -> f64 {
+    let squares = dispatch(Distance(a, scale, b));
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
     }
-    norm(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+    norm(
+        &a.iter()
+            .zip(b)
+            .map(|(a, b)| a - scale * b)
+            .collect::<Vec<_>>(),
+    )
 }
 
-/// Its square, where nothing overflows.
+/// The square of the distance, where nothing overflows.
 pub(crate) fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
-    count(a.len());
-    // Eight sums, as in `dot`.
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest = a8.remainder().iter().zip(b8.remainder());
-    let rest: f64 = rest.map(|(a, b)| (a - b) * (a - b)).sum();
-    for (a, b) in a8.zip(b8) {
-        for i in 0..8 {
-            sums[i] += (a[i] - b[i]) * (a[i] - b[i]);
-        }
+    dispatch(Distance(a, 1.0, b))
+}
+
+struct Distance<'a>(&'a [f64], f64, &'a [f64]);
+
+impl WithSimd for Distance<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
+        simd::distance_squared(simd, self.0, self.1, self.2)
     }
-    sums.iter().sum::<f64>() + rest
 }
 
 /// `y += alpha x`.
 pub(crate) fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
-    count(x.len());
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += alpha * x;
+    struct Axpy<'a>(f64, &'a [f64], &'a mut [f64]);
+    impl WithSimd for Axpy<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) {
+            // Rounded after the product and after the sum, as where only some entries are at hand.
+            for (y, x) in self.2.iter_mut().zip(self.1) {
+                *y += self.0 * x;
+            }
+        }
     }
+    count(x.len());
+    dispatch(Axpy(alpha, x, y));
 }

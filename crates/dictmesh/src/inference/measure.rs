@@ -2,7 +2,7 @@
 //! such number: one definition for the mesh in this process and agents on a network.
 
 use super::Combine;
-use crate::matrix::{distance, norm, Matrix};
+use crate::matrix::{distance, distance_from, norm, Matrix};
 
 /// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
 const WINDOW: usize = 5;
@@ -27,15 +27,13 @@ pub fn residual(
     before: &Matrix,
     combined: &[f64],
 ) -> f64 {
-    let (mut largest, mut mean) = (0.0_f64, Vec::new());
+    let mut largest = 0.0_f64;
     for j in 0..nu.cols() {
         let new = nu.column(j);
         let mut moved = distance(new, before.column(j));
         if combine == Combine::NeighbourSum && degree > 0 {
             let sum = &combined[j * nu.rows()..(j + 1) * nu.rows()];
-            mean.clear();
-            mean.extend(sum.iter().map(|s| s / degree as f64));
-            moved = moved.max(distance(new, &mean));
+            moved = larger(moved, distance_from(new, 1.0 / degree as f64, sum));
         }
         if moved != 0.0 {
             let relative = moved / norm(new).max(f64::MIN_POSITIVE);

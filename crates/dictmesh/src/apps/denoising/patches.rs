@@ -1,7 +1,7 @@
 //! Images and patches: cutting, putting together, and measuring.
 
 use crate::error::{Error, Result};
-use crate::matrix::{axpy, Matrix};
+use crate::matrix::Matrix;
 use crate::samples::Samples;
 
 /// The overlapping patches of an image, each with its mean taken out.
@@ -61,14 +61,15 @@ impl Patches {
         Error::check_dimension("number of patches", patches.cols(), self.corners.len())?;
         let mut image = Matrix::zeros(self.rows, self.cols);
         let mut count = Matrix::zeros(self.rows, self.cols);
-        let ones = vec![1.0; self.side];
         for (n, &(i, j)) in self.corners.iter().enumerate() {
             for c in 0..self.side {
                 let pixels = &patches.column(n)[c * self.side..(c + 1) * self.side];
                 let out = &mut image.column_mut(j + c)[i..i + self.side];
-                axpy(1.0, pixels, out);
-                axpy(self.means[n], &ones, out);
-                axpy(1.0, &ones, &mut count.column_mut(j + c)[i..i + self.side]);
+                for (out, pixel) in out.iter_mut().zip(pixels) {
+                    *out = *out + pixel + self.means[n];
+                }
+                let count = &mut count.column_mut(j + c)[i..i + self.side];
+                count.iter_mut().for_each(|count| *count += 1.0);
             }
         }
         for (v, n) in image.as_mut_slice().iter_mut().zip(count.as_slice()) {

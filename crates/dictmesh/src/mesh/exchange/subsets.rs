@@ -5,7 +5,7 @@
 //! Some rows at a time, so that the sums of many groups stay in the first-level cache while all agents look them up.
 
 use super::column;
-use crate::simd::{dispatch, Lined, Simd, WithSimd};
+use crate::simd::{dispatch, Simd, WithSimd};
 use crate::work::count;
 use bytemuck::cast;
 use faer::prelude::ReborrowMut;
@@ -22,8 +22,11 @@ const GROUPS: usize = 25;
 /// Agents that add up at the same time, as each addition waits for the one before it.
 const TEAM: usize = 4;
 
-/// What all agents sent of a subset, in some rows.
-type Sum = [f64; ROWS];
+/// What all agents sent of a subset, in some rows: a cache line, so that no read lies across two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Sum([f64; ROWS]);
+const _: () = assert!(align_of::<Sum>() == size_of::<Sum>());
 
 /// Who listens to whom, by subsets.
 #[derive(Debug)]
@@ -84,11 +87,11 @@ impl Subsets {
 
 /// Room for the sums of all subsets of some groups.
 #[derive(Debug)]
-pub(super) struct Sums(Lined<Sum>);
+pub(super) struct Sums(Vec<Sum>);
 
 impl Default for Sums {
     fn default() -> Self {
-        Sums(Lined::new(GROUPS * SUBSETS, [0.0; ROWS]))
+        Sums(vec![Sum([0.0; ROWS]); GROUPS * SUBSETS])
     }
 }
 
@@ -120,7 +123,7 @@ impl WithSimd for AddUp<'_> {
 #[inline(always)]
 fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
     match rows.try_into() {
-        Ok(rows) => cast::<Sum, _>(rows),
+        Ok(rows) => cast::<[f64; ROWS], _>(rows),
         Err(_) => {
             let mut all = [simd.splat_f64s(0.0); V];
             for (register, rows) in all.iter_mut().zip(rows.chunks(S::F64_LANES)) {
@@ -134,7 +137,7 @@ fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
 /// The registers back into as many rows as there are.
 #[inline(always)]
 fn store<S: Simd, const V: usize>(simd: S, registers: [S::f64s; V], rows: &mut [f64]) {
-    match <&mut Sum>::try_from(&mut *rows) {
+    match <&mut [f64; ROWS]>::try_from(&mut *rows) {
         Ok(rows) => *rows = cast(registers),
         Err(_) => {
             for (register, rows) in registers.iter().zip(rows.chunks_mut(S::F64_LANES)) {
@@ -186,7 +189,7 @@ impl AddUp<'_> {
         for (heard, sums) in heard.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
             for (t, total) in totals.iter_mut().enumerate() {
                 let sum = &sums[(*heard >> (GROUP * t)) as usize % SUBSETS];
-                *total = add(simd, *total, cast(*sum));
+                *total = add(simd, *total, cast(sum.0));
             }
         }
         for (t, total) in totals.iter().enumerate() {
@@ -218,7 +221,7 @@ fn sum_subsets<S: Simd, const V: usize>(
         let sent = sent.get(rows.clone()).unwrap_or_default(); // nothing where there is no agent
         let sent = load::<S, V>(simd, sent).map(|sent| simd.mul_f64s(weight, sent));
         for (sum, with) in sums.iter().zip(with) {
-            *with = cast(add::<S, V>(simd, cast(*sum), sent));
+            with.0 = cast(add::<S, V>(simd, cast(sum.0), sent));
         }
     }
 }

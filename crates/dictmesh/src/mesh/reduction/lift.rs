@@ -52,8 +52,11 @@ impl<'a> Term<'a> {
         let atoms = rotation.blocks.iter().flat_map(|w| w.atoms().columns());
         let mut more = self.nu[..first].to_vec();
         axpy(-b, &self.x[..first], &mut more);
-        for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
-            axpy(-a, &w[..first], &mut more);
+        // Mostly all rows are rotated.
+        if first > 0 {
+            for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
+                axpy(-a, &w[..first], &mut more);
+            }
         }
         Parts { a, b, more }
     }
