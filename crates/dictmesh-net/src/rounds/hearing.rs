@@ -226,27 +226,30 @@ mod tests {
     use super::*;
     use crate::codec::Limits;
     use crate::exchange::Exchange;
+    use bytes::BytesMut;
+    use std::collections::VecDeque;
     use std::sync::Arc;
     use std::time::Duration;
 
-    /// Nobody is there, but one neighbour said that this agent runs twice.
-    struct Told(Option<WireEvent>);
+    /// Nobody is there, but these things were said.
+    struct Told(VecDeque<WireEvent>);
 
     impl Wire for Told {
         fn send(&mut self, _: AgentId, _: Bytes) {}
 
         fn next(&mut self, _: Instant) -> Option<WireEvent> {
-            self.0.take()
+            self.0.pop_front()
         }
     }
 
     #[test]
     fn an_agent_that_runs_twice_hears_of_it_in_every_round_from_then_on() {
         let reason = "agent 0 runs twice".to_string();
-        let wire = Told(Some(WireEvent::Twin {
+        let twin = WireEvent::Twin {
             neighbour: 1,
             reason,
-        }));
+        };
+        let wire = Told([twin].into());
         let options = RoundsOptions::new(1, Limits::new(5, 1));
         let mut rounds = Rounds::new(wire, &[1], options, Arc::default());
         let said = |fault: Fault| assert_eq!(fault.to_string(), "agent 1 says: agent 0 runs twice");
@@ -263,6 +266,53 @@ mod tests {
             let until = Instant::now() + Duration::from_secs(20);
             let mut inbox = [Frame::default()];
             said(rounds.round(&own, &mut inbox, Some(until)).unwrap_err());
+        }
+    }
+
+    /// A neighbour that says other numbers for a round than it has said already, in that round or after it: what came
+    /// first counts, for all, as all may have gone on with it.
+    #[test]
+    fn the_first_frame_of_a_round_counts() {
+        const INCARNATION: u64 = 7;
+        let frame = |round: u32, number: f64| Frame {
+            tag: Tag {
+                epoch: 1,
+                sample: 0,
+                phase: Phase::Inference,
+                round,
+            },
+            scalars: vec![number],
+            dual: vec![number; 5],
+        };
+        let up = |neighbour| WireEvent::Up {
+            neighbour,
+            incarnation: INCARNATION,
+            epoch: 1,
+        };
+        let says = |neighbour, round, number| WireEvent::Frame {
+            neighbour,
+            bytes: codec::encode(&frame(round, number), INCARNATION, false, BytesMut::new()),
+        };
+        let events = [
+            up(1),
+            up(2),
+            says(1, 0, 10.0),
+            says(1, 0, 11.0), // while agent 2 is waited for
+            says(2, 0, 20.0),
+            says(1, 0, 12.0), // in the next round
+            says(2, 1, 21.0),
+            says(1, 1, 13.0),
+        ];
+        let options = RoundsOptions::new(1, Limits::new(5, 1));
+        let wire = Told(events.into());
+        let mut rounds = Rounds::new(wire, &[1, 2], options, Arc::default());
+        rounds.take_part(&[1, 2]);
+        for (round, expected) in [(0, [10.0, 20.0]), (1, [13.0, 21.0])] {
+            let until = Instant::now() + Duration::from_secs(20);
+            let mut inbox = [Frame::default(), Frame::default()];
+            let own = frame(round, 0.0);
+            rounds.round(&own, &mut inbox, Some(until)).unwrap();
+            assert_eq!(inbox, expected.map(|number| frame(round, number)));
         }
     }
 }
