@@ -48,15 +48,25 @@ impl Numbers {
         if self.centre == Centre::None && self.norm == Norm::None {
             return Ok(x);
         }
-        if x.is_sparse() && self.centre == Centre::None {
-            return self.scale_sparse(&x);
-        }
+        let centred = match self.centre {
+            Centre::None => x,
+            _ => self.centred(&x)?,
+        };
+        Ok(match self.norm {
+            Norm::None => centred,
+            Norm::L2 => centred.normalised(dictmesh::Norm::L2),
+            Norm::L1 => centred.normalised(dictmesh::Norm::L1),
+        })
+    }
+
+    fn centred(&self, x: &Samples) -> Result<Samples> {
         let mut dense = x.to_dense();
         for j in 0..dense.cols() {
             let column = dense.column_mut(j);
             match (self.centre, &self.means) {
                 (Centre::Sample, _) => {
                     let mean = column.iter().sum::<f64>() / column.len() as f64;
+                    check_mean(mean)?;
                     column.iter_mut().for_each(|v| *v -= mean);
                 }
                 (Centre::Feature, Some(means)) if means.len() == column.len() => {
@@ -67,37 +77,8 @@ impl Numbers {
                 }
                 (Centre::None, _) => {}
             }
-            let size = self.size(column.iter().copied());
-            column.iter_mut().for_each(|v| *v /= size);
         }
         Samples::dense(dense).map_err(say)
-    }
-
-    /// What to divide by: the norm, or 1 for a zero sample.
-    fn size(&self, values: impl Iterator<Item = f64>) -> f64 {
-        let size = match self.norm {
-            Norm::None => 1.0,
-            Norm::L2 => values.fold(0.0, f64::hypot), // no square overflows or vanishes
-            Norm::L1 => values.map(f64::abs).sum(),
-        };
-        if size > 0.0 {
-            size
-        } else {
-            1.0
-        }
-    }
-
-    fn scale_sparse(&self, x: &Samples) -> Result<Samples> {
-        let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
-        for j in 0..x.len() {
-            let size = self.size(x.entries(j).map(|(_, v)| v));
-            for (i, v) in x.entries(j) {
-                row.push(i);
-                value.push(v / size);
-            }
-            start.push(row.len());
-        }
-        Samples::sparse(x.rows(), start, row, value).map_err(say)
     }
 }
 
@@ -115,9 +96,46 @@ pub fn feature_means(
         }
         count += part.len();
     }
-    Ok(sum
-        .into_vec()
-        .iter()
-        .map(|s| s / count.max(1) as f64)
-        .collect())
+    let sum = sum.into_vec();
+    sum.iter().try_for_each(|s| check_mean(*s))?;
+    Ok(sum.iter().map(|s| s / count.max(1) as f64).collect())
+}
+
+/// Refuses a mean of finite numbers that is none itself, as their sum is beyond all numbers.
+fn check_mean(mean: f64) -> Result<()> {
+    match mean.is_finite() {
+        true => Ok(()),
+        false => Err(
+            "the data are so large that their mean is beyond what a number can hold (1.8e308); \
+             divide them by a constant first"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths above all numbers had made zeros of samples, and means above them numbers that are none.
+    #[test]
+    fn the_largest_numbers_are_scaled_and_where_they_have_no_mean_refused() {
+        let samples = |value: f64| Samples::dense(Matrix::from_fn(9, 2, |_, _| value)).unwrap();
+        let numbers = |centre, norm| Numbers {
+            centre,
+            means: None,
+            norm,
+        };
+        for value in [1.7e308, 1.0, 1e-300] {
+            for (norm, expected) in [(Norm::L2, 1.0 / 3.0), (Norm::L1, 1.0 / 9.0)] {
+                let scaled = numbers(Centre::None, norm).apply(samples(value)).unwrap();
+                let mut entries = scaled.entries(1);
+                assert!(entries.all(|(_, v)| (v - expected).abs() < 1e-15));
+            }
+        }
+        let why = numbers(Centre::Sample, Norm::L2).apply(samples(1.7e308));
+        assert!(format!("{:?}", why.unwrap_err()).contains("so large"));
+        let means = |value| feature_means(std::iter::once(Ok(samples(value))), 9);
+        assert!(means(1.7e308).is_err() && means(1e300).is_ok());
+    }
 }
