@@ -37,6 +37,9 @@ def test_new_topics_are_found_and_explained(rng):
     assert ((detector.predict(both) == -1) == (scores < detector.offset_)).all()
     # About one in twenty of what is known is called novel.
     assert (detector.predict(known) == -1).sum() == 15
+    # Alone as together, though one of them has just the cost at which novel begins.
+    alone = np.concatenate([detector.predict(known[i]) for i in range(known.shape[0])])
+    assert (alone == detector.predict(known)).all()
     names = [f"word{i}" for i in range(60)]
     for told, score in zip(detector.explain(new, feature_names=names), scores[truth]):
         assert told.cost == pytest.approx(-score)

@@ -19,6 +19,8 @@ from ._progress import shown, threads, warn
 __all__ = ["Explanation", "NoveltyDetector"]
 
 T = TypeVar("T")
+# Relative, far above rounding and far below what matters in a cost.
+_HAIR = 1e-9
 
 #: Scores that a model file keeps at most, as the program's.
 KEPT_SCORES = 1000
@@ -86,7 +88,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     offset_ : float
         Minus the cost above which a sample is novel: that which ``1 - contamination`` of the samples of ``fit`` do not
         exceed, or of the last block of ``partial_fit``, before it was learned. A block with more novel samples than
-        that lowers it for the next one.
+        that lowers it for the next one. (A billionth more, so that rounding decides nothing.)
     block_scores_ : ndarray or None
         ``score_samples`` of the last block of ``partial_fit``, before it was learned; None for the first block.
     components_ : ndarray of shape (n_components, n_features)
@@ -362,9 +364,10 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         return costs
 
     def _set_offset(self, costs: np.ndarray) -> None:
-        """The smallest cost that the wanted share of these does not exceed."""
+        """The smallest cost that the wanted share of these does not exceed, and a hair more: one of them has just that
+        cost, and scored among others it may differ by rounding."""
         self._past = costs
-        self.offset_ = -float(np.quantile(costs, 1 - self.contamination, method="inverted_cdf"))
+        self.offset_ = -float(np.quantile(costs, 1 - self.contamination, method="inverted_cdf")) * (1 + _HAIR)
 
     def _names(self, given: Any) -> list[str]:
         if given is None:
