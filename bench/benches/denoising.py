@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from common import dictmesh, interleaved
 
-ABOUT = "PSNR and time against SPAMS and scikit-learn on six noisy pictures"
+ABOUT = "PSNR and time against SPAMS and scikit-learn on three pictures, each with two noises"
 
 PATCH, ATOMS, LEARNED, PASSES, BATCH = 8, 128, 20_000, 2, 256
 PICTURES, SIGMAS = ["camera", "astronaut", "brick"], [25, 50]

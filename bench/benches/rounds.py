@@ -4,8 +4,9 @@ relaxed-admm with the squared residual on random atoms and samples: numpy holds 
 forms W'c, the codes, the dual vectors, the sum over the neighbours (a product with the adjacency matrix, dense or
 scipy's sparse one) and the update, in float64 on OpenBLAS. Ours is `Mesh::infer` with so many rounds, its beginning and
 end included, over the number of rounds: so many that memory, which the system first clears, weighs little (of numpy only
-rounds are timed). of_dgemm is the rate of the sum over the neighbours, 2 N^2 M B operations a round,
-over that of numpy's product of two 2,000 x 2,000 matrices: what is lost to everything else in a round.
+rounds are timed). of_dgemm is the rate of a round, counted as the
+product of 2 N^2 M B operations that the sum over the neighbours stands for, over that of numpy's product of two 2,000 x 2,000
+matrices: above 1 where sums of subsets save more than everything else in a round costs.
 """
 
 import time
@@ -56,7 +57,7 @@ def numpy_rounds(agents, atoms, p, rounds):
         nonlocal s, t, y
         c = s + x
         g = w.transpose(0, 2, 1) @ c / a
-        # One atom: closed form. More: as many gradient steps as atoms, which is less than an exact argmin.
+        # One atom: closed form. More: twice as many gradient steps as atoms, which is less than an exact argmin.
         for _ in range(1 if atoms == 1 else 2 * atoms):
             y = y + step * (g - gram @ y / a - DELTA * y)
             y = np.sign(y) * np.maximum(np.abs(y) - step * GAMMA, 0.0)
