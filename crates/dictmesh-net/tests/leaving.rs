@@ -6,7 +6,7 @@ mod common;
 use common::{Dripping, Plan, Running, Started};
 use dictmesh::{Mesh, Stopping, Topology, Update};
 use dictmesh_net::agent::{AgentSettings, Neighbour, Outcome, Policy};
-use dictmesh_net::memory::Hub;
+use dictmesh_net::memory::{Faults, Hub};
 use dictmesh_net::Error;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -159,5 +159,36 @@ fn one_that_leaves_goes_as_soon_as_its_neighbours_know() {
     for agent in agents {
         let done = agent.wait().unwrap();
         assert_eq!((done.outcome, done.position), (Outcome::Ended, 60));
+    }
+}
+
+/// Frames are lost and come later, so that one agent still waits for a frame of the decision while another has come through
+/// all rounds of it, and calls for a new epoch: whoever followed that call too early waited for the leaver for ever.
+#[test]
+fn nobody_is_called_away_before_it_knows_who_leaves() {
+    for seed in 0..5 {
+        let mut held = Held::new(Topology::ring(6).unwrap());
+        held.hub = Hub::new(seed);
+        let start = |k| {
+            held.start_with(k, Policy::Wait, |settings| {
+                settings.linger = Duration::from_millis(500);
+            })
+        };
+        let mut agents: Vec<Running> = (0..6).map(start).collect();
+        agents[3].until(20);
+        held.hub.set_faults(Faults {
+            loss: 0.25,
+            ..Faults::default()
+        });
+        let leaver = agents.remove(3);
+        leaver.control.leave.store(true, Ordering::Relaxed);
+        agents.iter().for_each(|agent| agent.until_members(5));
+        held.hub.set_faults(Faults::default());
+        assert_eq!(leaver.wait().unwrap().outcome, Outcome::Left);
+        held.more();
+        for agent in agents {
+            let done = agent.wait().unwrap();
+            assert_eq!((done.outcome, done.position), (Outcome::Ended, 60));
+        }
     }
 }

@@ -181,8 +181,9 @@ impl Agent {
         }
         if strangers.contains(&self.settings.id) {
             let others = members.positions_of_others(&strangers);
-            // So that its neighbours hear it all; where one of them is gone too, that changes nothing.
-            let _ = opening::confirm(&mut self.talk, Some(self.settings.linger));
+            // So that the others hear it all; where one of them is gone too, that changes nothing.
+            let linger = Some(self.settings.linger);
+            let _ = opening::confirm(&mut self.talk, members.diameter, linger);
             return Err(Error::NothingLearned { others }.into());
         }
         tracing::warn!(
@@ -190,8 +191,8 @@ impl Agent {
             "refused, and waited for: nothing of what was learned is left in the state directory there; restore it, or \
              let it join with new atoms (joins = true)"
         );
-        // Or a neighbour would be called into the next epoch before it knows why.
-        opening::confirm(&mut self.talk, None)?;
+        // Or somebody would be called into the next epoch before it knows why.
+        opening::confirm(&mut self.talk, members.diameter, None)?;
         Err(self.change(self.settings.id))
     }
 
@@ -312,7 +313,7 @@ impl Agent {
         let sample = self.state.position;
         tracing::info!(sample, "leaving for good: the others know it");
         // Who has confirmed it may be in the next epoch already, or have forgotten this agent: no reason to stay.
-        let _ = opening::confirm(&mut self.talk, Some(self.settings.linger));
+        let _ = opening::confirm(&mut self.talk, 1, Some(self.settings.linger));
         // It may be ended while it lingers; nobody would be there for it when it returns.
         self.around.gone.push(id);
         self.checkpoints
@@ -330,16 +331,23 @@ impl Agent {
         self.around.active.retain(|l| *l != id);
         self.around.gone.push(id);
         members.retain(|l| *l != id);
+        let stay = members.len();
         self.without = Some((id, members));
-        // Before it is confirmed: whoever is restarted now must not wait for one that will not return.
-        let kept = self
-            .checkpoints
-            .keep(self.state.clone(), &self.around, true);
-        let done = kept.map_err(Halt::from);
-        match done.and_then(|_| opening::confirm(&mut self.talk, None)) {
+        match self.confirm_without(stay) {
             Ok(()) => self.change(id),
             Err(halt) => halt,
         }
+    }
+
+    /// One round with the agent that leaves, which goes when it has heard that its neighbours know; then as many without
+    /// it as there can be links between any two of the others.
+    fn confirm_without(&mut self, others: usize) -> Result<(), Halt> {
+        // Before it is confirmed: whoever is restarted now must not wait for one that will not return.
+        self.checkpoints
+            .keep(self.state.clone(), &self.around, true)?;
+        opening::confirm(&mut self.talk, 1, None)?;
+        (self.talk).take_part(&self.around.active, &self.around.gone);
+        opening::confirm(&mut self.talk, others.saturating_sub(1), None)
     }
 
     /// Whose numbers ended the run, as far as it was said, and who passed it on: that one at least is verified.
