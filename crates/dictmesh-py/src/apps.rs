@@ -1,10 +1,11 @@
-//! Biclusters and pictures.
+//! Biclusters, pictures, and what is novel.
 
 use crate::data::{array, Data};
 use crate::raise;
 use crate::work::{attend, said, Report, Tell, LOOK};
 use dictmesh::apps::biclustering::{check_squares, Bicluster, Biclustering, Prepare};
 use dictmesh::apps::denoising::{from_opponent, noise_level, to_opponent, Coding, Denoising};
+use dictmesh::apps::novelty::Threshold;
 use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -29,6 +30,12 @@ fn prepare(name: &str) -> PyResult<Prepare> {
 /// A table as the library has it: one column of the array is one column of the matrix.
 fn table(x: &Bound<'_, PyAny>) -> PyResult<Matrix> {
     Ok(Data::of(x)?.view().all()?.to_dense().transpose())
+}
+
+/// The cost above which a sample is novel, given the costs of others and the share of them that is not; none without any.
+#[pyfunction]
+pub fn threshold(costs: Vec<f64>, quantile: f64) -> Option<f64> {
+    Threshold::Quantile(quantile).choose(&costs)
 }
 
 /// Layers found by agents, one each.

@@ -45,5 +45,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<topology::Topology>()?;
     module.add_function(wrap_pyfunction!(apps::bicluster, module)?)?;
     module.add_function(wrap_pyfunction!(apps::sparse_svd, module)?)?;
+    module.add_function(wrap_pyfunction!(apps::threshold, module)?)?;
     module.add_function(wrap_pyfunction!(apps::denoise, module)?)
 }

@@ -19,8 +19,6 @@ from ._progress import shown, threads, warn
 __all__ = ["Explanation", "NoveltyDetector"]
 
 T = TypeVar("T")
-# Relative, far above rounding and far below what matters in a cost.
-_HAIR = 1e-9
 
 #: Scores that a model file keeps at most, as the program's.
 KEPT_SCORES = 1000
@@ -367,7 +365,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         """The smallest cost that the wanted share of these does not exceed, and a hair more: one of them has just that
         cost, and scored among others it may differ by rounding."""
         self._past = costs
-        self.offset_ = -float(np.quantile(costs, 1 - self.contamination, method="inverted_cdf")) * (1 + _HAIR)
+        chosen = _core.threshold(costs.tolist(), 1 - self.contamination)
+        self.offset_ = -np.inf if chosen is None else -chosen
 
     def _names(self, given: Any) -> list[str]:
         if given is None:

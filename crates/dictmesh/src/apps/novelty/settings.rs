@@ -24,6 +24,9 @@ pub enum Agreement {
     },
 }
 
+/// A threshold is this much above the score that sets it: far above rounding, far below what matters in a cost.
+const HAIR: f64 = 1e-9;
+
 /// Above which score a sample is called novel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
@@ -53,7 +56,8 @@ impl Threshold {
     }
 
     /// The threshold chi, given the scores of the past; none if it depends on them and there are
-    /// none. The quantile is the smallest score that at least that share does not exceed.
+    /// none. The quantile is the smallest score that at least that share does not exceed, and a hair more: the sample
+    /// that has just this score may differ by rounding when it is scored again beside others.
     pub fn choose(&self, past: &[f64]) -> Option<f64> {
         match *self {
             Threshold::Given(chi) => Some(chi),
@@ -61,7 +65,8 @@ impl Threshold {
                 let mut known: Vec<f64> = past.iter().copied().filter(|s| !s.is_nan()).collect();
                 known.sort_by(f64::total_cmp);
                 let rank = (q * known.len() as f64).ceil() as usize;
-                known.get(rank.saturating_sub(1)).copied()
+                let score = known.get(rank.saturating_sub(1))?;
+                Some(score + HAIR * score.abs())
             }
         }
     }
