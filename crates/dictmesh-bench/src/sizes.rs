@@ -15,6 +15,11 @@ pub struct Sizes {
     #[arg(long)]
     pub rows: usize,
     /// B, or how many samples there are.
-    #[arg(long)]
+    #[arg(long, value_parser = at_least_one)]
     pub samples: usize,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|n| *n > 0);
+    count.ok_or_else(|| "give a whole number, 1 or more".to_string())
 }

@@ -29,6 +29,22 @@ fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
         assert!(dir.join("codes").join(name).is_file(), "{name}");
     }
     assert!(run(dir, "infer m x.csv -o c.npz --quiet").stdout.is_empty());
+    // "Converged" alone would be taken for the codes.
+    for (strategy, is_biased) in [
+        ("exact", false),
+        ("relaxed-admm", false),
+        ("diffusion", true),
+    ] {
+        let told = ok(
+            dir,
+            &format!("infer m x.csv -o c.npz --strategy {strategy}"),
+        );
+        assert_eq!(told.contains("a bias"), is_biased, "{told}");
+    }
+    // What costs nothing costs 0, not -0.
+    fs::write(dir.join("nothing.csv"), "a,b,c\n0,0,0\n").unwrap();
+    let cost = &json(dir, "infer m nothing.csv -o c.npz --json")["cost"];
+    assert_eq!(cost.to_string(), "0.0");
     let scored = ok(dir, "score m x.csv --json --quiet");
     let lines: Vec<Value> = scored
         .lines()

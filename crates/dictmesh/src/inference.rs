@@ -195,6 +195,14 @@ impl StrategySpec {
         }
     }
 
+    /// Whether its limit is not the solution, but off by a bias in proportion to its step.
+    pub fn is_biased(&self) -> bool {
+        matches!(
+            self,
+            StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. }
+        )
+    }
+
     /// How the strategy wants what arrives to be combined.
     pub fn combine(&self) -> Combine {
         match self {

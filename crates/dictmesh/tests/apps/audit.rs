@@ -114,7 +114,7 @@ fn on_a_ring_the_limit_gives_all_atoms_to_everybody_and_a_random_start_hides_not
         assert!(found.knowing.iter().all(|r| r.unseen == 1));
         // Agents 0 to 3 attack, and each has three agents out of its sight.
         assert_eq!(found.beyond.len(), 4 * 3);
-        let biased = matches!(strategy.name(), "diffusion" | "consensus");
+        let biased = strategy.is_biased();
         let least = if biased { 0.95 } else { 0.99999 };
         for cosines in [
             found.cosines(true),

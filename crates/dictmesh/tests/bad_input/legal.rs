@@ -49,14 +49,6 @@ fn mesh(task: &Task, spec: &StrategySpec, topology: Topology, sizes: &[usize], w
         .unwrap()
 }
 
-/// Whether diffusion's bias is to be expected.
-fn is_biased(spec: &StrategySpec) -> bool {
-    matches!(
-        spec,
-        StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. }
-    )
-}
-
 fn assert_finite(found: &Inference, label: &str) {
     let all = || found.duals.iter().chain(&found.codes);
     assert!(
@@ -206,7 +198,7 @@ fn zero_atoms_and_doubles() {
             (y.get(4, 0) - y.get(5, 0)).abs() < 1e-9,
             "{label}: a double atom"
         );
-        if !is_biased(&spec) && found.stop == Stop::Converged {
+        if !spec.is_biased() && found.stop == Stop::Converged {
             let exact = mesh.exact(&x).unwrap().certificates[0].dual;
             assert!((found.costs[0] - exact).abs() < 1e-3 * exact, "{label}");
         }
@@ -218,7 +210,7 @@ fn zero_atoms_and_doubles() {
 fn empty_blocks() {
     let w = atoms(9, 1);
     let x = Samples::dense(reachable(&w, 2, 4)).unwrap();
-    for (task, spec) in pairs().iter().filter(|(_, spec)| !is_biased(spec)) {
+    for (task, spec) in pairs().iter().filter(|(_, spec)| !spec.is_biased()) {
         let label = format!("{} {}", task.residual().name(), spec.name());
         for informed in [vec![0, 1, 2], vec![1]] {
             let mut mesh = Mesh::builder(task.clone(), Topology::complete(3).unwrap())

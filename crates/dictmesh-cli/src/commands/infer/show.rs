@@ -8,6 +8,7 @@ use crate::canvas::numbers::fixed;
 use crate::canvas::ticks::Scale;
 use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
+use dictmesh::inference::StrategySpec;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -36,6 +37,13 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
             );
             if let Some(gap) = found.gap {
                 text += &format!("certified relative gap: {gap:.1e}\n");
+            }
+            if StrategySpec::from_name(&args.strategy).is_ok_and(|s| s.is_biased()) {
+                text += &format!(
+                    "{0} comes to a limit of its own, off by a bias in proportion to its step: --strategy exact, or one of \
+                     the others, comes to the codes themselves\n",
+                    args.strategy
+                );
             }
             text += &format!("codes: {output}\n");
             if let Some(path) = &args.reconstruct {

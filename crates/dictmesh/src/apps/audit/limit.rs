@@ -148,12 +148,11 @@ fn coded(mesh: &Mesh, agent: AgentId, atoms: &Matrix, nu: &Matrix) -> Matrix {
 
 /// Phi_k.
 fn potential(traffic: &Traffic, k: AgentId) -> Matrix {
-    let biased = matches!(
-        traffic.strategy,
-        StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. }
-    );
     let rounds = traffic.sent.len();
-    let from = if biased { rounds - 1 } else { 0 };
+    let from = match traffic.strategy.is_biased() {
+        true => rounds - 1,
+        false => 0,
+    };
     let mut sum = Matrix::zeros(traffic.sent[0][k].rows(), traffic.sent[0][k].cols());
     for sent in &traffic.sent[from..] {
         axpy(1.0, sent[k].as_slice(), sum.as_mut_slice());
