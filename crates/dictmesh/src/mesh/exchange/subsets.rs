@@ -19,8 +19,9 @@ const SUBSETS: usize = 1 << GROUP;
 const ROWS: usize = 8;
 /// Groups at a time: their sums take 25 KB.
 const GROUPS: usize = 25;
-/// Agents that add up at the same time, as each addition waits for the one before it.
-const TEAM: usize = 4;
+/// Agents whose lists stand together. Several of them add up at the same time, as each addition waits for the one before it:
+/// as many as there are registers for.
+const TEAM: usize = 8;
 
 /// What all agents sent of a subset, in some rows: a cache line, so that no read lies across two.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub(super) struct Subsets {
     agents: usize,
     weight: f64,
     /// For each team of listeners, for each group of senders: whom of the group each of the team hears, four bits each.
-    heard: Vec<u16>,
+    heard: Vec<u32>,
 }
 
 impl Subsets {
@@ -111,10 +112,10 @@ impl WithSimd for AddUp<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         match ROWS / S::F64_LANES {
-            1 => self.all_rows::<S, 1>(simd),
-            2 => self.all_rows::<S, 2>(simd),
-            4 => self.all_rows::<S, 4>(simd),
-            _ => self.all_rows::<S, ROWS>(simd),
+            1 => self.all_rows::<S, 1, TEAM>(simd),
+            2 => self.all_rows::<S, 2, 4>(simd),
+            4 => self.all_rows::<S, 4, 2>(simd),
+            _ => self.all_rows::<S, ROWS, 1>(simd),
         }
     }
 }
@@ -156,9 +157,9 @@ fn add<S: Simd, const V: usize>(simd: S, mut a: [S::f64s; V], b: [S::f64s; V]) -
 }
 
 impl AddUp<'_> {
-    /// Some rows at a time, which take V registers.
+    /// Some rows at a time, which take V registers, for T agents of a team at the same time.
     #[inline(always)]
-    fn all_rows<S: Simd, const V: usize>(mut self, simd: S) {
+    fn all_rows<S: Simd, const V: usize, const T: usize>(mut self, simd: S) {
         let rows = self.out.nrows();
         for from in (0..rows).step_by(ROWS) {
             let here = from..rows.min(from + ROWS);
@@ -166,29 +167,36 @@ impl AddUp<'_> {
             for (group, sums) in groups.zip(self.sums.as_chunks_mut().0) {
                 sum_subsets::<S, V>(simd, self.subsets.weight, group, here.clone(), sums);
             }
-            for team in 0..self.subsets.agents.div_ceil(TEAM) {
-                self.add_for::<S, V>(simd, team, here.clone());
+            for first in (0..self.subsets.agents).step_by(T) {
+                self.add_for::<S, V, T>(simd, first, here.clone());
             }
         }
     }
 
-    /// What the groups add to what the agents of a team get.
+    /// What the groups add to what T agents of a team get, the `first` and those behind it.
     #[inline(always)]
-    fn add_for<S: Simd, const V: usize>(&mut self, simd: S, team: usize, rows: Range<usize>) {
-        let (first, agents) = (team * TEAM, self.subsets.agents);
+    fn add_for<S: Simd, const V: usize, const T: usize>(
+        &mut self,
+        simd: S,
+        first: usize,
+        rows: Range<usize>,
+    ) {
+        let (team, agents) = (first / TEAM, self.subsets.agents);
         let groups = agents.div_ceil(GROUP);
         let heard = &self.subsets.heard[team * groups..(team + 1) * groups][self.groups.clone()];
-        count(heard.len() * TEAM * rows.len());
-        let mut totals = [[simd.splat_f64s(0.0); V]; TEAM];
-        // As many turns as a whole team has, known beforehand: otherwise the totals would not be in registers.
+        count(heard.len() * T * rows.len());
+        let mut totals = [[simd.splat_f64s(0.0); V]; T];
+        // As many turns as there can be, known beforehand: otherwise the totals would not be in registers.
         for (t, total) in totals.iter_mut().enumerate() {
             if self.groups.start > 0 && first + t < agents {
                 *total = load::<S, V>(simd, &column(&mut self.out, first + t)[rows.clone()]);
             }
         }
+        let skip = first % TEAM * GROUP;
         for (heard, sums) in heard.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
+            let heard = heard >> skip;
             for (t, total) in totals.iter_mut().enumerate() {
-                let sum = &sums[(*heard >> (GROUP * t)) as usize % SUBSETS];
+                let sum = &sums[(heard >> (GROUP * t)) as usize % SUBSETS];
                 *total = add(simd, *total, cast(sum.0));
             }
         }
