@@ -97,3 +97,31 @@ fn a_stream_leaves_its_scores_and_a_model_without_any_says_so() {
     let words = "0.95 quantile of these samples themselves";
     assert!(said(&out).contains(words), "{}", said(&out));
 }
+
+/// The sample that sets the threshold was called novel where a mesh scored it to its tolerance, and not where it was
+/// scored exactly.
+#[test]
+fn the_sample_that_sets_the_threshold_is_not_novel() {
+    let dir = Scratch::new("setter");
+    let at = dir.0.as_path();
+    let x = common::samples(200, 0);
+    dir.write("x.csv", &x);
+    ok(
+        at,
+        "learn x.csv --header no -o m --atoms 12 --agents 6 --topology ring --passes 3 --quiet",
+    );
+    let scored = ok(at, "score m x.csv --header no --exact --json");
+    let scores: Vec<f64> = (scored.lines())
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64())
+        .map(Option::unwrap)
+        .collect();
+    let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let setter = scores.iter().position(|score| *score == largest).unwrap();
+    dir.write("alone.csv", x.lines().nth(setter).unwrap());
+    for how in ["", "--exact"] {
+        let all = novel(at, &format!("m x.csv --quantile 1 {how}")).0;
+        assert!(all.iter().all(|novel| !novel), "{how}: {all:?}");
+        let alone = novel(at, &format!("m alone.csv --quantile 1 {how}")).0;
+        assert_eq!(alone, [false], "{how}");
+    }
+}

@@ -32,10 +32,12 @@ fn table(x: &Bound<'_, PyAny>) -> PyResult<Matrix> {
     Ok(Data::of(x)?.view().all()?.to_dense().transpose())
 }
 
-/// The cost above which a sample is novel, given the costs of others and the share of them that is not; none without any.
+/// The cost above which a sample is novel, given the exact costs of others and the share of them that is not; none without any.
 #[pyfunction]
-pub fn threshold(costs: Vec<f64>, quantile: f64) -> Option<f64> {
-    Threshold::Quantile(quantile).choose(&costs)
+pub fn threshold(costs: Vec<f64>, quantile: f64) -> PyResult<Option<f64>> {
+    let threshold = Threshold::Quantile(quantile);
+    threshold.check().map_err(raise)?;
+    Ok(threshold.choose(&costs, 0.0))
 }
 
 /// Layers found by agents, one each.

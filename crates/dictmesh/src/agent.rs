@@ -152,17 +152,8 @@ impl Local<'_> {
 
     /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a smooth f*.
     pub fn gradient(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
-        for j in 0..nu.cols() {
-            self.residual
-                .conjugate_gradient(nu.column(j), out.column_mut(j));
-        }
-        count(self.share.map_or(0, |share| share.as_slice().len()));
-        dispatch(ScaleAndSubtract {
-            weight: 1.0 / self.agents as f64,
-            share: self.share.map(Matrix::as_slice),
-            out: out.as_mut_slice(),
-        });
-        self.add_coded(nu, out, workspace);
+        let curvature = self.residual.conjugate_curvature();
+        self.slope(curvature / self.agents as f64, nu, out, workspace);
     }
 
     /// The gradient of J_k without f*, into `out` (M x B): -b_k + W_k y_k(nu).
@@ -172,29 +163,27 @@ impl Local<'_> {
         out: &mut Matrix,
         workspace: &mut Workspace,
     ) {
-        match self.share {
-            Some(share) => {
-                (out.as_mut_slice().iter_mut().zip(share.as_slice())).for_each(|(out, b)| *out = -b)
-            }
-            None => out.as_mut_slice().fill(0.0),
-        }
-        self.add_coded(nu, out, workspace);
+        self.slope(0.0, nu, out, workspace);
     }
 
-    /// `out += W_k y_k(nu)`.
-    fn add_coded(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
-        if self.block.len() == 1 {
-            dispatch(AddOneAtom {
-                w: self.block.atoms.column(0),
-                h: self.task.regularizer(),
-                nu,
-                y: workspace.codes.as_mut_slice(),
-                out,
-            });
-        } else if !self.block.is_empty() {
-            let y = &mut workspace.codes;
+    /// `out = weight nu - b_k + W_k y_k(nu)`.
+    fn slope(&self, weight: f64, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
+        let (atoms, y) = (&self.block.atoms, &mut workspace.codes);
+        let one = (atoms.cols() == 1).then(|| OneAtom {
+            w: atoms.column(0),
+            h: self.task.regularizer(),
+            y: y.as_mut_slice(),
+        });
+        dispatch(Slope {
+            weight,
+            share: self.share,
+            nu,
+            one,
+            out,
+        });
+        if atoms.cols() > 1 {
             self.codes_into(nu, y);
-            gemm(out.view_mut(), self.block.atoms.view(), y.view(), 1.0, true);
+            gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
         }
     }
 
@@ -233,44 +222,53 @@ impl Local<'_> {
     }
 }
 
-/// `out = weight out - b`.
-struct ScaleAndSubtract<'a> {
-    weight: f64,
-    share: Option<&'a [f64]>,
-    out: &'a mut [f64],
-}
-
-impl WithSimd for ScaleAndSubtract<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let weight = self.weight;
-        match self.share {
-            Some(share) => (self.out.iter_mut().zip(share)).for_each(|(g, b)| *g = weight * *g - b),
-            None => self.out.iter_mut().for_each(|g| *g *= weight),
-        }
-    }
-}
-
-/// `out += w y(nu)` for one atom, as in the paper's own experiments.
-struct AddOneAtom<'a> {
+/// The only atom of an agent, and where its codes go.
+struct OneAtom<'a> {
     w: &'a [f64],
     h: &'a dyn Regularizer,
-    nu: &'a Matrix,
     y: &'a mut [f64],
+}
+
+/// `out = weight nu - b`, plus w y(nu) where an agent has one atom, in one go.
+struct Slope<'a> {
+    weight: f64,
+    share: Option<&'a Matrix>,
+    nu: &'a Matrix,
+    one: Option<OneAtom<'a>>,
     out: &'a mut Matrix,
 }
 
-impl WithSimd for AddOneAtom<'_> {
+impl WithSimd for Slope<'_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        for (j, y) in self.y.iter_mut().enumerate() {
-            let s = simd::dot(simd, self.w, self.nu.column(j));
-            *y = self.h.recover_damped(s, 0.0);
-            simd::add(simd, *y, self.w, self.out.column_mut(j));
+        let weight = self.weight;
+        count(self.share.map_or(0, |share| share.as_slice().len()));
+        match self.one {
+            None => {
+                let out = self.out.as_mut_slice().iter_mut().zip(self.nu.as_slice());
+                match self.share {
+                    Some(b) => out
+                        .zip(b.as_slice())
+                        .for_each(|((out, nu), b)| *out = weight * nu - b),
+                    None => out.for_each(|(out, nu)| *out = weight * nu),
+                }
+            }
+            Some(OneAtom { w, h, y }) => {
+                for (j, y) in y.iter_mut().enumerate() {
+                    let nu = self.nu.column(j);
+                    *y = h.recover_damped(simd::dot(simd, w, nu), 0.0);
+                    count(w.len());
+                    let out = self.out.column_mut(j).iter_mut().zip(nu).zip(w);
+                    match self.share {
+                        Some(b) => out
+                            .zip(b.column(j))
+                            .for_each(|(((out, nu), w), b)| *out = weight * nu - b + *y * w),
+                        None => out.for_each(|((out, nu), w)| *out = weight * nu + *y * w),
+                    }
+                }
+            }
         }
     }
 }

@@ -195,7 +195,7 @@ impl StrategySpec {
         }
     }
 
-    /// Whether its limit is not the solution, but off by a bias in proportion to its step.
+    /// Whether its limit is off the solution by a bias in proportion to its step, but where all agents hear all others alike.
     pub fn is_biased(&self) -> bool {
         matches!(
             self,

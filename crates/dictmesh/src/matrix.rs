@@ -258,6 +258,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
             simd::dot(simd, self.0, self.1)
         }
     }
+    debug_assert_eq!(a.len(), b.len());
     dispatch(Dot(a, b))
 }
 

@@ -42,12 +42,16 @@ pub trait Residual: Debug + Send + Sync {
     /// The prox of tau f*, its domain included: argmin_v f*(v) + 1/(2 tau) |v - nu|^2.
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]);
 
-    /// The gradient of f* in V_f. Meaningful only where [`is_conjugate_smooth`] says so.
+    /// The gradient of f* in V_f: c nu with c its [curvature](Residual::conjugate_curvature) where f* is smooth, as it is
+    /// quadratic or flat there. Meaningful only where [`is_conjugate_smooth`] says so.
     ///
     /// [`is_conjugate_smooth`]: Residual::is_conjugate_smooth
-    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]);
+    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
+        let c = self.conjugate_curvature();
+        out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);
+    }
 
-    /// Whether f* has a gradient everywhere in V_f. Strategies that follow gradients need it.
+    /// Whether f* has a gradient everywhere in V_f. Strategies that follow gradients need it, and take it for c nu.
     fn is_conjugate_smooth(&self) -> bool {
         true
     }

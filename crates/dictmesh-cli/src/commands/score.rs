@@ -111,7 +111,11 @@ pub fn run(args: Args) -> Result<()> {
     let scored = score_all(&args, &opened, &bar);
     bar.clear();
     let mut scored = scored?;
-    scored.judge(threshold, opened.past.as_deref());
+    let tolerance = match args.exact {
+        true => 0.0,
+        false => opened.mesh.stopping().tolerance.unwrap_or(0.0),
+    };
+    scored.judge(threshold, opened.past.as_deref(), tolerance);
     if !args.quiet && scored.from != From::Flag {
         // Standard output is for the scores.
         eprintln!(
@@ -183,14 +187,15 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
 }
 
 impl Scored {
-    /// Sets the threshold: by what the model learned from if it knows, else by these samples.
-    fn judge(&mut self, threshold: Threshold, past: Option<&[f64]>) {
+    /// Sets the threshold: by what the model learned from if it knows, else by these samples. Scores are found to this
+    /// `tolerance`.
+    fn judge(&mut self, threshold: Threshold, past: Option<&[f64]>, tolerance: f64) {
         self.from = match (threshold, past) {
             (Threshold::Given(_), _) => From::Flag,
             (Threshold::Quantile(q), Some(past)) => From::Model(q, past.len()),
             (Threshold::Quantile(q), None) => From::Samples(q),
         };
-        let chosen = threshold.choose(past.unwrap_or(&self.scores));
+        let chosen = threshold.choose(past.unwrap_or(&self.scores), tolerance);
         self.threshold = chosen.unwrap_or(f64::INFINITY);
     }
 

@@ -226,7 +226,7 @@ fn hashed_text_and_the_models_of_novelty_work_alike() {
         // anything of it, and atoms that do not fire stay where they are. Compared with a margin: rounding moves too.
         let falls = |is_late| mean(&after, is_late) < 0.99 * mean(&scored, is_late);
         assert!(falls(false), "{model}");
-        assert_eq!(falls(true), model == "novelty", "{model}");
+        assert!(falls(true) || model == "hashed", "{model}");
     }
     let said = ok(dir, "inspect hashed");
     assert!(

@@ -128,19 +128,20 @@ pub(super) fn open(
 /// So many more rounds of the same: whoever has come through them knows that all within as many links know what was
 /// decided, so that none of them is called away by a new epoch before it does. One round is not enough: the neighbour
 /// of a neighbour may still be waiting for the last frame of the decision when the call comes to it along another way.
-/// They are waited for with `patience` in all, or as for all rounds.
+/// Each is waited for with `patience`, or as all rounds are.
 pub(super) fn confirm(
     talk: &mut Talk,
     rounds: usize,
     patience: Option<Duration>,
 ) -> Result<(), Halt> {
-    let until = patience.map(|patience| Instant::now() + patience);
+    if talk.degree() == 0 {
+        return Ok(());
+    }
     for _ in 0..rounds {
         talk.own.tag.round = talk.own.tag.round.wrapping_add(1);
-        match until {
-            Some(_) if talk.degree() > 0 => talk.round_until(until)?,
-            None if talk.degree() > 0 => talk.round()?,
-            _ => {}
+        match patience {
+            Some(patience) => talk.round_until(Some(Instant::now() + patience))?,
+            None => talk.round()?,
         }
     }
     Ok(())

@@ -204,7 +204,8 @@ impl NoveltyDetector {
 
     /// The threshold the next block's scores will be compared with.
     pub fn threshold(&self) -> Option<f64> {
-        self.settings.threshold.choose(&self.past)
+        let tolerance = self.settings.stopping.tolerance.unwrap_or(0.0);
+        self.settings.threshold.choose(&self.past, tolerance)
     }
 
     /// The scores thresholds are chosen from.

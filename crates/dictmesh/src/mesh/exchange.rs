@@ -20,6 +20,8 @@ const TILE: usize = 1 << 15;
 /// and each one. (Measured with 20 to 200 agents on graphs of .2 to .5 of all edges, see DESIGN.md.)
 const BY_SUBSETS: (f64, f64) = (0.05, 10.0);
 const BY_PRODUCT: (f64, f64) = (0.3, 2.0);
+/// For so few agents neither is worth its set-up.
+const FEW: usize = 4;
 
 /// The weights of a round.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl Dense {
             filled >= pairs * n * n + agents * n
         };
         let (by_subsets, by_product) = (many(BY_SUBSETS), many(BY_PRODUCT));
-        if !by_subsets && !by_product {
+        if (!by_subsets && !by_product) || weights.len() <= FEW {
             return None; // before anything of N^2 is made
         }
         match Subsets::new(weights) {
@@ -229,6 +231,40 @@ mod tests {
                 .collect();
             assert!(matches!(dense(&same), Dense::Subsets(_)));
             are_the_combination(&same);
+        }
+    }
+
+    /// A ring, sparse and dense graphs of few and many agents, with weights that are all the same and not.
+    #[test]
+    fn the_way_depends_on_how_many_weights_there_are() {
+        let way = |n: usize, step: usize, same: bool| {
+            let hears = |k: usize, l: usize| k != l && (k + l).is_multiple_of(step);
+            let weight = |l: usize| if same { 1.0 } else { 1.0 + l as f64 };
+            let row = |k: usize| -> Vec<(usize, f64)> {
+                let heard = (0..n).filter(|l| hears(k, *l));
+                heard.map(|l| (l, weight(l))).collect()
+            };
+            let weights: Vec<_> = (0..n).map(row).collect();
+            match Dense::if_faster(&weights) {
+                None => "sums",
+                Some(Dense::Subsets(_)) => "subsets",
+                Some(Dense::Product(_)) => "product",
+            }
+        };
+        for (n, step, expected) in [
+            (4, 1, ["sums", "sums"]),
+            (20, 5, ["sums", "sums"]),
+            (50, 5, ["sums", "sums"]),
+            (50, 2, ["subsets", "product"]),
+            (200, 5, ["subsets", "sums"]),
+            (200, 2, ["subsets", "product"]),
+            (1000, 300, ["sums", "sums"]),
+        ] {
+            assert_eq!(
+                [way(n, step, true), way(n, step, false)],
+                expected,
+                "{n} {step}"
+            );
         }
     }
 

@@ -27,10 +27,6 @@ impl Residual for Equality {
 
     fn conjugate_prox(&self, _tau: f64, _nu: &mut [f64]) {}
 
-    fn conjugate_gradient(&self, _nu: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-    }
-
     fn conjugate_curvature(&self) -> f64 {
         0.0
     }

@@ -73,12 +73,6 @@ impl Residual for Huber {
         clip_to_unit_box(&mut nu[..boxed]);
     }
 
-    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
-        for (out, nu) in out.iter_mut().zip(nu) {
-            *out = self.eta * nu;
-        }
-    }
-
     fn conjugate_curvature(&self) -> f64 {
         self.eta
     }

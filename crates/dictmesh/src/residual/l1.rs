@@ -29,10 +29,6 @@ impl Residual for L1 {
         clip_to_unit_box(nu);
     }
 
-    fn conjugate_gradient(&self, _nu: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-    }
-
     fn conjugate_curvature(&self) -> f64 {
         0.0
     }

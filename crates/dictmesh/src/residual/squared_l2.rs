@@ -25,10 +25,6 @@ impl Residual for SquaredL2 {
         nu.iter_mut().for_each(|v| *v *= shrink);
     }
 
-    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
-        out.copy_from_slice(nu);
-    }
-
     fn conjugate_curvature(&self) -> f64 {
         1.0
     }

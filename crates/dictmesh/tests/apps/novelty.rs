@@ -207,17 +207,21 @@ fn the_papers_settings_run() {
 #[test]
 fn thresholds_come_from_the_past() {
     let quantile = Threshold::Quantile(0.75);
-    assert_eq!(quantile.choose(&[]), None);
+    assert_eq!(quantile.choose(&[], 0.0), None);
     // A hair above the score that sets it: that sample is as it was, also where rounding makes more of its score.
     let is_just_above = |chosen: Option<f64>, score: f64| {
         let chosen = chosen.unwrap();
         assert!(chosen > score + 1e-13 * score.abs() && chosen < score + 1e-8);
     };
-    is_just_above(quantile.choose(&[4.0, 1.0, 3.0, 2.0]), 3.0);
-    is_just_above(Threshold::Quantile(0.0).choose(&[4.0, 1.0]), 1.0);
-    is_just_above(Threshold::Quantile(1.0).choose(&[4.0, 1.0]), 4.0);
-    is_just_above(Threshold::Quantile(1.0).choose(&[-4.0, -1.0]), -1.0);
-    assert_eq!(Threshold::Given(2.0).choose(&[]), Some(2.0));
+    is_just_above(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.0), 3.0);
+    is_just_above(Threshold::Quantile(0.0).choose(&[4.0, 1.0], 0.0), 1.0);
+    is_just_above(Threshold::Quantile(1.0).choose(&[4.0, 1.0], 0.0), 4.0);
+    is_just_above(Threshold::Quantile(1.0).choose(&[-4.0, -1.0], 0.0), -1.0);
+    assert_eq!(Threshold::Given(2.0).choose(&[], 0.0), Some(2.0));
+    // As much above as scores may be off, and as many as were asked for: .55 * 100 is a little more than 55.
+    assert_eq!(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.01), Some(3.03));
+    let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+    is_just_above(Threshold::Quantile(1.0 - 0.45).choose(&hundred, 0.0), 55.0);
 
     let (_, detector) = area_at_block_3(&small(Novelty::default()));
     let mut again = small(Novelty::default()).build(&block(0).0).unwrap();

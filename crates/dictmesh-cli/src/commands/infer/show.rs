@@ -40,8 +40,8 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
             }
             if StrategySpec::from_name(&args.strategy).is_ok_and(|s| s.is_biased()) {
                 text += &format!(
-                    "{0} comes to a limit of its own, off by a bias in proportion to its step: --strategy exact, or one of \
-                     the others, comes to the codes themselves\n",
+                    "{} comes to a limit of its own, on most graphs off by a bias in proportion to its step: --strategy \
+                     exact and relaxed-admm come to the codes themselves\n",
                     args.strategy
                 );
             }

@@ -101,13 +101,13 @@ pub fn feature_means(
     Ok(sum.iter().map(|s| s / count.max(1) as f64).collect())
 }
 
-/// Refuses a mean of finite numbers that is none itself, as their sum is beyond all numbers.
+/// Refuses a mean of finite numbers whose sum is beyond all numbers.
 fn check_mean(mean: f64) -> Result<()> {
     match mean.is_finite() {
         true => Ok(()),
         false => Err(
-            "the data are so large that their mean is beyond what a number can hold (1.8e308); \
-             divide them by a constant first"
+            "the data are so large that the sum for their mean is beyond what a number can hold \
+             (1.8e308); divide them by a constant first"
                 .into(),
         ),
     }

@@ -24,7 +24,7 @@ pub enum Agreement {
     },
 }
 
-/// A threshold is this much above the score that sets it: far above rounding, far below what matters in a cost.
+/// A threshold is at least this much above the score that sets it: far above rounding, far below what matters in a cost.
 const HAIR: f64 = 1e-9;
 
 /// Above which score a sample is called novel.
@@ -39,7 +39,8 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    fn check(&self) -> Result<()> {
+    /// Refuses what is no number to compare with, and no share.
+    pub fn check(&self) -> Result<()> {
         match *self {
             Threshold::Given(chi) if chi.is_nan() => Err(Error::parameter(
                 "threshold",
@@ -57,16 +58,18 @@ impl Threshold {
 
     /// The threshold chi, given the scores of the past; none if it depends on them and there are
     /// none. The quantile is the smallest score that at least that share does not exceed, and a hair more: the sample
-    /// that has just this score may differ by rounding when it is scored again beside others.
-    pub fn choose(&self, past: &[f64]) -> Option<f64> {
+    /// that has just this score may differ when it is scored again beside others, by rounding or by the `tolerance`
+    /// (relative, 0 for exact scores) to which scores are found.
+    pub fn choose(&self, past: &[f64], tolerance: f64) -> Option<f64> {
         match *self {
             Threshold::Given(chi) => Some(chi),
             Threshold::Quantile(q) => {
                 let mut known: Vec<f64> = past.iter().copied().filter(|s| !s.is_nan()).collect();
                 known.sort_by(f64::total_cmp);
-                let rank = (q * known.len() as f64).ceil() as usize;
+                // .55 * 100 is a little more than 55.
+                let rank = (q * (1.0 - 1e-12) * known.len() as f64).ceil() as usize;
                 let score = known.get(rank.saturating_sub(1))?;
-                Some(score + HAIR * score.abs())
+                Some(score + score.abs() * tolerance.max(HAIR))
             }
         }
     }

@@ -134,7 +134,7 @@ impl Proof {
             _ => Stop::RoundLimit,
         };
         Certificate {
-            dual: dual + 0.0, // for people -0 is no cost
+            dual,
             gap,
             violation,
             stop,
