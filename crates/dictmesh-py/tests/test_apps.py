@@ -60,6 +60,10 @@ def test_a_stream_is_scored_before_it_is_learned(rng):
     np.testing.assert_array_equal(detector.block_scores_, expected)
     assert len(detector.components_) == 8 == sum(map(len, detector.agents_))
     assert roc_auc_score(truth, -detector.block_scores_) > 0.99
+    with pytest.raises(ValueError, match="contamination == 5"):
+        detector.set_params(contamination=5).partial_fit(block)
+    assert len(detector.components_) == 8  # nothing half done
+    detector.set_params(contamination=0.05)
     # What has been learned is new no more.
     new = documents(rng, [5], 30)
     assert detector.score_samples(new).mean() > expected[truth].mean()

@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["__version__", "Coder", "Mesh", "Run", "Topology", "bicluster", "sparse_svd", "denoise"]
+__all__ = ["__version__", "Coder", "Mesh", "Run", "Topology", "bicluster", "sparse_svd", "threshold", "denoise"]
 
 __version__: str
 

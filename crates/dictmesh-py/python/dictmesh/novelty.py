@@ -172,9 +172,10 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self
         """
         X = _data.samples(self, X, reset=True)
+        share = self._normal_share()
         self._begin(X)
         self._learn(X)
-        self._set_offset(self._costs(X))
+        self._set_offset(self._costs(X), share)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> NoveltyDetector:
@@ -192,13 +193,14 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         if not hasattr(self, "_mesh"):
             return self.fit(X)
         X = _data.samples(self, X, reset=False)
-        costs = self._costs(X)
+        share = self._normal_share()
         count = _settings.whole(self.grow, "grow", min_val=0)
+        costs = self._costs(X)
         if count:
             self._mesh.grow(self._grow_settings, X, count, self.normalize)
         self._learn(X)
         self.block_scores_ = -costs
-        self._set_offset(costs)
+        self._set_offset(costs, share)
         return self
 
     def score_samples(self, X: Any) -> np.ndarray:
@@ -284,8 +286,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self.cost_history_ = np.empty(0)
         self._publish()
 
+    def _normal_share(self) -> float:
+        """The share of samples that is called normal."""
+        return 1 - _settings.real(self.contamination, "contamination", min_val=0, max_val=0.5)
+
     def _begin(self, X: Any) -> None:
-        _settings.real(self.contamination, "contamination", min_val=0, max_val=0.5)
         threads(self.n_jobs)
         _settings.one_of("loss", self.loss, ("squared", "huber"))
         gamma, delta = _settings.weights_of(1.0, 1.0, self.gamma, self.delta)
@@ -361,11 +366,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         warn(stop, why, "Coding")
         return costs
 
-    def _set_offset(self, costs: np.ndarray) -> None:
+    def _set_offset(self, costs: np.ndarray, share: float) -> None:
         """The smallest cost that the wanted share of these does not exceed, and a hair more: one of them has just that
         cost, and scored among others it may differ by rounding."""
         self._past = costs
-        chosen = _core.threshold(costs.tolist(), 1 - self.contamination)
+        chosen = _core.threshold(costs.tolist(), share)
         self.offset_ = -np.inf if chosen is None else -chosen
 
     def _names(self, given: Any) -> list[str]:

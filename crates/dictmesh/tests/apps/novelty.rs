@@ -211,7 +211,7 @@ fn thresholds_come_from_the_past() {
     // A hair above the score that sets it: that sample is as it was, also where rounding makes more of its score.
     let is_just_above = |chosen: Option<f64>, score: f64| {
         let chosen = chosen.unwrap();
-        assert!(chosen > score + 1e-13 * score.abs() && chosen < score + 1e-8);
+        assert!(chosen > score + 1e-13 * score.abs() && chosen < score + 1e-8 * score.abs());
     };
     is_just_above(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.0), 3.0);
     is_just_above(Threshold::Quantile(0.0).choose(&[4.0, 1.0], 0.0), 1.0);
