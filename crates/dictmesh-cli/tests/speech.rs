@@ -40,12 +40,23 @@ fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
             &format!("infer m x.csv -o c.npz --strategy {strategy}"),
         );
         assert_eq!(told.contains("a bias"), is_biased, "{told}");
+        let told = json(
+            dir,
+            &format!("infer m x.csv -o c.npz --json --strategy {strategy}"),
+        );
+        assert_eq!(told["biased"], is_biased);
     }
     // What costs nothing costs 0, not -0.
     fs::write(dir.join("nothing.csv"), "a,b,c\n0,0,0\n").unwrap();
     for strategy in ["exact", "relaxed-admm", "exact-diffusion"] {
         let line = format!("infer m nothing.csv -o c.npz --json --strategy {strategy}");
         assert_eq!(json(dir, &line)["cost"].to_string(), "0.0", "{strategy}");
+    }
+    let learned = json(dir, "learn nothing.csv -o n --atoms 2 --agents 2 --json");
+    assert_eq!(learned["cost_last"].to_string(), "0.0");
+    for how in ["", "--exact"] {
+        let scored = json(dir, &format!("score n nothing.csv --json --quiet {how}"));
+        assert_eq!(scored["score"].to_string(), "0.0", "{how}");
     }
     let scored = ok(dir, "score m x.csv --json --quiet");
     let lines: Vec<Value> = scored

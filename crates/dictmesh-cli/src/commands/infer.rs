@@ -75,7 +75,7 @@ struct Summary {
 
 impl Summary {
     fn cost(&self) -> f64 {
-        self.costs.iter().sum::<f64>() / self.costs.len() as f64 + 0.0 // for people -0 is no cost
+        self.costs.iter().sum::<f64>() / self.costs.len() as f64
     }
 
     fn sparsity(&self) -> f64 {

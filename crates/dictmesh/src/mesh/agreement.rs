@@ -28,7 +28,7 @@ impl Mesh {
             .averaging
             .get_or_init(|| agreement::averaging(&self.weights, self.agreement_rounds()));
         let samples = local_costs.first().map_or(0, Vec::len);
-        let scaled = Matrix::from_fn(n, samples, |k, j| -(n as f64) * local_costs[k][j]);
+        let scaled = Matrix::from_fn(n, samples, |k, j| 0.0 - n as f64 * local_costs[k][j]); // no -0
         averaging.transpose_times(&scaled)
     }
 

@@ -121,7 +121,7 @@ impl Run<'_> {
     pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
         let local_costs = self.local_costs();
         let costs = (0..self.x.len())
-            .map(|j| -local_costs.iter().map(|c| c[j]).sum::<f64>())
+            .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
             .collect();
         let disagreements = self.parts.par_iter().map(|part| {
             let duals: Vec<&Matrix> = part.duals().collect();

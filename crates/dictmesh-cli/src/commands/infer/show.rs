@@ -19,10 +19,11 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
     let output = args.output.display().to_string();
     let page = page.map(|page| page.display().to_string());
     let (cost, sparsity, samples) = (found.cost(), found.sparsity(), found.costs.len());
+    let biased = StrategySpec::from_name(&args.strategy).is_ok_and(|s| s.is_biased());
     args.speech.tell(
         json!({
             "codes": output, "samples": samples, "cost": cost, "sparsity": sparsity, "gap": found.gap,
-            "stop": found.stop.to_string(), "atoms": opened.mesh.atoms(),
+            "stop": found.stop.to_string(), "biased": biased, "atoms": opened.mesh.atoms(),
             "unused_atoms": found.used.iter().filter(|n| **n == 0).count(),
             "reconstruction": args.reconstruct, "report": page,
         }),
@@ -38,7 +39,7 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
             if let Some(gap) = found.gap {
                 text += &format!("certified relative gap: {gap:.1e}\n");
             }
-            if StrategySpec::from_name(&args.strategy).is_ok_and(|s| s.is_biased()) {
+            if biased {
                 text += &format!(
                     "{} comes to a limit of its own, on most graphs off by a bias in proportion to its step: --strategy \
                      exact and relaxed-admm come to the codes themselves\n",

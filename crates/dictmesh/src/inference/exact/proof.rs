@@ -134,7 +134,7 @@ impl Proof {
             _ => Stop::RoundLimit,
         };
         Certificate {
-            dual,
+            dual: dual + 0.0, // no -0
             gap,
             violation,
             stop,
