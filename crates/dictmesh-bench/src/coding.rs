@@ -4,8 +4,8 @@ use crate::arrays;
 use crate::given::Given;
 use anyhow::{bail, Result};
 use clap::Args;
-use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Mesh, Samples, Start, Topology};
+use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::{AtomInit, Mesh, Samples, Topology};
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -56,7 +56,7 @@ impl Coding {
             true => builder,
             false => builder.threads(threads),
         };
-        let mesh = builder.build(w.rows(), &[w.cols()], Start::Given(&w))?;
+        let mesh = builder.build(w.rows(), &[w.cols()], AtomInit::Given(&w))?;
         let began = Instant::now();
         let mut solved = mesh.exact_codes(&x)?;
         for _ in 1..self.repeats {

@@ -4,9 +4,9 @@ use crate::arrays;
 use crate::given::Given;
 use anyhow::{ensure, Result};
 use clap::Args;
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology};
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology};
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -100,7 +100,7 @@ impl Documents {
             Mesh::builder(task.build()?, Topology::from_edges(n, &edges)?)
                 .strategy(strategy)
                 .threads(threads)
-                .build(w.rows(), &vec![1; n], Start::Given(w))?,
+                .build(w.rows(), &vec![1; n], AtomInit::Given(w))?,
         )
     }
 }

@@ -4,9 +4,9 @@
 use crate::arrays;
 use anyhow::{ensure, Result};
 use clap::Args;
-use dictmesh::apps::novelty::Novelty;
-use dictmesh::apps::AtomsFrom;
-use dictmesh::{Matrix, Samples, Start};
+use dictmesh::{AtomInit, Matrix, Samples};
+use dictmesh_apps::novelty::Novelty;
+use dictmesh_apps::AtomsFrom;
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -79,8 +79,8 @@ impl Experiment {
             let began = Instant::now();
             if s > 0 {
                 let start = match settings.start {
-                    AtomsFrom::Random => Start::Random,
-                    AtomsFrom::Samples => Start::Samples(&x),
+                    AtomsFrom::Random => AtomInit::Random,
+                    AtomsFrom::Samples => AtomInit::Samples(&x),
                 };
                 detector.grow(settings.growth, start)?;
             }

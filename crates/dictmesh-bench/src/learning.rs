@@ -4,9 +4,9 @@ use crate::arrays;
 use crate::given::Given;
 use anyhow::{bail, ensure, Result};
 use clap::Args;
-use dictmesh::learning::Update;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stop, Topology};
+use dictmesh::mesh::learning::Update;
+use dictmesh::problem::TaskSpec;
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Topology};
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ impl Learning {
             })
             .batch(self.batch)
             .threads(threads)
-            .build(w.rows(), &[w.cols()], Start::Given(&w))?;
+            .build(w.rows(), &[w.cols()], AtomInit::Given(&w))?;
         let mut looks = Matrix::zeros(w.rows(), 0);
         let (mut seconds, mut so_far) = (Vec::new(), 0.0);
         let parts: Vec<Samples> = (0..x.len())

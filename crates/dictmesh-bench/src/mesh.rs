@@ -3,11 +3,11 @@
 use crate::sizes::Sizes;
 use anyhow::Result;
 use clap::Args;
-use dictmesh::inference::StrategySpec;
+use dictmesh::graph::TopologySpec;
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::Task;
-use dictmesh::topology::TopologySpec;
-use dictmesh::{Mesh, Samples, Start, Stopping};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Samples, Stopping};
 use serde_json::{json, Value};
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ impl Rounds {
             .build(
                 self.sizes.rows,
                 &vec![self.sizes.atoms; self.sizes.agents],
-                Start::Random,
+                AtomInit::Random,
             )?;
         mesh.infer(&x.range(0..1))?; // wakes the threads up
         let began = Instant::now();

@@ -3,9 +3,9 @@
 use crate::sizes::Sizes;
 use anyhow::{ensure, Result};
 use clap::{Args, ValueEnum};
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::Task;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology};
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -117,7 +117,7 @@ impl Scale {
             .build(
                 self.sizes.rows,
                 &vec![self.sizes.atoms; self.sizes.agents],
-                Start::Random,
+                AtomInit::Random,
             )?)
     }
 

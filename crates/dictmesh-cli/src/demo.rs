@@ -1,9 +1,9 @@
 //! `dictmesh demo`: what it shows, and (in [`run`]) how it comes about.
 
 use crate::planted::{Planted, ATOMS, PIXELS};
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::Task;
-use dictmesh::{Error, Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
+use dictmesh::problem::Task;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
 /// Everything the demo's picture and text show.
@@ -83,7 +83,7 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
         .batch(BATCH)
         .update(Update::Adaptive { forgetting: 0.97 })
         .seed(seed)
-        .build(PIXELS, &[ATOMS / AGENTS; AGENTS], Start::Samples(&first))?;
+        .build(PIXELS, &[ATOMS / AGENTS; AGENTS], AtomInit::Samples(&first))?;
     let mean = |mesh: &Mesh| -> Result<f64, Error> {
         let costs = mesh.exact(&held_out)?.certificates;
         Ok(costs.iter().map(|c| c.dual).sum::<f64>() / costs.len() as f64)
@@ -105,7 +105,7 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
         });
         // An atom that nobody needed is started anew from what is seen now.
         if done % 50 == 49 && done + 100 < total {
-            mesh.restart_atoms(&mesh.unused_atoms(), Start::Samples(&batch))?;
+            mesh.restart_atoms(&mesh.unused_atoms(), AtomInit::Samples(&batch))?;
         }
     }
     let cost_after = mean(&mesh)?;

@@ -26,10 +26,12 @@ use crate::exchange::{Exchange, Fault};
 use crate::source::Source;
 use crate::words::listed;
 use checkpoint::{Checkpoints, State, Surroundings};
-use dictmesh::agent::{AgentId, Block, Memory};
-use dictmesh::inference::Strategy;
-use dictmesh::learning::AtomUse;
-use dictmesh::task::Task;
+use dictmesh::mesh::learning::AtomStats;
+use dictmesh::problem::Block;
+use dictmesh::problem::Task;
+use dictmesh::strategy::ScratchPool;
+use dictmesh::strategy::Strategy;
+use dictmesh::AgentId;
 use dictmesh::Matrix;
 use opening::Trouble;
 use pace::Pace;
@@ -49,7 +51,7 @@ pub struct Agent {
     observer: Observer,
     control: Control,
     strategy: Box<dyn Strategy>,
-    memory: Memory,
+    scratch: ScratchPool,
     /// W_k, its use, and the samples they have seen.
     state: State,
     checkpoints: Checkpoints,
@@ -123,7 +125,7 @@ impl Agent {
             source,
             observer,
             control,
-            memory: Memory::default(),
+            scratch: ScratchPool::default(),
             state,
             checkpoints,
             around,
@@ -147,7 +149,7 @@ impl Agent {
     }
 
     /// How its atoms were used.
-    pub fn atom_use(&self) -> &AtomUse {
+    pub fn atom_use(&self) -> &AtomStats {
         &self.state.used
     }
 
@@ -285,7 +287,7 @@ fn fresh(settings: &AgentSettings, atoms: Matrix) -> Result<State, Error> {
     }
     Ok(State {
         position: 0,
-        used: AtomUse::fresh(atoms.cols()),
+        used: AtomStats::fresh(atoms.cols()),
         block: Block::new(atoms)?,
     })
 }

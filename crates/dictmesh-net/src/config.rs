@@ -11,7 +11,7 @@ pub use agent::{AgentConfig, NeighbourConfig, SourceConfig, TlsConfig};
 pub use agreed::Agreed;
 pub use mesh::{AgentEntry, MeshConfig};
 
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fs;

@@ -1,7 +1,7 @@
 //! What ends an agent before its time.
 
 use crate::words::{agents, listed};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::path::PathBuf;
 
 /// Why an agent cannot begin, or cannot go on.

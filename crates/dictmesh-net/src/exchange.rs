@@ -2,7 +2,7 @@
 //! same round comes back.
 
 use crate::words::agents;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::fmt;
 use std::time::Instant;
 

@@ -16,8 +16,8 @@
 
 use crate::wire::{Wire, WireEvent};
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
 use dictmesh::random::{stream, Rng};
+use dictmesh::AgentId;
 use rand::RngExt;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

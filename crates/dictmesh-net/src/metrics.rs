@@ -9,7 +9,7 @@ mod server;
 
 use crate::exchange::{Exchange, Fault, Frame, Phase};
 use crate::grpc::Traffic;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -13,7 +13,7 @@ mod calls;
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault, Frame, Phase};
 use calls::{Graph, Library};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::time::Instant;
 
 /// Numbers in front of every frame: its tag, and how long its two parts are.

@@ -13,7 +13,7 @@ use crate::codec::{self, Limits};
 use crate::exchange::{Exchange, Fault, Frame, Phase, Tag};
 use crate::wire::Wire;
 use bytes::{Bytes, BytesMut};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use edge::Edge;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

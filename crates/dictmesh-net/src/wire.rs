@@ -3,7 +3,7 @@
 pub mod grpc;
 
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::time::Instant;
 
 /// What a wire has to tell.

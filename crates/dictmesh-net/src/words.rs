@@ -64,8 +64,8 @@ pub fn words(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dictmesh::inference::StrategySpec;
-    use dictmesh::task::TaskSpec;
+    use dictmesh::problem::TaskSpec;
+    use dictmesh::strategy::StrategySpec;
     use dictmesh::{Stopping, Update};
 
     #[test]

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{Plan, Running, Started};
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
 use dictmesh_net::memory::Hub;

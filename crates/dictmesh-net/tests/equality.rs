@@ -4,10 +4,10 @@
 mod common;
 
 use common::{apart, start_all, Plan};
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::{ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Samples, Start, Stop, Stopping, Topology, Update, WeightRule};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Matrix, Samples, Stop, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::memory::Hub;
 use std::ops::ControlFlow::Continue;
@@ -206,7 +206,7 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
         let start = plan
             .builder()
             .reduction(false)
-            .build(4, &plan.sizes, Start::Given(&atoms))
+            .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();
         let mut mesh = start.clone();
         let mut stops = Vec::new();

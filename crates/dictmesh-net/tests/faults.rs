@@ -6,7 +6,7 @@ mod common;
 
 use bytes::{Bytes, BytesMut};
 use common::{Done, Plan, Running, Started};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::codec::{self, Limits};

@@ -4,7 +4,7 @@
 mod common;
 
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use dictmesh_net::codec::Limits;
 use dictmesh_net::memory::Hub;
 use dictmesh_net::{Exchange, Frame, Phase, Rounds, RoundsOptions, Wire, WireEvent};

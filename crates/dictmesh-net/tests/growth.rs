@@ -5,8 +5,8 @@
 mod common;
 
 use common::{agreements, Done, Dripping, Plan, Running, Started};
-use dictmesh::inference::StrategySpec;
-use dictmesh::{Matrix, Mesh, Start, Stopping, Topology, Update};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Matrix, Mesh, Stopping, Topology, Update};
 use dictmesh_net::agent::{Agreed, Event, Neighbour, Outcome, Policy};
 use dictmesh_net::memory::Hub;
 use dictmesh_net::Error;
@@ -112,7 +112,7 @@ fn an_agent_joins_a_running_mesh() {
     assert!((20..150).contains(&at), "{at}");
     assert_eq!(changes[1].informed, 3);
     learn(&mut mesh, &plan, 0, at);
-    mesh.add_agent(&[1, 2], 2, Start::Given(&own), true, None)
+    mesh.add_agent(&[1, 2], 2, AtomInit::Given(&own), true, None)
         .unwrap();
     learn(&mut mesh, &plan, at, 150);
     for (k, done) in done.iter().enumerate() {
@@ -198,7 +198,7 @@ fn others_go_on_without_a_lost_agent_and_take_it_back() {
             let own = own.block(3).atoms().clone();
             mesh.remove_agent(3).unwrap();
             learn(&mut mesh, &plan, lost, back);
-            mesh.add_agent(&[0, 2], own.cols(), Start::Given(&own), true, None)
+            mesh.add_agent(&[0, 2], own.cols(), AtomInit::Given(&own), true, None)
                 .unwrap();
             learn(&mut mesh, &plan, back, 300);
             mesh

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Done, Dripping, Plan, Running, Started};
-use dictmesh::inference::StrategySpec;
-use dictmesh::{Matrix, Mesh, Start, Stop, Stopping, Topology, Update};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Matrix, Mesh, Stop, Stopping, Topology, Update};
 use dictmesh_net::agent::{Neighbour, Outcome, Policy};
 use dictmesh_net::config::{self, Agreed};
 use dictmesh_net::memory::Hub;
@@ -204,7 +204,7 @@ fn a_newcomer_is_stood_or_ends_the_run_with_a_reason() {
             .for_each(|agent| agent.until_members(6));
         coding
             .mesh
-            .add_agent(&[1, 3], atoms, Start::Given(&own), false, None)
+            .add_agent(&[1, 3], atoms, AtomInit::Given(&own), false, None)
             .unwrap();
         let step = coding.plan.strategy.step(&coding.mesh.common());
         let stands = step.is_none_or(|(mu, largest)| mu <= largest);

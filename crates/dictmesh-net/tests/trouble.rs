@@ -5,7 +5,7 @@ mod common;
 
 use bytes::{Bytes, BytesMut};
 use common::{Done, Plan, Running, Says, Started};
-use dictmesh::inference::StrategySpec;
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{Stopping, Topology};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::codec::{self, Limits, HEADER};

@@ -3,11 +3,11 @@
 use crate::data::{array, Data};
 use crate::raise;
 use crate::work::{attend, said, Report, Tell, LOOK};
-use dictmesh::apps::biclustering::{check_squares, Bicluster, Biclustering, Prepare};
-use dictmesh::apps::denoising::{from_opponent, noise_level, to_opponent, Coding, Denoising};
-use dictmesh::apps::novelty::Threshold;
-use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::{Matrix, Stop};
+use dictmesh_apps::biclustering::{check_squares, Bicluster, Biclustering, Prepare};
+use dictmesh_apps::denoising::{from_opponent, noise_level, to_opponent, Coding, Denoising};
+use dictmesh_apps::novelty::Threshold;
+use dictmesh_apps::ssvd::SparseSvd;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -141,7 +141,7 @@ fn layers_of<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let side_by_side = |vectors: Vec<&[f64]>| {
         let rows = vectors.first().map_or(0, |v| v.len());
-        said(Matrix::from_columns(rows, &vectors)).and_then(|m| array(py, m))
+        said(Matrix::from_columns(rows, &vectors).map_err(Into::into)).and_then(|m| array(py, m))
     };
     let out = PyDict::new(py);
     out.set_item(

@@ -3,9 +3,9 @@
 use crate::data::{array, Data, View};
 use crate::from_json;
 use crate::work::{attend, pool, said, Report, Tell};
-use dictmesh::agent::Block;
-use dictmesh::inference::exact::{self, Part, SOLVED_TOGETHER};
-use dictmesh::task::{Task, TaskSpec};
+use dictmesh::exact::{self, Part, SOLVED_TOGETHER};
+use dictmesh::problem::Block;
+use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::{Samples, Stop};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyMemoryError;

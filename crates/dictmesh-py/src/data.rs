@@ -197,8 +197,7 @@ impl View<'_> {
     /// The samples in this range, which must not reach past the end.
     pub fn part(&self, range: Range<usize>) -> PyResult<Samples> {
         let (rows, count) = (self.features(), range.len());
-        let dense =
-            |entries: Vec<f64>| Matrix::from_vec(rows, count, entries).and_then(Samples::dense);
+        let dense = |entries: Vec<f64>| Samples::dense(Matrix::from_vec(rows, count, entries)?);
         let samples = match &self.kind {
             Kind::F32(x) => dense(entries(x, range, f64::from)),
             Kind::F64(x) => dense(match x.as_slice() {

@@ -3,10 +3,10 @@
 use crate::data::View;
 use crate::from_json;
 use crate::work::said;
-use dictmesh::apps::novelty::{Growth, Join, Novelty, NoveltyDetector};
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Mesh, Start, Stopping};
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Stopping};
+use dictmesh_apps::novelty::{Growth, Join, Novelty, NoveltyDetector};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -59,6 +59,6 @@ pub fn grown(mesh: Mesh, settings: &str, x: &View<'_>, count: usize) -> PyResult
         atoms_each: settings.atoms_each,
     };
     let mut detector = said(NoveltyDetector::around(mesh, settings.novelty()))?;
-    said(detector.grow(growth, Start::Samples(&x.all()?)))?;
+    said(detector.grow(growth, AtomInit::Samples(&x.all()?)))?;
     Ok(detector.into_mesh())
 }

@@ -5,9 +5,9 @@ use crate::learned::Learned;
 use crate::run::Run;
 use crate::work::{attend, said, Report};
 use crate::{from_json, grow, raise};
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Inference, Model, Start, Stop, Stopping, TopologySpec, Update, WeightRule};
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,7 +55,7 @@ impl Settings {
         }
     }
 
-    fn build(&self, rows: usize, start: Start<'_>) -> dictmesh::Result<dictmesh::Mesh> {
+    fn build(&self, rows: usize, start: AtomInit<'_>) -> dictmesh::Result<dictmesh::Mesh> {
         let (n, k) = (self.agents, self.atoms);
         let topology = self.topology()?;
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
@@ -111,9 +111,9 @@ impl Mesh {
             let first = x.parts(settings.batch).next().unwrap_or(0..0);
             let first = x.part(first)?;
             let start = match (&given, settings.random_start) {
-                (Some(atoms), _) => Start::Given(atoms),
-                (None, true) => Start::Random,
-                (None, false) => Start::Samples(&first),
+                (Some(atoms), _) => AtomInit::Given(atoms),
+                (None, true) => AtomInit::Random,
+                (None, false) => AtomInit::Samples(&first),
             };
             said(settings.build(x.features(), start))
         });
@@ -341,7 +341,11 @@ fn inferred<'py>(
     let (mut costs, mut rounds, mut bytes, mut apart) = (Vec::new(), 0, 0, 0.0_f64);
     let mut stop = Stop::Converged;
     for part in parts {
-        said(codes.append_columns(&part.stacked_codes()))?;
+        said(
+            codes
+                .append_columns(&part.stacked_codes())
+                .map_err(Into::into),
+        )?;
         costs.extend_from_slice(&part.costs);
         rounds = rounds.max(part.rounds);
         bytes += part.bytes;
@@ -349,7 +353,7 @@ fn inferred<'py>(
         stop = stop.worse(part.stop);
         for (k, nu) in part.duals.into_iter().enumerate() {
             match duals.get_mut(k) {
-                Some(all) => said(all.append_columns(&nu))?,
+                Some(all) => said(all.append_columns(&nu).map_err(Into::into))?,
                 None => duals.push(nu),
             }
         }

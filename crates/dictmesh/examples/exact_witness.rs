@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use dictmesh::atoms::AtomSet;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream, Rng};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
-use dictmesh::{Matrix, Mesh, Samples, Start, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
 use serde_json::json;
 
 /// Every residual; one line each.
@@ -75,7 +75,7 @@ fn sample(task: &Task, mesh: &Mesh, reachable: bool, rng: &mut Rng) -> Samples {
         let mut y = Matrix::zeros(atoms.cols(), 1);
         let h = task.local(k).regularizer();
         for (y, s) in y.as_mut_slice().iter_mut().zip(s.as_slice()) {
-            *y = h.recover_damped(*s, 0.3);
+            *y = h.coordinate_argmax(*s, 0.3);
         }
         let part = atoms.times(&y);
         add(1.0, &part, &mut x);
@@ -104,7 +104,7 @@ fn witness(name: String, label: &str, spec: &TaskSpec, sizes: &[usize], m: usize
     let task = spec.build().unwrap();
     let mesh = Mesh::builder(task.clone(), Topology::ring(AGENTS).unwrap())
         .seed(seed)
-        .build(m, sizes, Start::Random)
+        .build(m, sizes, AtomInit::Random)
         .unwrap();
     let x = sample(&task, &mesh, seed.is_multiple_of(2), &mut rng);
     let exact = mesh.exact(&x).unwrap();

@@ -124,9 +124,32 @@ pub enum Error {
     },
 }
 
+impl From<dictmesh_kernels::ShapeError> for Error {
+    fn from(error: dictmesh_kernels::ShapeError) -> Self {
+        Error::Dimension {
+            what: error.what,
+            given: error.given,
+            expected: error.expected,
+        }
+    }
+}
+
 impl Error {
+    /// `Ok` if every entry of the matrix is finite; the first that is not as an error.
+    pub fn check_finite(what: &'static str, matrix: &dictmesh_kernels::Matrix) -> Result<()> {
+        match matrix.first_nonfinite() {
+            None => Ok(()),
+            Some((row, column, value)) => Err(Error::NotFinite {
+                what,
+                row,
+                column,
+                value,
+            }),
+        }
+    }
+
     /// A parameter error from anything that prints.
-    pub(crate) fn parameter(
+    pub fn parameter(
         name: &'static str,
         given: impl std::fmt::Display,
         allowed: impl Into<String>,
@@ -139,11 +162,7 @@ impl Error {
     }
 
     /// `Ok` if the two sizes agree.
-    pub(crate) fn check_dimension(
-        what: impl Into<String>,
-        given: usize,
-        expected: usize,
-    ) -> Result<()> {
+    pub fn check_dimension(what: impl Into<String>, given: usize, expected: usize) -> Result<()> {
         if given == expected {
             return Ok(());
         }
@@ -156,7 +175,7 @@ impl Error {
 
     /// `Ok` if this process can get room for so many numbers at once (`None`: more than can be counted). An
     /// allocation that fails later would end it without a word.
-    pub(crate) fn check_room(
+    pub fn check_room(
         name: &'static str,
         given: impl std::fmt::Display,
         numbers: Option<usize>,
@@ -177,7 +196,7 @@ impl Error {
     }
 
     /// `Ok` if the parameter is a finite number above zero.
-    pub(crate) fn check_positive(name: &'static str, given: f64) -> Result<()> {
+    pub fn check_positive(name: &'static str, given: f64) -> Result<()> {
         if given.is_finite() && given > 0.0 {
             return Ok(());
         }
@@ -189,7 +208,7 @@ impl Error {
     }
 
     /// `Ok` if the parameter is a finite number, zero or above.
-    pub(crate) fn check_not_negative(name: &'static str, given: f64) -> Result<()> {
+    pub fn check_not_negative(name: &'static str, given: f64) -> Result<()> {
         if given.is_finite() && given >= 0.0 {
             return Ok(());
         }

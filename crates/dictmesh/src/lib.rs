@@ -13,15 +13,15 @@
 //! Distributed Models" (Chen, Towfic, Sayed, 2015); DESIGN.md maps its equations to this code.
 //!
 //! ```
-//! use dictmesh::task::Task;
-//! use dictmesh::{Mesh, Samples, Start, Topology};
+//! use dictmesh::problem::Task;
+//! use dictmesh::{Mesh, Samples, AtomInit, Topology};
 //! use std::ops::ControlFlow;
 //!
 //! // Two samples of dimension 3, seen by agent 0 only; three agents on a path, two atoms each.
 //! let x = Samples::dense_from_columns(3, &[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])?;
 //! let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::path(3)?)
 //!     .informed(&[0])
-//!     .build(3, &[2, 2, 2], Start::Random)?;
+//!     .build(3, &[2, 2, 2], AtomInit::Random)?;
 //!
 //! let found = mesh.infer(&x)?; // every agent's own nu_k and y_k
 //! println!("{} after {} rounds, cost {:.3}", found.stop, found.rounds, found.mean_cost());
@@ -41,38 +41,26 @@
 //! prints; nothing panics on data. Not guaranteed: the same last digits on processors with different
 //! vector units, and that learning finds a global optimum (the problem is not convex).
 
-pub mod agent;
-pub mod apps;
-pub mod atoms;
-mod coding;
 mod error;
-mod gram;
-pub mod inference;
-pub mod learning;
-mod matrix;
+pub mod exact;
+pub mod graph;
 pub mod mesh;
 pub mod model;
+pub mod problem;
 pub mod random;
-pub mod regularizer;
-pub mod residual;
-mod samples;
-mod simd;
 mod stop;
-pub mod task;
-pub mod topology;
-#[cfg(feature = "count-work")]
-pub mod work;
-#[cfg(not(feature = "count-work"))]
-mod work;
+pub mod strategy;
 
+#[cfg(feature = "count-work")]
+pub use dictmesh_kernels::work;
+pub use dictmesh_kernels::Matrix;
 pub use error::{Error, Result};
-pub use learning::{Start, Update};
-pub use matrix::Matrix;
+pub use graph::{AgentId, Topology, TopologySpec, WeightRule, Weights};
+pub use mesh::learning::{AtomInit, Update};
 pub use mesh::{Inference, Mesh, Stopping};
 pub use model::Model;
-pub use samples::{Norm, Samples};
+pub use problem::{Norm, Samples, Task};
 pub use stop::Stop;
-pub use topology::{Topology, TopologySpec, WeightRule, Weights};
 
 /// The README's program is a test too.
 #[cfg(doctest)]

@@ -3,40 +3,44 @@
 mod access;
 mod agreement;
 mod alone;
+pub mod averaging;
 mod builder;
 mod coded;
 mod events;
 mod exchange;
-mod found;
 mod growth;
 mod infeasible;
+mod inference_result;
+pub mod learning;
+pub mod measure;
 mod part;
 mod reduction;
 mod restore;
 mod run;
 mod stopping;
-mod wave;
 
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
-use coded::{Coded, Kept};
+use coded::{BatchCarry, BatchCodes};
 pub use events::{Event, Warning};
-use found::settled;
-pub use found::Inference;
+use inference_result::demote_if_nonfinite;
+pub use inference_result::Inference;
 pub use restore::Progress;
 pub use run::Run;
 pub use stopping::Stopping;
 
-use crate::agent::{AgentId, Block, Local, Memory};
 use crate::error::{Error, Result};
-use crate::inference::exact::{self, Codes, Exact, Part};
-use crate::inference::{Common, StrategySpec};
-use crate::learning::{update_block, AtomUse, Update};
-use crate::matrix::Matrix;
-use crate::samples::Samples;
-use crate::task::{LocalTask, Task};
-use crate::topology::{Mixing, Spectrum, Topology, WeightRule, Weights};
+use crate::exact::{self, Codes, Exact, Part};
+use crate::graph::AgentId;
+use crate::graph::{Mixing, Spectrum, Topology, WeightRule, Weights};
+use crate::problem::block::Block;
+use crate::problem::samples::Samples;
+use crate::problem::task::{LocalTask, Task};
+use crate::strategy::{Local, ScratchPool};
+use crate::strategy::{SharedConstants, StrategySpec};
 use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
+use learning::{update_block, AtomStats, Update};
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -48,19 +52,19 @@ struct Agent {
     task: LocalTask,
     block: Block,
     informed: bool,
-    used: AtomUse,
+    used: AtomStats,
 }
 
 /// A mesh of agents that code samples together and learn each its own atoms.
 ///
 /// ```
-/// use dictmesh::{Mesh, Samples, Start, Stopping, Topology};
-/// use dictmesh::task::Task;
+/// use dictmesh::{Mesh, Samples, AtomInit, Stopping, Topology};
+/// use dictmesh::problem::Task;
 ///
 /// let x = Samples::dense_from_columns(3, &[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])?;
 /// let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::ring(4)?)
 ///     .stopping(Stopping::tolerance(1e-6))
-///     .build(3, &[2, 1, 0, 1], Start::Samples(&x))?; // agent 2 only relays
+///     .build(3, &[2, 1, 0, 1], AtomInit::Samples(&x))?; // agent 2 only relays
 /// let before = mesh.infer(&x)?.mean_cost();
 /// mesh.learn(&x, |_event| std::ops::ControlFlow::Continue(()))?;
 /// assert!(mesh.infer(&x)?.mean_cost() <= before);
@@ -93,7 +97,7 @@ pub struct Mesh {
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
     gram: Arc<reduction::Gram>,
-    memory: Arc<Memory>,
+    scratch: Arc<ScratchPool>,
     interrupt: Option<Arc<AtomicBool>>,
 }
 
@@ -113,7 +117,7 @@ impl Mesh {
     }
 
     /// The same without bringing the duals back into all rows.
-    pub(crate) fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
+    pub fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
         self.in_pool(|| {
             let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
@@ -139,7 +143,7 @@ impl Mesh {
             let mut run = Run::start_reduced(self, x)?;
             let stop = run.until(&self.stopping);
             let costs = run.local_costs();
-            Ok((self.average(&costs), settled(stop, &costs)))
+            Ok((self.average(&costs), demote_if_nonfinite(stop, &costs)))
         })
     }
 
@@ -159,7 +163,7 @@ impl Mesh {
         self.update.check(self.task.residual())?;
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
-        let (mut kept, pool) = (Kept::default(), self.pool.clone());
+        let (mut kept, pool) = (BatchCarry::default(), self.pool.clone());
         for from in (0..block.len()).step_by(self.batch) {
             let batch = from..(from + self.batch).min(block.len());
             let samples = batch.len();
@@ -197,8 +201,8 @@ impl Mesh {
         block: &Samples,
         batch: Range<usize>,
         s: usize,
-        kept: &mut Kept,
-    ) -> Result<(Coded, f64)> {
+        kept: &mut BatchCarry,
+    ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
         // Inference: nu_k by exchange with the neighbours, y_k from it.
         let mut found = self.code(block, batch, kept)?;
@@ -246,7 +250,7 @@ impl Mesh {
     }
 
     /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst ending.
-    pub(crate) fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+    pub fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
@@ -262,13 +266,13 @@ impl Mesh {
     }
 
     /// What all agents know, from which default steps follow.
-    pub fn common(&self) -> Common {
+    pub fn common(&self) -> SharedConstants {
         let delta = self
             .agents
             .iter()
             .map(|agent| agent.task.regularizer().strong_convexity())
             .fold(f64::INFINITY, f64::min);
-        Common {
+        SharedConstants {
             agents: self.agents.len(),
             rows: self.rows,
             atoms: self.atoms(),
@@ -293,8 +297,9 @@ impl Mesh {
             share: share.filter(|_| agent.informed),
             degree: self.topology.degree(k),
             samples,
-            memory: &self.memory,
+            scratch: &self.scratch,
             interrupt: self.interrupt.as_deref(),
+            lanes: true,
         }
     }
 

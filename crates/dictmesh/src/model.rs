@@ -1,13 +1,13 @@
 //! A learned model as plain data, saved and loaded.
 //!
 //! ```
-//! use dictmesh::task::Task;
-//! use dictmesh::{Mesh, Model, Samples, Start, Topology};
+//! use dictmesh::problem::Task;
+//! use dictmesh::{Mesh, Model, Samples, AtomInit, Topology};
 //! use std::ops::ControlFlow::Continue;
 //!
 //! let x = Samples::dense_from_columns(3, &[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])?;
 //! let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::path(2)?)
-//!     .build(3, &[2, 1], Start::Random)?;
+//!     .build(3, &[2, 1], AtomInit::Random)?;
 //! mesh.learn(&x, |_| Continue(()))?;
 //!
 //! let directory = tempfile::tempdir().unwrap();
@@ -61,15 +61,15 @@ mod store;
 
 pub use store::{sync_directory, write_whole};
 
-use crate::agent::AgentId;
 use crate::error::{Error, Result};
-use crate::inference::StrategySpec;
-use crate::learning::Update;
-use crate::matrix::Matrix;
+use crate::graph::AgentId;
+use crate::graph::WeightRule;
+use crate::mesh::learning::Update;
 pub use crate::mesh::Progress;
 use crate::mesh::Stopping;
-use crate::task::TaskSpec;
-use crate::topology::WeightRule;
+use crate::problem::task::TaskSpec;
+use crate::strategy::StrategySpec;
+use dictmesh_kernels::matrix::Matrix;
 use format::Fault;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Seeded random numbers, the same on every machine.
 
-use crate::matrix::Matrix;
+use dictmesh_kernels::matrix::Matrix;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};

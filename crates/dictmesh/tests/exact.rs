@@ -7,10 +7,10 @@
     clippy::print_stdout
 )]
 
-use dictmesh::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Mesh, Samples, Start, Stop, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Topology};
 
 fn residuals() -> Vec<ResidualSpec> {
     vec![
@@ -47,7 +47,7 @@ fn mesh(residual: ResidualSpec, regularizer: RegularizerSpec, w: &Matrix) -> Mes
         own: Default::default(),
     };
     Mesh::builder(task.build().unwrap(), Topology::complete(1).unwrap())
-        .build(w.rows(), &[w.cols()], Start::Given(w))
+        .build(w.rows(), &[w.cols()], AtomInit::Given(w))
         .unwrap()
 }
 

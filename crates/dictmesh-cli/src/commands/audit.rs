@@ -10,10 +10,10 @@ use crate::demo::Progress;
 use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
-use dictmesh::apps::audit::{audit, Audit};
-use dictmesh::apps::learning_curve::Target;
-use dictmesh::inference::StrategySpec;
-use dictmesh::{Error, Mesh, Samples, Start};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Error, Mesh, Samples};
+use dictmesh_apps::audit::{audit, Audit};
+use dictmesh_apps::learning_curve::Target;
 use std::path::PathBuf;
 
 /// Rounds that are recorded, if nothing else is said.
@@ -209,7 +209,7 @@ fn mesh_and_samples(
                 ..options.clone()
             };
             let rows = divided.training.rows();
-            plain.mesh("sparse-svd", rows, Start::Given(&learned))?
+            plain.mesh("sparse-svd", rows, AtomInit::Given(&learned))?
         }
     };
     let held_out = divided.held_out;

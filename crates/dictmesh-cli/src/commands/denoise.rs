@@ -16,10 +16,10 @@ use crate::data::{self, Image};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
-use dictmesh::apps::denoising::{
+use dictmesh::{Matrix, Mesh, Stop};
+use dictmesh_apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
 };
-use dictmesh::{Matrix, Mesh, Stop};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

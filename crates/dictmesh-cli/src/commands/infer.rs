@@ -10,7 +10,7 @@ use crate::options::names::{OneOf, STRATEGIES};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
-use dictmesh::inference::StrategySpec;
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{Matrix, Mesh, Samples, Stop};
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ use crate::output::{write_file, Folder};
 use crate::picture::counted;
 use crate::terminal::Bar;
 use crate::text::{Counting, Weighting};
-use dictmesh::apps::novelty::{Growth, Novelty};
+use dictmesh_apps::novelty::{Growth, Novelty};
 use engine::Outcome;
 use input::InputOptions;
 use serde_json::{json, Value};

@@ -3,9 +3,9 @@
 use super::prepare::{turned, How, Preparation};
 use crate::picture::counted;
 use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
-use dictmesh::atoms::{AtomPenalty, AtomSet};
 use dictmesh::model::Description;
-use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::{Matrix, Mesh};
 use serde_json::Value;
 

@@ -17,7 +17,7 @@ use crate::terminal::Bar;
 pub use choice::learn;
 use choice::Choice;
 use curve::Curves;
-use dictmesh::Start;
+use dictmesh::AtomInit;
 pub use page::figure;
 use serde_json::json;
 use std::path::PathBuf;
@@ -200,7 +200,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
                 }
                 let k = options.sizes()?.1;
                 let atoms = choice::learn(&options, k, &training, show)?.dictionary();
-                options.mesh("sparse-svd", training.rows(), Start::Given(&atoms))?
+                options.mesh("sparse-svd", training.rows(), AtomInit::Given(&atoms))?
             }
         };
         let few = held_out.range(0..held_out.len().min(args.samples as usize));

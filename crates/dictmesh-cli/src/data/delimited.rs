@@ -39,7 +39,7 @@ pub fn read(source: &Arc<Source>, separator: u8, options: &ReadOptions) -> Resul
         format!("line {}, {}", lines[row], named(column))
     })?;
     let refused = |e: dictmesh::Error| dense::core_error(source, &e);
-    let mut x = Matrix::from_vec(width, count, numbers).map_err(refused)?;
+    let mut x = Matrix::from_vec(width, count, numbers).map_err(|e| refused(e.into()))?;
     if options.transpose {
         x = x.transpose();
     }

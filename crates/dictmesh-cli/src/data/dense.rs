@@ -229,7 +229,7 @@ fn means(x: &Matrix) -> Vec<f64> {
 }
 
 fn matrix(rows: usize, cols: usize, data: Vec<f64>, source: &Source) -> Result<Matrix> {
-    Matrix::from_vec(rows, cols, data).map_err(|e| core_error(source, &e))
+    Matrix::from_vec(rows, cols, data).map_err(|e| core_error(source, &e.into()))
 }
 
 fn finish(x: Matrix, source: &Source) -> Result<Samples> {

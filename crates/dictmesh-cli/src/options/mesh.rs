@@ -6,10 +6,10 @@ use super::names::{
 use super::{Options, Result};
 use crate::commands::say;
 use crate::memory::{check_sizes, Sizes};
-use dictmesh::atoms::AtomPenalty;
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Mesh, Start, Stopping, Topology, TopologySpec, Update, WeightRule};
+use dictmesh::problem::atoms::AtomPenalty;
+use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Stopping, Topology, TopologySpec, Update, WeightRule};
 
 /// How many of `k` atoms each of `n` agents gets.
 pub fn dealt(n: usize, k: usize) -> Vec<usize> {
@@ -192,7 +192,7 @@ impl Options {
     }
 
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
-    pub fn mesh(&self, fallback: &str, rows: usize, start: Start<'_>) -> Result<Mesh> {
+    pub fn mesh(&self, fallback: &str, rows: usize, start: AtomInit<'_>) -> Result<Mesh> {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(256);
         let task = self.task(fallback)?.build().map_err(say)?;
@@ -202,7 +202,7 @@ impl Options {
             agents: n,
             // A batch has no more samples than there are.
             batch: match start {
-                Start::Samples(x) => batch.min(x.len()),
+                AtomInit::Samples(x) => batch.min(x.len()),
                 _ => batch.min(256),
             },
             data: 0,

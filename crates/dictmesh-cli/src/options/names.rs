@@ -4,9 +4,9 @@ use super::Result;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use dictmesh::atoms::AtomSet;
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::{ResidualSpec, TaskSpec};
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::{ResidualSpec, TaskSpec};
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{TopologySpec, Update};
 use std::ffi::OsStr;
 

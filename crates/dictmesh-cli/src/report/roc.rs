@@ -4,7 +4,7 @@ use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
 use crate::canvas::palette::LINE;
 use crate::canvas::ticks::Axis;
 use crate::canvas::{Canvas, Pen};
-use dictmesh::apps::roc::Roc;
+use dictmesh_apps::roc::Roc;
 
 /// ROC curves in one square, the area under each in the legend.
 #[derive(Clone, Debug)]

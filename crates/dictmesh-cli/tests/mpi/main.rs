@@ -6,7 +6,7 @@
 mod at_the_end;
 
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{Mesh, Model, Samples, Start, Topology};
+use dictmesh::{AtomInit, Mesh, Model, Samples, Topology};
 use std::fs;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn in_one_process(model: &Model, x: &Samples) -> Mesh {
         .seed(d.seed)
         .informed(&d.informed)
         .reduction(false)
-        .build(d.rows, &sizes, Start::Samples(x))
+        .build(d.rows, &sizes, AtomInit::Samples(x))
         .unwrap();
     mesh.learn(x, |_| Continue(())).unwrap();
     mesh
@@ -174,7 +174,7 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
 fn a_complete_graph_is_an_allreduce_and_learns_the_same() {
     check_mpi();
     let x = samples(200);
-    for strategy in dictmesh::inference::StrategySpec::NAMES {
+    for strategy in dictmesh::strategy::StrategySpec::NAMES {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &x);
         let flags = "--atoms 9 --batch 8 --rounds 15 --json --topology complete --strategy";

@@ -9,9 +9,10 @@ use super::opening::Trouble;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
-use dictmesh::agent::{AgentId, Local};
-use dictmesh::inference::measure::has_run_away;
-use dictmesh::learning::{product, update_block};
+use dictmesh::mesh::learning::{product, update_block};
+use dictmesh::mesh::measure::has_diverged;
+use dictmesh::strategy::Local;
+use dictmesh::AgentId;
 use dictmesh::{Matrix, Samples, Stop};
 
 impl Agent {
@@ -78,8 +79,9 @@ impl Agent {
             share: share.as_ref(),
             degree: self.talk.degree(),
             samples,
-            memory: &self.memory,
+            scratch: &self.scratch,
             interrupt: None,
+            lanes: true,
         };
         let inference = Inference {
             id,
@@ -157,7 +159,7 @@ impl Agent {
 /// Whether an agent can say of its own dual vectors that they ran away: if it knows |x|, or cannot even square them.
 fn is_beyond_bounds(nu: &Matrix, sizes: Option<&[f64]>, delta: f64) -> bool {
     let squares = |v: &f64| (v * v).is_finite();
-    !nu.as_slice().iter().all(squares) || sizes.is_some_and(|sizes| has_run_away(nu, sizes, delta))
+    !nu.as_slice().iter().all(squares) || sizes.is_some_and(|sizes| has_diverged(nu, sizes, delta))
 }
 
 /// b_k = x/|N_I|.

@@ -6,8 +6,9 @@
 mod format;
 
 use crate::error::Error;
-use dictmesh::agent::{AgentId, Block};
-use dictmesh::learning::AtomUse;
+use dictmesh::mesh::learning::AtomStats;
+use dictmesh::problem::Block;
+use dictmesh::AgentId;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub(super) struct State {
     /// Samples before it.
     pub position: u64,
     pub block: Block,
-    pub used: AtomUse,
+    pub used: AtomStats,
 }
 
 /// What is kept beside: who was there.

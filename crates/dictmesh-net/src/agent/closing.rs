@@ -24,7 +24,7 @@ use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
 use crate::exchange::{Fault, Phase, Tag};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -5,8 +5,8 @@
 
 use super::talk::{Halt, Talk};
 use crate::exchange::{Phase, Tag};
-use dictmesh::agent::AgentId;
-use dictmesh::inference::combine;
+use dictmesh::strategy::combine;
+use dictmesh::AgentId;
 
 /// The distance between neighbours to stop at, relative to the largest number either had.
 const AGREED: f64 = 1e-12;

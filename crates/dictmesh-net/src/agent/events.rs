@@ -1,6 +1,6 @@
 //! What an agent tells.
 
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use dictmesh::Stop;
 
 /// What an observer hears.

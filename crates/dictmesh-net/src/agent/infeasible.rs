@@ -3,8 +3,8 @@
 
 use super::inference::Inference;
 use super::talk::{Halt, Talk};
-use dictmesh::agent::AgentId;
-use dictmesh::inference::infeasible::{parts, proven};
+use dictmesh::strategy::infeasible::{parts, proven};
+use dictmesh::AgentId;
 use dictmesh::Matrix;
 
 impl Inference<'_> {
@@ -17,7 +17,7 @@ impl Inference<'_> {
         talk: &mut Talk,
     ) -> Result<bool, Halt> {
         let (drift, sizes) = self.flood_drift(nu, before, exchanges, talk)?;
-        let drift = Matrix::from_vec(nu.rows(), nu.cols(), drift)?;
+        let drift = Matrix::from_vec(nu.rows(), nu.cols(), drift).map_err(dictmesh::Error::from)?;
         let own = (0..nu.cols()).map(|j| parts(&self.local, drift.column(j), j, sizes[j]));
         let own: Vec<f64> = own.flat_map(|(seen, support)| [seen, support]).collect();
         let sums = self.flood_sums(&own, exchanges, talk)?;

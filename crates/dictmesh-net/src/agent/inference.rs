@@ -3,9 +3,10 @@
 use super::talk::{Halt, Talk};
 use crate::codec::SCALARS;
 use crate::exchange::{Phase, Tag};
-use dictmesh::agent::{AgentId, Local};
-use dictmesh::inference::measure::{self, Floods};
-use dictmesh::inference::{combine, Combine, Strategy};
+use dictmesh::mesh::measure::{self, RateEstimator};
+use dictmesh::strategy::Local;
+use dictmesh::strategy::{combine, Combine, Strategy};
+use dictmesh::AgentId;
 use dictmesh::{Matrix, Stop, Stopping};
 
 /// The number of a round that never comes.
@@ -62,7 +63,7 @@ struct Flood {
     trouble: f64,
     /// When the residual was measured, until it has reached everybody.
     measured: Option<usize>,
-    floods: Floods,
+    floods: RateEstimator,
     last: Option<f64>,
 }
 
@@ -84,7 +85,7 @@ impl Course {
                 residual: 0.0,
                 trouble: NEVER,
                 measured: None,
-                floods: Floods::default(),
+                floods: RateEstimator::default(),
                 last: None,
             },
             infeasible_by: None,
@@ -119,7 +120,7 @@ impl Inference<'_> {
                 return Ok(course.found(stop));
             }
         }
-        let away = self.has_run_away(strategy.dual());
+        let away = self.has_diverged(strategy.dual());
         Ok(Found {
             troubled: away || course.flood.trouble < NEVER,
             ..course.found(Stop::RoundLimit)
@@ -276,7 +277,7 @@ impl Inference<'_> {
         } = course;
         let own = measure::residual(self.combine, self.local.degree, nu, before, combined);
         let flood = &mut course.flood;
-        if !own.is_finite() || self.has_run_away(nu) {
+        if !own.is_finite() || self.has_diverged(nu) {
             flood.trouble = flood.trouble.min(course.rounds as f64);
         }
         flood.residual = if own.is_finite() { own } else { 0.0 };
@@ -297,8 +298,8 @@ impl Inference<'_> {
         met.then_some(Stop::Converged)
     }
 
-    fn has_run_away(&self, nu: &Matrix) -> bool {
+    fn has_diverged(&self, nu: &Matrix) -> bool {
         let delta = self.local.task.regularizer().strong_convexity();
-        (self.sizes).is_some_and(|sizes| measure::has_run_away(nu, sizes, delta))
+        (self.sizes).is_some_and(|sizes| measure::has_diverged(nu, sizes, delta))
     }
 }

@@ -7,7 +7,7 @@
 use super::talk::{Halt, Talk};
 use crate::error::Error;
 use crate::exchange::{Phase, Tag};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::time::{Duration, Instant};
 
 /// What an agent has to say before a batch.
@@ -76,7 +76,7 @@ pub(super) enum Opened {
 /// Smaller than any number of samples.
 const NO_OPINION: f64 = -1e18;
 
-/// Floods the wishes. `tick` counts the attempts to open this batch.
+/// RateEstimator the wishes. `tick` counts the attempts to open this batch.
 pub(super) fn open(
     talk: &mut Talk,
     epoch: u32,

@@ -6,7 +6,7 @@
 
 use super::{Agent, Policy};
 use crate::error::Error;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

@@ -3,9 +3,9 @@
 use super::checkpoint::{self, Owner};
 use crate::error::Error;
 use crate::words::{leaves, listed, plain, value, words};
-use dictmesh::agent::AgentId;
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::{Task, TaskSpec};
+use dictmesh::problem::{Task, TaskSpec};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::AgentId;
 use dictmesh::{Stopping, Update};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

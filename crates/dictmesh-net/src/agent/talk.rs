@@ -4,7 +4,7 @@ use super::settings::Policy;
 use crate::codec;
 use crate::error::Error;
 use crate::exchange::{Exchange, Fault, Frame};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::time::{Duration, Instant};
 
 /// What ends a batch before its time.
@@ -128,7 +128,7 @@ impl Talk {
     }
 
     /// What was said and heard with the weights of those who said it, where they have one, rising: what
-    /// [`combine`](dictmesh::inference::combine) takes. Weights and neighbours are both rising.
+    /// [`combine`](dictmesh::strategy::combine) takes. Weights and neighbours are both rising.
     pub fn weighted<'a>(
         &'a self,
         id: AgentId,

@@ -4,7 +4,7 @@ use super::{
     check_address, check_atoms, check_deadline, check_name, check_run, check_secrecy, in_directory,
     parse, read, to_toml, Agreed, ConfigError, MeshConfig, OtherKind, Policy, Result,
 };
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

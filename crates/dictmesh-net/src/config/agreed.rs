@@ -2,10 +2,10 @@
 
 use super::{ConfigError, Policy, Result};
 use crate::codec::Limits;
-use dictmesh::agent::AgentId;
-use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::Stopping;
-use dictmesh::task::TaskSpec;
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::AgentId;
 use dictmesh::{Topology, Update, WeightRule, Weights};
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,7 @@ impl Agreed {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use dictmesh::{Mesh, Start};
+    use dictmesh::{AtomInit, Mesh};
 
     pub fn agreed() -> Agreed {
         Agreed {
@@ -195,7 +195,7 @@ pub(super) mod tests {
                 let ours = ours.unwrap();
                 ours.check().unwrap();
                 let mesh = Mesh::builder(task.build().unwrap(), topology.clone())
-                    .build(12, &sizes, Start::Random)
+                    .build(12, &sizes, AtomInit::Random)
                     .unwrap();
                 assert_eq!(
                     ours.strategy,

@@ -6,7 +6,7 @@ use super::{
     in_directory, pairs, read, to_toml, AgentConfig, Agreed, ConfigError, NeighbourConfig,
     OtherKind, Policy, Result, SourceConfig, TlsConfig, MOST_AGENTS,
 };
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use dictmesh::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

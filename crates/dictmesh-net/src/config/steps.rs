@@ -2,9 +2,9 @@
 //! need not stay, and what is stable on one graph may run away on another.
 
 use super::{Agreed, ConfigError, MeshConfig, Policy, Result};
-use dictmesh::agent::AgentId;
-use dictmesh::inference::Common;
-use dictmesh::task::LocalTask;
+use dictmesh::problem::LocalTask;
+use dictmesh::strategy::SharedConstants;
+use dictmesh::AgentId;
 use dictmesh::{Topology, WeightRule, Weights};
 use std::collections::BTreeSet;
 
@@ -21,12 +21,12 @@ impl Agreed {
         topology: &Topology,
         agents: &[(AgentId, usize)],
         policy: Policy,
-    ) -> dictmesh::Result<Common> {
+    ) -> dictmesh::Result<SharedConstants> {
         let task = self.task.build()?;
         let weights = Weights::new(topology, &self.weights)?;
         let locals = || agents.iter().map(|(k, _)| task.local(*k));
         let delta = |d: f64, k: &LocalTask| d.min(k.regularizer().strong_convexity());
-        let mut common = Common {
+        let mut common = SharedConstants {
             agents: agents.len(),
             rows: self.rows,
             atoms: agents.iter().map(|(_, atoms)| atoms).sum(),
@@ -106,7 +106,7 @@ impl MeshConfig {
 mod tests {
     use super::super::mesh::tests::mesh;
     use super::*;
-    use dictmesh::inference::StrategySpec;
+    use dictmesh::strategy::StrategySpec;
 
     fn ring(n: usize, strategy: &str, policy: Policy) -> MeshConfig {
         let mut mesh = mesh();

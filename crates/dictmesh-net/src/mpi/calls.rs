@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::topology::Communicator;

@@ -2,7 +2,7 @@
 
 use crate::codec::Header;
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::time::Instant;
 
 /// A frame as it came, and what stands before its numbers.

@@ -6,7 +6,7 @@ use crate::codec::{self, Header, Refusal};
 use crate::exchange::{Fault, Frame, Phase, Tag};
 use crate::wire::{Wire, WireEvent};
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::cmp::Ordering;
 use std::time::Instant;
 

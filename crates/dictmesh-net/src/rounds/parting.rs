@@ -5,7 +5,7 @@ use crate::codec;
 use crate::exchange::{Frame, Tag};
 use crate::wire::Wire;
 use bytes::BytesMut;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 
 impl<W: Wire> Rounds<W> {
     /// Forgets this neighbour and tells it so: it stays until its neighbours have let it go. If the word is lost, it goes

@@ -4,7 +4,7 @@ use super::Rounds;
 use crate::exchange::{Fault, Phase, Tag};
 use crate::wire::Wire;
 use crate::words::listed;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 

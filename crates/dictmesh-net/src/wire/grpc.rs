@@ -28,7 +28,7 @@ pub use tls::Tls;
 
 use crate::{Wire, WireEvent};
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use engine::Engine;
 use hello::Terms;
 use links::{Edge, Queued, Shared};

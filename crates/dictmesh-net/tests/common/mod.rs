@@ -1,12 +1,12 @@
 //! Agents as threads over the wire in memory, beside the mesh in one process.
 #![allow(dead_code)] // each test uses a part of it
 
-use dictmesh::agent::AgentId;
-use dictmesh::inference::StrategySpec;
 use dictmesh::mesh::MeshBuilder;
+use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update, WeightRule};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::AgentId;
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::{
     Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome, Weighting,
 };
@@ -80,7 +80,7 @@ impl Plan {
     pub fn mesh(&self, reduction: bool) -> Mesh {
         let builder = self.builder().reduction(reduction);
         builder
-            .build(self.rows, &self.sizes, Start::Random)
+            .build(self.rows, &self.sizes, AtomInit::Random)
             .unwrap()
     }
 

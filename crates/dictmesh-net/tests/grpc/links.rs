@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use bytes::Bytes;
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::TaskSpec;
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::StrategySpec;
 use dictmesh::Stopping;
 use dictmesh_net::agent::AgentSettings;
 use dictmesh_net::grpc::{GrpcWire, Settings};

@@ -11,8 +11,9 @@ mod scalars;
 mod tap;
 
 use common::Plan;
-use dictmesh::agent::AgentId;
-use dictmesh::inference::{combine, measure, StrategySpec};
+use dictmesh::mesh::measure;
+use dictmesh::strategy::{combine, StrategySpec};
+use dictmesh::AgentId;
 use dictmesh::{Matrix, Mesh, Stop, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow::Continue;

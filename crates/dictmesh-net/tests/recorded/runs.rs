@@ -6,11 +6,11 @@ use super::tap::{Tap, Told};
 use super::{
     assert_nothing_private, in_one_process, plan, read, record, scalars, story, Read, Story,
 };
-use dictmesh::agent::AgentId;
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::ResidualSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::ResidualSpec;
-use dictmesh::{Matrix, Samples, Start, Stop, Stopping, Topology, Update};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::AgentId;
+use dictmesh::{AtomInit, Matrix, Samples, Stop, Stopping, Topology, Update};
 use dictmesh_net::agent::{Event, Neighbour};
 use dictmesh_net::memory::Hub;
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,7 +176,7 @@ fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
     all.push(left);
     let story = story(&plan, mesh.clone(), 12, |from, mesh| match from {
         8 => drop(
-            mesh.add_agent(&[1, 2], 2, Start::Given(&own), false, None)
+            mesh.add_agent(&[1, 2], 2, AtomInit::Given(&own), false, None)
                 .unwrap(),
         ),
         16 => mesh.remove_agent(4).unwrap(),
@@ -220,7 +220,9 @@ fn a_proof_that_no_code_meets_a_constraint_tells_the_sizes_of_samples_too() {
     for residual in [ResidualSpec::Equality, ResidualSpec::Ball { sigma: 0.05 }] {
         let (plan, atoms) = infeasible(residual);
         let builder = plan.builder().reduction(false);
-        let mesh = builder.build(4, &plan.sizes, Start::Given(&atoms)).unwrap();
+        let mesh = builder
+            .build(4, &plan.sizes, AtomInit::Given(&atoms))
+            .unwrap();
         let first = mesh.infer(&plan.x.range(0..2)).unwrap();
         assert_eq!(first.stop, Stop::Infeasible);
         let mut story = story(&plan, mesh.clone(), 2000, |_, _| {});

@@ -2,7 +2,7 @@
 
 use super::common::Plan;
 use super::{Read, Story};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 
 fn is_whole(v: f64) -> bool {
     v >= 0.0 && v.fract() == 0.0

@@ -1,7 +1,7 @@
 //! Agents whose every byte is written down.
 
 use super::common::Plan;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use dictmesh::{Matrix, Mesh};
 use dictmesh_net::agent::{Agent, AgentSettings, Control, Event};
 use dictmesh_net::codec::Limits;

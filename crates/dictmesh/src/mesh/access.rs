@@ -1,13 +1,14 @@
 //! What can be asked of a mesh, and changed between batches.
 
 use super::{Mesh, Stopping};
-use crate::agent::{AgentId, Block};
 use crate::error::Result;
-use crate::inference::StrategySpec;
-use crate::learning::{AtomUse, Update};
-use crate::matrix::Matrix;
-use crate::task::Task;
-use crate::topology::{Topology, WeightRule, Weights};
+use crate::graph::AgentId;
+use crate::graph::{Topology, WeightRule, Weights};
+use crate::mesh::learning::{AtomStats, Update};
+use crate::problem::block::Block;
+use crate::problem::task::Task;
+use crate::strategy::StrategySpec;
+use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ impl Mesh {
     }
 
     /// Whether that flag is set.
-    pub(crate) fn is_interrupted(&self) -> bool {
+    pub fn is_interrupted(&self) -> bool {
         let set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         self.interrupt.as_ref().is_some_and(set)
     }
@@ -107,7 +108,7 @@ impl Mesh {
     }
 
     /// How agent `k`'s atoms were used.
-    pub fn atom_use(&self, k: AgentId) -> &AtomUse {
+    pub fn atom_use(&self, k: AgentId) -> &AtomStats {
         &self.agents[k].used
     }
 

@@ -1,9 +1,9 @@
 //! How the agents come to agree on what a sample costs.
 
+use super::averaging;
 use super::{Inference, Mesh};
 use crate::error::{Error, Result};
-use crate::inference::agreement;
-use crate::matrix::Matrix;
+use dictmesh_kernels::matrix::Matrix;
 
 impl Mesh {
     /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
@@ -26,7 +26,7 @@ impl Mesh {
         let n = self.agents.len();
         let averaging = self
             .averaging
-            .get_or_init(|| agreement::averaging(&self.weights, self.agreement_rounds()));
+            .get_or_init(|| averaging::averaging(&self.weights, self.agreement_rounds()));
         let samples = local_costs.first().map_or(0, Vec::len);
         let scaled = Matrix::from_fn(n, samples, |k, j| 0.0 - n as f64 * local_costs[k][j]); // no -0
         averaging.transpose_times(&scaled)
@@ -35,7 +35,7 @@ impl Mesh {
     /// The rounds of plain averaging after which the agents agree to 1e-12 of what they start from.
     /// They exchange one number a sample in each.
     pub fn agreement_rounds(&self) -> usize {
-        agreement::rounds_to_agree(self.mixing.gap, 1e-12)
+        averaging::rounds_to_agree(self.mixing.gap, 1e-12)
     }
 
     /// The same by the paper's scalar diffusion with step `mu_g`.
@@ -58,7 +58,7 @@ impl Mesh {
         let mut out = Matrix::zeros(n, samples);
         for j in 0..samples {
             let costs: Vec<f64> = local.iter().map(|c| c[j]).collect();
-            let agreed = agreement::scalar_diffusion(&self.weights, &costs, mu_g, rounds);
+            let agreed = averaging::scalar_diffusion(&self.weights, &costs, mu_g, rounds);
             for (out, g) in out.column_mut(j).iter_mut().zip(agreed) {
                 *out = n as f64 * g;
             }

@@ -8,27 +8,27 @@
 //! nu y' = X Y' - W (Y Y')
 //! ```
 
-use super::coded::{Coded, Kept};
+use super::coded::{BatchCarry, BatchCodes};
 use super::{Agent, Mesh};
-use crate::coding::{in_parts, solve_on_gram, start_code, Coding};
-use crate::inference::Combine;
-use crate::learning::{self, add_products};
-use crate::matrix::{gemm, gemm_by_rows, Matrix};
-use crate::samples::Samples;
+use crate::exact::coding::{in_parts, solve_on_gram, start_code, Coding};
+use crate::problem::samples::Samples;
+use crate::strategy::Combine;
 use crate::Stop;
+use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
+use dictmesh_kernels::products::{self, add_products};
 use rayon::prelude::*;
 use std::ops::Range;
 
 /// How some samples ended, the sum of their costs, and how many of their coefficients are not zero.
-struct Told {
+struct BatchStats {
     stop: Stop,
     cost: f64,
     fired: usize,
 }
 
-impl Told {
-    fn with(self, other: Told) -> Told {
-        Told {
+impl BatchStats {
+    fn with(self, other: BatchStats) -> BatchStats {
+        BatchStats {
             stop: self.stop.worse(other.stop),
             cost: self.cost + other.cost,
             fired: self.fired + other.fired,
@@ -55,8 +55,8 @@ impl Mesh {
         agent: &Agent,
         block: &Samples,
         batch: Range<usize>,
-        kept: &mut Kept,
-    ) -> Coded {
+        kept: &mut BatchCarry,
+    ) -> BatchCodes {
         let samples = batch.len().max(1) as f64;
         let mut y = std::mem::take(&mut kept.y);
         y.reshape(agent.block.len(), batch.len());
@@ -64,7 +64,7 @@ impl Mesh {
             Some(x) => self.code_dense(agent, x, batch, &mut y, &mut kept.nu),
             None => self.code_sparse(agent, &block.range(batch), &mut y),
         };
-        Coded {
+        BatchCodes {
             rounds: 1,
             bytes: 0,
             stop: match told.cost.is_finite() {
@@ -87,7 +87,7 @@ impl Mesh {
         batch: Range<usize>,
         y: &mut Matrix,
         nu: &mut Matrix,
-    ) -> (Told, Matrix) {
+    ) -> (BatchStats, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
         let problem = Coding {
             residual: self.task.residual(),
@@ -97,31 +97,41 @@ impl Mesh {
             s: 1.0,
             q: 0.0,
             interrupt: self.interrupt.as_deref(),
+            lanes: true,
         };
         nu.reshape(x.rows(), batch.len());
-        let scratches = self.memory.of(block.version());
+        let scratch_of = self.scratch.of(block.version());
         let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
             let columns = batch.start + columns.start..batch.start + columns.end;
             y.fill(start_code(h));
-            Told {
-                stop: problem.solve_part(x, None, columns, y, nu, &scratches),
+            BatchStats {
+                stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
                 cost: problem.residual.value(nu) + h.value(y),
                 fired: y.iter().filter(|y| **y != 0.0).count(),
             }
         };
         let (all, codes, duals) = (batch.len(), y.as_mut_slice(), nu.as_mut_slice());
-        let told = in_parts(0..all, all, codes, duals, &solve, &Told::with);
-        (told, learning::product(nu, y))
+        let told = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
+        (told, products::product(nu, y))
     }
 
     /// The same.
-    fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (Told, Matrix) {
+    fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (BatchStats, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
         y.as_mut_slice().fill(start_code(h));
         let g = x.correlations(block.atoms());
-        let (scratches, interrupt) = (self.memory.of(block.version()), self.interrupt.as_deref());
+        let (scratch_of, interrupt) = (self.scratch.of(block.version()), self.interrupt.as_deref());
         let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
-        let stop = solve_on_gram(block.gram(), h, &g, &energies, y, &scratches, interrupt);
+        let stop = solve_on_gram(
+            block.gram(),
+            h,
+            &g,
+            &energies,
+            y,
+            &scratch_of,
+            interrupt,
+            true,
+        );
         let costs = (0..x.len()).into_par_iter().map(|j| {
             let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())
                 .filter(|(_, y)| *y != 0.0)
@@ -136,7 +146,7 @@ impl Mesh {
         });
         // Added up in one order, for any number of threads.
         let costs: Vec<(f64, usize)> = costs.collect();
-        let told = Told {
+        let told = BatchStats {
             stop,
             cost: costs.iter().map(|(cost, _)| cost).sum(),
             fired: costs.iter().map(|(_, fired)| fired).sum(),

@@ -1,11 +1,12 @@
 use super::{Agent, Mesh, Stopping};
-use crate::agent::{AgentId, Block};
 use crate::error::{Error, Result};
-use crate::inference::StrategySpec;
-use crate::learning::{AtomUse, Start, Update};
+use crate::graph::AgentId;
+use crate::graph::{Topology, WeightRule, Weights};
+use crate::mesh::learning::{AtomInit, AtomStats, Update};
+use crate::problem::block::Block;
+use crate::problem::task::Task;
 use crate::random;
-use crate::task::Task;
-use crate::topology::{Topology, WeightRule, Weights};
+use crate::strategy::StrategySpec;
 use std::sync::Arc;
 
 /// The spectra of larger graphs take minutes and gigabytes.
@@ -110,7 +111,7 @@ impl MeshBuilder {
 
     /// The mesh, for samples of dimension `rows`, with `sizes[k]` atoms at agent k (0 is allowed: the
     /// agent then only relays or observes).
-    pub fn build(self, rows: usize, sizes: &[usize], start: Start<'_>) -> Result<Mesh> {
+    pub fn build(self, rows: usize, sizes: &[usize], start: AtomInit<'_>) -> Result<Mesh> {
         let (mut mesh, informed) = self.without_agents(rows, sizes)?;
         let mut rng = random::stream(mesh.seed, mesh.next_draw());
         for (k, atoms) in deal(rows, sizes, start, &mesh.task, &mut rng)?
@@ -119,7 +120,7 @@ impl MeshBuilder {
         {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
-                used: AtomUse::fresh(atoms.cols()),
+                used: AtomStats::fresh(atoms.cols()),
                 block: Block::new(atoms)?,
                 informed: informed[k],
             });
@@ -165,7 +166,7 @@ impl MeshBuilder {
             samples_learned: 0,
             pool: self.threads.map(pool).transpose()?,
             gram: Default::default(),
-            memory: Default::default(),
+            scratch: Default::default(),
             interrupt: None,
         };
         Ok((mesh, informed))
@@ -243,7 +244,7 @@ impl Mesh {
 fn deal(
     rows: usize,
     sizes: &[usize],
-    start: Start<'_>,
+    start: AtomInit<'_>,
     task: &Task,
     rng: &mut random::Rng,
 ) -> Result<Vec<crate::Matrix>> {

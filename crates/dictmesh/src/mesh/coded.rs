@@ -3,13 +3,13 @@
 use super::run::{Run, State};
 use super::Mesh;
 use crate::error::Result;
-use crate::matrix::Matrix;
-use crate::samples::Samples;
+use crate::problem::samples::Samples;
 use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
 use std::ops::Range;
 
 /// What was found for a batch.
-pub(super) struct Coded {
+pub(super) struct BatchCodes {
     pub rounds: usize,
     pub bytes: u64,
     pub stop: Stop,
@@ -27,7 +27,7 @@ pub(super) struct Coded {
 
 /// What one batch leaves to the next.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct BatchCarry {
     /// Where it ended, if the next one may start there.
     pub warm: Option<State>,
     /// Memory for the codes of an agent that is alone.
@@ -42,8 +42,8 @@ impl Mesh {
         &self,
         block: &Samples,
         batch: Range<usize>,
-        kept: &mut Kept,
-    ) -> Result<Coded> {
+        kept: &mut BatchCarry,
+    ) -> Result<BatchCodes> {
         if let Some(agent) = self.alone() {
             return Ok(self.code_alone(agent, block, batch, kept));
         }
@@ -55,7 +55,7 @@ impl Mesh {
         };
         let stop = run.until(&self.stopping);
         let found = run.found_without_duals(stop);
-        let coded = Coded {
+        let coded = BatchCodes {
             rounds: found.rounds,
             bytes: found.bytes,
             stop: found.stop,

@@ -1,7 +1,7 @@
 //! What a mesh tells: of each batch it learned, and of steps that may not hold.
 
 use super::Mesh;
-use crate::inference::{consensus, diffusion, StrategySpec};
+use crate::strategy::{consensus, diffusion, StrategySpec};
 use crate::Stop;
 use std::fmt;
 

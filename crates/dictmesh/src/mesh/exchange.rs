@@ -4,15 +4,14 @@
 //! a matrix product, or sums of subsets where all weights are the same, on a sparse one a sum for each agent. All go
 //! through the rows in tiles whose numbers stay in the cache while all agents are served.
 
-mod subsets;
-
 use super::Mesh;
-use crate::coding::Shelves;
-use crate::inference::{combine, Combine, Strategy};
-use crate::matrix::{gemm, Matrix};
+use crate::strategy::{Combine, Strategy};
+use dictmesh_kernels::combine::combine;
+use dictmesh_kernels::matrix::{gemm, Matrix};
+use dictmesh_kernels::pool::PerThreadPool;
+use dictmesh_kernels::subset_sums::{Subsets, Sums};
 use faer::prelude::ReborrowMut;
 use faer::{MatMut, MatRef};
-use subsets::{Subsets, Sums};
 
 /// Numbers of all agents in a tile.
 const TILE: usize = 1 << 15;
@@ -33,7 +32,7 @@ pub(super) struct Exchange {
     /// Rows of a tile: the same for any number of threads.
     rows: usize,
     /// Room to work on a tile, one for each thread.
-    room: Shelves<Room>,
+    room: PerThreadPool<Room>,
 }
 
 /// Many weights.
@@ -94,18 +93,8 @@ impl Exchange {
             dense: (may_multiply.then(|| Dense::if_faster(&weights))).flatten(),
             rows,
             weights,
-            room: Shelves::default(),
+            room: PerThreadPool::default(),
         }
-    }
-
-    /// Whether it is one product or goes by subsets, whose sums run in an order of their own.
-    pub fn multiplies(&self) -> bool {
-        self.dense.is_some()
-    }
-
-    /// Whom agent k hears in a round, rising, and with what weight.
-    pub fn heard_by(&self, k: usize) -> impl Iterator<Item = (usize, f64)> + Clone + '_ {
-        self.weights[k].iter().copied()
     }
 
     /// Column k of `combined` becomes what agent k gets.
@@ -191,8 +180,8 @@ fn over_tiles<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Local;
     use crate::random::{gaussian, stream};
+    use crate::strategy::Local;
 
     /// Sends what it was given.
     #[derive(Debug)]

@@ -1,16 +1,17 @@
 //! The mesh grows and shrinks in mid-stream; weights are renewed by their rule.
 
 use super::{Agent, Mesh};
-use crate::agent::{AgentId, Block};
 use crate::error::{Error, Result};
-use crate::learning::{AtomUse, Start};
+use crate::graph::AgentId;
+use crate::graph::{Topology, WeightRule, Weights};
+use crate::mesh::learning::{AtomInit, AtomStats};
+use crate::problem::block::Block;
+use crate::problem::task::{LocalSpec, LocalTask};
 use crate::random;
-use crate::task::{LocalSpec, LocalTask};
-use crate::topology::{Topology, WeightRule, Weights};
 
 impl Mesh {
     /// Adds `count` atoms to agent `k`.
-    pub fn add_atoms(&mut self, k: AgentId, count: usize, start: Start<'_>) -> Result<()> {
+    pub fn add_atoms(&mut self, k: AgentId, count: usize, start: AtomInit<'_>) -> Result<()> {
         self.check_agent(k)?;
         let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.agents[k].task.set();
@@ -30,7 +31,7 @@ impl Mesh {
         &mut self,
         neighbours: &[AgentId],
         count: usize,
-        start: Start<'_>,
+        start: AtomInit<'_>,
         informed: bool,
         own: Option<&LocalSpec>,
     ) -> Result<AgentId> {
@@ -52,7 +53,7 @@ impl Mesh {
             task,
             block,
             informed,
-            used: AtomUse::fresh(count),
+            used: AtomStats::fresh(count),
         });
         self.adopt(topology, weights);
         self.draws += 1;
@@ -99,7 +100,7 @@ impl Mesh {
     }
 
     /// Starts these atoms, given as (agent, atom), anew.
-    pub fn restart_atoms(&mut self, which: &[(AgentId, usize)], start: Start<'_>) -> Result<()> {
+    pub fn restart_atoms(&mut self, which: &[(AgentId, usize)], start: AtomInit<'_>) -> Result<()> {
         for &(k, q) in which {
             self.check_agent(k)?;
             if q >= self.agents[k].block.len() {

@@ -1,9 +1,9 @@
-//! Samples that no code can meet, found by all agents of a mesh: see [`inference::infeasible`](crate::inference::infeasible).
+//! Samples that no code can meet, found by all agents of a mesh: see [`inference::infeasible`](crate::strategy::infeasible).
 
 use super::part::Part;
-use crate::inference::infeasible::{parts, proven};
-use crate::matrix::{axpy, Matrix};
+use crate::strategy::infeasible::{parts, proven};
 use crate::Stop;
+use dictmesh_kernels::matrix::{axpy, Matrix};
 
 impl Part<'_> {
     /// Whether the way nu moved in the last round proves that some samples cannot be met.

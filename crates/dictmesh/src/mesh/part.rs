@@ -3,12 +3,12 @@
 use super::exchange::Exchange;
 use super::reduction::Reduction;
 use super::Mesh;
-use crate::agent::Local;
-use crate::coding::start_code;
 use crate::error::Result;
-use crate::inference::{Combine, Strategy};
-use crate::matrix::{norm, Matrix};
-use crate::samples::Samples;
+use crate::exact::coding::start_code;
+use crate::problem::samples::Samples;
+use crate::strategy::Local;
+use crate::strategy::{Combine, Strategy};
+use dictmesh_kernels::matrix::{norm, Matrix};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,8 +25,6 @@ pub(super) struct Part<'m> {
     /// What each agent gets in a round, M x B in a column.
     pub combined: Matrix,
     pub exchange: Arc<Exchange>,
-    /// What one agent hears in a wave.
-    pub heard: Vec<f64>,
     /// b = x/|N_I|, the same at every informed agent; reduced where the part is.
     pub share: Matrix,
     /// |x| + |W y_0| of each sample, with y_0 the code nearest to 0 that is allowed: what numbers scale
@@ -78,7 +76,6 @@ impl<'m> Part<'m> {
             strategies,
             combined: Matrix::zeros(0, 0),
             exchange,
-            heard: Vec::new(),
             share: Matrix::zeros(0, 0),
             reduction,
             combine: mesh.strategy.combine(),
@@ -176,9 +173,6 @@ impl<'m> Part<'m> {
 
     /// So many rounds, or fewer if they are interrupted. What was combined in a single one is kept.
     fn do_rounds(&mut self, count: usize) {
-        if self.waves(count) {
-            return;
-        }
         self.adapt_all();
         let mut strategies = std::mem::take(&mut self.strategies);
         for left in (0..count).rev() {

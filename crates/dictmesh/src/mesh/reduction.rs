@@ -21,14 +21,12 @@ mod lift;
 pub(super) use gram::Gram;
 pub(super) use lift::{lift, Term};
 
-use super::wave::samples_in_part;
 use super::Mesh;
-use crate::agent::Block;
-use crate::inference::Strategy;
-use crate::matrix::{dot, norm, Matrix};
-use crate::residual::Residual;
-use crate::samples::Samples;
-use crate::topology::Order;
+use crate::problem::block::Block;
+use crate::problem::residual::Residual;
+use crate::problem::samples::Samples;
+use crate::strategy::Strategy;
+use dictmesh_kernels::matrix::{dot, norm, Matrix};
 use factor::Factor;
 use inside::Inside;
 use rayon::prelude::*;
@@ -105,13 +103,12 @@ pub(super) fn parts(
     residual: &dyn Residual,
     blocks: &[&Block],
     gram: &Gram,
-    order: &Order,
     x: &Samples,
 ) -> Vec<(Range<usize>, Option<Reduction>)> {
     // An agent that is alone solves samples best together.
     let some = match blocks.len() {
         1 => x.len(),
-        _ => samples_in_part(order, x.rows()),
+        _ => samples_in_chunk(blocks.len(), x.rows()),
     };
     let whole = || {
         (even_ranges(x.len(), some)
@@ -127,7 +124,7 @@ pub(super) fn parts(
         let Some(rotation) = rotation_of_all(blocks, gram) else {
             return whole();
         };
-        let some = samples_in_part(order, rotation.factor.rank() + 1);
+        let some = samples_in_chunk(blocks.len(), rotation.factor.rank() + 1);
         let ranges = even_ranges(x.len(), some);
         let rotated = ranges.into_par_iter().map(|range| {
             let reduction = Reduction::of_all(&rotation, blocks, x, range.clone());
@@ -135,7 +132,7 @@ pub(super) fn parts(
         });
         return rotated.collect();
     }
-    if residual.boxed_in(0).is_none() {
+    if residual.with_box_on_first_rows(0).is_none() {
         return whole();
     }
     let (products, large) = (gram.of(blocks), LARGE * residual.conjugate_curvature());
@@ -151,6 +148,15 @@ pub(super) fn parts(
         true => each,
         false => whole(),
     }
+}
+
+/// Numbers of one array, over all agents, that a chunk of samples holds: with the five or so arrays of a
+/// strategy they stay in the second-level cache.
+const CHUNK: usize = 1 << 15;
+
+/// Samples of a chunk, at least 1.
+fn samples_in_chunk(agents: usize, rows: usize) -> usize {
+    (CHUNK / (agents * rows).max(1)).max(1)
 }
 
 /// With more rows than that there is little to gain.
@@ -240,7 +246,7 @@ impl Reduction {
         }
         Some(Reduction {
             boxed: Some(Boxed {
-                residual: residual.boxed_in(first)?,
+                residual: residual.with_box_on_first_rows(first)?,
                 inside: Inside::new(rank + beside, 1),
                 support: low.is_empty(),
             }),

@@ -1,11 +1,12 @@
 //! What a model needs of a mesh, and a mesh from what a model kept.
 
 use super::{Agent, Mesh, MeshBuilder};
-use crate::agent::{AgentId, Block};
 use crate::error::Result;
-use crate::learning::AtomUse;
-use crate::matrix::Matrix;
-use crate::task::TaskSpec;
+use crate::graph::AgentId;
+use crate::mesh::learning::AtomStats;
+use crate::problem::block::Block;
+use crate::problem::task::TaskSpec;
+use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize};
 
 /// How far a mesh has come: what learning needs, beside the atoms and their use, to go on as if it
@@ -72,10 +73,10 @@ impl Mesh {
 
 impl MeshBuilder {
     /// The mesh with these blocks, one per agent in their order, taken as they are.
-    pub(crate) fn restore(
+    pub fn restore(
         self,
         rows: usize,
-        blocks: Vec<(Matrix, AtomUse)>,
+        blocks: Vec<(Matrix, AtomStats)>,
         progress: Progress,
     ) -> Result<Mesh> {
         let sizes: Vec<usize> = blocks.iter().map(|(atoms, _)| atoms.cols()).collect();

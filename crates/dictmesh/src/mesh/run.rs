@@ -5,9 +5,9 @@ use super::part::Part;
 use super::reduction;
 use super::Mesh;
 use crate::error::{Error, Result};
-use crate::inference::{Strategy, StrategySpec};
-use crate::matrix::Matrix;
-use crate::samples::Samples;
+use crate::problem::samples::Samples;
+use crate::strategy::{Strategy, StrategySpec};
+use dictmesh_kernels::matrix::Matrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -39,8 +39,7 @@ impl<'m> Run<'m> {
             return Run::start(mesh, x);
         }
         let blocks = mesh.blocks();
-        let order = mesh.topology.order();
-        let parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, order, x);
+        let parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, x);
         let alone = parts.len() == 1;
         let exchange = Arc::new(Exchange::new(mesh));
         let parts = parts.into_par_iter().map(|(range, reduction)| {
@@ -228,11 +227,11 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::norm;
     use crate::mesh::Stopping;
+    use crate::problem::task::Task;
     use crate::random::{gaussian, stream};
-    use crate::task::Task;
-    use crate::{Start, Topology};
+    use crate::{AtomInit, Topology};
+    use dictmesh_kernels::matrix::norm;
 
     /// 400 rows of which x has the first 40; the atoms have weight in all others, too little to reach the box in
     /// any of them, but |nu| there is above 1. The run must stay rotated: the length alone proves nothing, and
@@ -250,7 +249,7 @@ mod tests {
             let x = Samples::dense(x).unwrap();
             let task = Task::nmf_huber(0.01, 0.1, 0.2).unwrap();
             let mesh = Mesh::builder(task, Topology::ring(agents).unwrap())
-                .build(400, &sizes, Start::Given(&w))
+                .build(400, &sizes, AtomInit::Given(&w))
                 .unwrap();
             let mut run = Run::start_reduced(&mesh, &x).unwrap();
             assert_eq!(run.parts.len(), 2);

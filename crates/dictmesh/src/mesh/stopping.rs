@@ -2,12 +2,12 @@
 
 use super::part::Part;
 use super::run::Run;
-use crate::agent::{Local, Workspace};
 use crate::error::{Error, Result};
-use crate::inference::measure::{self, Floods};
-use crate::inference::Combine;
-use crate::matrix::Matrix;
+use crate::mesh::measure::{self, RateEstimator};
+use crate::strategy::Combine;
+use crate::strategy::{Local, Workspace};
 use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl Run<'_> {
             measure::window(diameter)
         };
         let constraint = self.mesh.task().residual().can_be_infeasible();
-        let mut floods = Floods::default();
+        let mut floods = RateEstimator::default();
         let mut decided: Option<(usize, Stop)> = None;
         while self.rounds() < stopping.rounds {
             // Agents measure in the last round of each window, then flood what they measured.
@@ -107,7 +107,7 @@ impl Run<'_> {
         }
         match decided {
             Some((_, stop)) if stop != Stop::Converged => stop,
-            _ if self.has_run_away() => Stop::Diverged,
+            _ if self.has_diverged() => Stop::Diverged,
             _ => Stop::RoundLimit,
         }
     }
@@ -120,8 +120,8 @@ impl Run<'_> {
         self.parts.iter().any(|part| part.local(0).is_interrupted())
     }
 
-    fn has_run_away(&self) -> bool {
-        self.parts.iter().any(|part| part.has_run_away())
+    fn has_diverged(&self) -> bool {
+        self.parts.iter().any(|part| part.has_diverged())
     }
 
     /// Whether the way nu moved in the last round proves that some samples cannot be met.
@@ -136,7 +136,7 @@ impl Run<'_> {
     fn judge(
         &mut self,
         before: &[Vec<Matrix>],
-        floods: &mut Floods,
+        floods: &mut RateEstimator,
         window: usize,
         tolerance: f64,
     ) -> Option<Stop> {
@@ -144,7 +144,7 @@ impl Run<'_> {
         let each = each.map(|(part, before)| part.largest_residual(before));
         let each: Vec<f64> = each.collect();
         let residual = each.into_iter().fold(0.0, measure::larger);
-        if !residual.is_finite() || self.has_run_away() {
+        if !residual.is_finite() || self.has_diverged() {
             return Some(Stop::Diverged);
         }
         if self.find_infeasible(before) {
@@ -194,9 +194,9 @@ impl Part<'_> {
         })
     }
 
-    fn has_run_away(&self) -> bool {
+    fn has_diverged(&self) -> bool {
         let delta = self.mesh.common().delta;
         self.duals()
-            .any(|nu| measure::has_run_away(nu, &self.sizes, delta))
+            .any(|nu| measure::has_diverged(nu, &self.sizes, delta))
     }
 }

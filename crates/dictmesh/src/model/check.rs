@@ -2,9 +2,9 @@
 
 use super::{BlockData, Description, Model};
 use crate::error::{Error, Result};
+use crate::graph::{Topology, Weights};
 use crate::mesh::informed_flags;
-use crate::task::Task;
-use crate::topology::{Topology, Weights};
+use crate::problem::task::Task;
 
 /// How far an atom may be outside its set: room for atoms that were rounded to single precision.
 const OUTSIDE: f64 = 1e-6;

@@ -4,9 +4,9 @@
 //! that changes from run to run: the same model shall be the same bytes. It is read by that crate.
 
 use super::{BlockData, Description, Model};
-use crate::agent::AgentId;
 use crate::error::Error;
-use crate::matrix::Matrix;
+use crate::graph::AgentId;
+use dictmesh_kernels::matrix::Matrix;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::Dtype;
 use serde_json::{json, Value};

@@ -1,12 +1,12 @@
 //! From a mesh to a model and back: the one place that maps one to the other.
 
 use super::{blocks_of, BlockData, Description, Model};
-use crate::agent::AgentId;
 use crate::error::{Error, Result};
-use crate::learning::AtomUse;
+use crate::graph::AgentId;
+use crate::graph::Topology;
+use crate::mesh::learning::AtomStats;
 use crate::mesh::Mesh;
-use crate::task::{LocalSpec, RegularizerSpec};
-use crate::topology::Topology;
+use crate::problem::task::{LocalSpec, RegularizerSpec};
 
 impl Mesh {
     /// All that the mesh has learned and was told, as plain data. The number of threads is not part of
@@ -75,7 +75,7 @@ impl Mesh {
             });
         }
         let blocks = model.blocks.iter().map(|block| {
-            let used = AtomUse {
+            let used = AtomStats {
                 energy: block.energy.clone(),
                 samples: block.samples.clone(),
             };

@@ -1,9 +1,9 @@
 //! Graphs, names and combinations that do not go together.
 
 use super::{builder, refused, task, M};
-use dictmesh::inference::StrategySpec;
-use dictmesh::task::{ResidualSpec, Task, TaskSpec};
-use dictmesh::{Matrix, Mesh, Start, Topology, WeightRule};
+use dictmesh::problem::{ResidualSpec, Task, TaskSpec};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Matrix, Mesh, Topology, WeightRule};
 
 #[test]
 fn disconnected_graphs() {
@@ -28,11 +28,15 @@ fn disconnected_graphs() {
 
 #[test]
 fn informed_agents() {
-    let nobody = builder().informed(&[]).build(M, &[1; 3], Start::Random);
+    let nobody = builder().informed(&[]).build(M, &[1; 3], AtomInit::Random);
     refused(nobody, &["informed", "empty", "at least one agent"]);
-    let stranger = builder().informed(&[0, 3]).build(M, &[1; 3], Start::Random);
+    let stranger = builder()
+        .informed(&[0, 3])
+        .build(M, &[1; 3], AtomInit::Random);
     refused(stranger, &["informed = 3", "0 to 2"]);
-    let twice = builder().informed(&[1, 1]).build(M, &[1; 3], Start::Random);
+    let twice = builder()
+        .informed(&[1, 1])
+        .build(M, &[1; 3], AtomInit::Random);
     assert!(twice.unwrap().is_informed(1), "named twice counts once");
 }
 
@@ -45,7 +49,7 @@ fn the_ball_with_gradient_strategies() {
         let ring = Topology::ring(3).unwrap();
         let built = Mesh::builder(ball(), ring.clone())
             .strategy(spec.clone())
-            .build(M, &[1; 3], Start::Random);
+            .build(M, &[1; 3], AtomInit::Random);
         if name == "diffusion" || name == "consensus" {
             let words = [
                 name,
@@ -56,7 +60,7 @@ fn the_ball_with_gradient_strategies() {
             ];
             refused(built, &words);
             let mut mesh = Mesh::builder(ball(), ring)
-                .build(M, &[1; 3], Start::Random)
+                .build(M, &[1; 3], AtomInit::Random)
                 .unwrap();
             refused(mesh.set_strategy(spec), &words);
         } else {
@@ -123,7 +127,7 @@ fn weights_that_are_not_symmetric() {
         builder()
             .weights(WeightRule::Given(turning.clone()))
             .strategy(StrategySpec::from_name(name).unwrap())
-            .build(M, &[1; 3], Start::Random)
+            .build(M, &[1; 3], AtomInit::Random)
     };
     let words = [
         "exact-diffusion",
@@ -145,7 +149,7 @@ fn weights_that_are_not_weights() {
         let given = Matrix::from_columns(3, columns).unwrap();
         builder()
             .weights(WeightRule::Given(given))
-            .build(M, &[1; 3], Start::Random)
+            .build(M, &[1; 3], AtomInit::Random)
     };
     let third = 1.0 / 3.0;
     let even = [third; 3];
@@ -177,7 +181,7 @@ fn weights_that_are_not_weights() {
     .weights(WeightRule::Given(
         Matrix::from_columns(3, &[even; 3]).unwrap(),
     ))
-    .build(M, &[1; 3], Start::Random);
+    .build(M, &[1; 3], AtomInit::Random);
     refused(path, &["not neighbours", "must be 0"]);
 }
 
@@ -191,15 +195,15 @@ fn sizes_beyond_all_memory() {
         (M, 30_000_000),
     ] {
         let words = ["atoms = ", "of dimension", "memory", "take fewer"];
-        refused(builder().build(rows, &[atoms; 3], Start::Random), &words);
+        refused(builder().build(rows, &[atoms; 3], AtomInit::Random), &words);
     }
-    let beyond = builder().build(usize::MAX / 2, &[3; 3], Start::Random);
+    let beyond = builder().build(usize::MAX / 2, &[3; 3], AtomInit::Random);
     refused(
         beyond,
         &["atoms = 9, of dimension", "more memory than there can be"],
     );
-    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
-    let grown = mesh.add_atoms(0, 10_000_000_000_000, Start::Random);
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
+    let grown = mesh.add_atoms(0, 10_000_000_000_000, AtomInit::Random);
     refused(
         grown,
         &["atoms = 10000000000000, of dimension 6", "480000 GB"],

@@ -1,8 +1,8 @@
 //! Samples and atoms that cannot be used.
 
 use super::{builder, refused, samples, M};
-use dictmesh::agent::Block;
-use dictmesh::{Matrix, Samples, Start};
+use dictmesh::problem::Block;
+use dictmesh::{AtomInit, Matrix, Samples};
 use std::ops::ControlFlow;
 
 const BAD: [f64; 3] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -25,10 +25,10 @@ fn entries_that_are_not_finite_are_named() {
         let sparse = Samples::sparse(M, vec![0, 0, 1, 1, 3], vec![5, 1, 2], vec![1.0, 1.0, bad]);
         refused(sparse, &words);
         refused(Block::new(spoiled(bad)), &words);
-        let start = builder().build(M, &[2, 1, 1], Start::Given(&spoiled(bad)));
+        let start = builder().build(M, &[2, 1, 1], AtomInit::Given(&spoiled(bad)));
         refused(start, &words);
-        let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
-        refused(mesh.add_atoms(0, 4, Start::Given(&spoiled(bad))), &words);
+        let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
+        refused(mesh.add_atoms(0, 4, AtomInit::Given(&spoiled(bad))), &words);
         assert_eq!(mesh.atoms(), 3);
     }
     // The first bad entry is named, not the last.
@@ -82,10 +82,10 @@ fn nothing_to_work_on() {
         &["empty", "at least one row"],
     );
     refused(
-        builder().build(0, &[1; 3], Start::Random),
+        builder().build(0, &[1; 3], AtomInit::Random),
         &["empty", "at least one row"],
     );
-    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     let none = Samples::dense(Matrix::zeros(M, 0)).unwrap();
     refused(
         mesh.learn(&none, |_| ControlFlow::Continue(())),
@@ -98,24 +98,27 @@ fn nothing_to_work_on() {
 
 #[test]
 fn dimensions_that_do_not_agree() {
-    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     let tall = Samples::dense(Matrix::zeros(M + 1, 2)).unwrap();
     let words = ["rows", "got 7", "expected 6"];
     refused(mesh.infer(&tall), &words);
     refused(mesh.run(&tall), &words);
     refused(mesh.exact(&tall), &words);
     refused(mesh.learn(&tall, |_| ControlFlow::Continue(())), &words);
-    refused(mesh.add_atoms(0, 1, Start::Samples(&tall)), &words);
-    refused(builder().build(M, &[1; 3], Start::Samples(&tall)), &words);
+    refused(mesh.add_atoms(0, 1, AtomInit::Samples(&tall)), &words);
+    refused(
+        builder().build(M, &[1; 3], AtomInit::Samples(&tall)),
+        &words,
+    );
 
     let sizes = ["one per agent", "got 2", "expected 3"];
-    refused(builder().build(M, &[1; 2], Start::Random), &sizes);
+    refused(builder().build(M, &[1; 2], AtomInit::Random), &sizes);
     let atoms = Matrix::zeros(M, 5);
     let count = ["given atoms", "got 5", "expected 3"];
-    refused(builder().build(M, &[1; 3], Start::Given(&atoms)), &count);
+    refused(builder().build(M, &[1; 3], AtomInit::Given(&atoms)), &count);
     let short = Matrix::zeros(M - 1, 3);
     let rows = ["given atoms", "got 5", "expected 6"];
-    refused(builder().build(M, &[1; 3], Start::Given(&short)), &rows);
+    refused(builder().build(M, &[1; 3], AtomInit::Given(&short)), &rows);
 
     refused(
         Matrix::from_vec(2, 3, vec![0.0; 5]),

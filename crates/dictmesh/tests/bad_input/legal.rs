@@ -1,17 +1,17 @@
 //! Odd but legal: zero samples, zero atoms, doubles, one agent, no atoms, sparse storage.
 
 use super::{residuals, task, M};
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::{ResidualSpec, Task};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{ResidualSpec, Task};
-use dictmesh::{Inference, Matrix, Mesh, Samples, Start, Stop, Stopping, Topology, Update};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Inference, Matrix, Mesh, Samples, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
 /// Unit atoms.
 fn atoms(count: usize, seed: u64) -> Matrix {
     let mut w = gaussian(M, count, &mut stream(seed, 4));
     for q in 0..count {
-        dictmesh::atoms::AtomSet::UnitBall.normalise(w.column_mut(q));
+        dictmesh::problem::atoms::AtomSet::UnitBall.normalise(w.column_mut(q));
     }
     w
 }
@@ -45,7 +45,7 @@ fn mesh(task: &Task, spec: &StrategySpec, topology: Topology, sizes: &[usize], w
         .strategy(spec.clone())
         .stopping(Stopping::tolerance(1e-6))
         .update(Update::Constant { mu_w: 0.1 })
-        .build(M, sizes, Start::Given(w))
+        .build(M, sizes, AtomInit::Given(w))
         .unwrap()
 }
 
@@ -218,7 +218,7 @@ fn empty_blocks() {
                 .informed(&informed)
                 .stopping(Stopping::tolerance(1e-6))
                 .update(Update::Constant { mu_w: 0.1 })
-                .build(M, &[9, 0, 0], Start::Given(&w))
+                .build(M, &[9, 0, 0], AtomInit::Given(&w))
                 .unwrap();
             let (found, exact) = (mesh.infer(&x).unwrap(), mesh.exact(&x).unwrap());
             assert_eq!(found.stop, Stop::Converged, "{label}");

@@ -8,10 +8,10 @@ mod data;
 mod legal;
 mod parameters;
 
-use dictmesh::atoms::AtomSet;
 use dictmesh::mesh::MeshBuilder;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::{Mesh, Result, Samples, Topology};
 use std::fmt::Debug;
 

@@ -1,12 +1,12 @@
 //! Constants out of range: each is refused where it is given, by its name.
 
 use super::{builder, refused, residuals, samples, task, M};
-use dictmesh::atoms::AtomPenalty;
-use dictmesh::inference::StrategySpec;
-use dictmesh::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
-use dictmesh::residual::{Ball, Huber};
-use dictmesh::task::{RegularizerSpec, ResidualSpec, Task, TaskSpec};
-use dictmesh::{Mesh, Start, Stopping, Topology, Update};
+use dictmesh::problem::atoms::AtomPenalty;
+use dictmesh::problem::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
+use dictmesh::problem::residual::{Ball, Huber};
+use dictmesh::problem::{RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
 const NAN: f64 = f64::NAN;
@@ -105,10 +105,10 @@ fn an_agents_own_share() {
     let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
     spec.own.insert(1, TaskSpec::nmf(NAN, 0.1).common);
     refused(spec.build(), &["gamma = NaN"]);
-    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     let own = TaskSpec::nmf(0.1, 0.0).common;
     refused(
-        mesh.add_agent(&[0], 1, Start::Random, true, Some(&own)),
+        mesh.add_agent(&[0], 1, AtomInit::Random, true, Some(&own)),
         &["delta = 0"],
     );
     assert_eq!(mesh.agents(), 3);
@@ -161,10 +161,10 @@ fn constants_of_strategies() {
             refused(
                 builder()
                     .strategy(spec.clone())
-                    .build(M, &[1; 3], Start::Random),
+                    .build(M, &[1; 3], AtomInit::Random),
                 &words,
             );
-            let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+            let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
             refused(mesh.set_strategy(spec), &words);
             assert_eq!(
                 *mesh.strategy(),
@@ -179,7 +179,7 @@ fn constants_of_strategies() {
         random_start: None,
     };
     refused(
-        builder().strategy(one).build(M, &[1; 3], Start::Random),
+        builder().strategy(one).build(M, &[1; 3], AtomInit::Random),
         &["alpha = 1", "below 1"],
     );
 }
@@ -189,7 +189,7 @@ fn stopping_and_batches() {
     let stop = |stopping| {
         builder()
             .stopping(stopping)
-            .build(M, &[1; 3], Start::Random)
+            .build(M, &[1; 3], AtomInit::Random)
     };
     for bad in [0.0, -1e-3, NAN, INF] {
         refused(
@@ -198,7 +198,7 @@ fn stopping_and_batches() {
         );
     }
     refused(stop(Stopping::rounds(0)), &["rounds = 0", "1 or more"]);
-    let mut mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     refused(mesh.set_stopping(Stopping::rounds(0)), &["rounds = 0"]);
     refused(
         mesh.set_stopping(Stopping::tolerance(NAN)),
@@ -206,7 +206,7 @@ fn stopping_and_batches() {
     );
     assert_eq!(mesh.stopping(), Stopping::default(), "the old one stays");
     refused(
-        builder().batch(0).build(M, &[1; 3], Start::Random),
+        builder().batch(0).build(M, &[1; 3], AtomInit::Random),
         &["batch = 0", "1 or more"],
     );
 }
@@ -214,7 +214,9 @@ fn stopping_and_batches() {
 #[test]
 fn steps_of_the_dictionary_update() {
     let learn = |update| {
-        let mut mesh = builder().update(update).build(M, &[1; 3], Start::Random)?;
+        let mut mesh = builder()
+            .update(update)
+            .build(M, &[1; 3], AtomInit::Random)?;
         let before = mesh.dictionary();
         let end = mesh.learn(&samples(3), |_| ControlFlow::Continue(()));
         assert!(end.is_ok() || mesh.dictionary() == before);
@@ -265,7 +267,7 @@ fn the_adaptive_update_needs_curvature() {
 
 #[test]
 fn the_scalar_diffusions_step() {
-    let mesh = builder().build(M, &[1; 3], Start::Random).unwrap();
+    let mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     let found = mesh.infer(&samples(1)).unwrap();
     for bad in [0.0, -0.1, 2.0, NAN, INF] {
         let words = [&*given("mu_g", bad), "above 0 and below 2"];
@@ -293,9 +295,9 @@ fn random_graphs() {
 #[test]
 fn fewer_than_one_atom() {
     refused(
-        builder().build(M, &[0; 3], Start::Random),
+        builder().build(M, &[0; 3], AtomInit::Random),
         &["K = 0", "at least one atom", "block size"],
     );
-    let one = builder().build(M, &[0, 0, 1], Start::Random).unwrap();
+    let one = builder().build(M, &[0, 0, 1], AtomInit::Random).unwrap();
     assert_eq!(Mesh::atoms(&one), 1);
 }

@@ -1,7 +1,7 @@
 //! Atom sets and penalties: projections, and the exact prox of both together.
 
 use super::{atom_rules, config, dot, norm, plus, vectors};
-use dictmesh::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
 use proptest::prelude::*;
 
 /// The nearest atom of the set.

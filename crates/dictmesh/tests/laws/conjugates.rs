@@ -1,7 +1,7 @@
 //! Residuals: f against f*, the dual domain, its projection and the prox of f*.
 
 use super::{brute_force_max, config, dot, norm, number, plus, residuals, vectors};
-use dictmesh::residual::Residual;
+use dictmesh::problem::residual::Residual;
 use proptest::prelude::*;
 
 /// The nearest point of the dual domain.

@@ -1,12 +1,14 @@
 //! The points where formulas change hands: 0, exactly gamma, |nu| = 1, nothing at all.
 
 use super::{atom_rules, regularizers, residuals};
-use dictmesh::atoms::AtomSet;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::regularizer::{
+    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+};
+use dictmesh::problem::residual::{Huber, Residual, L1};
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer};
-use dictmesh::residual::{Huber, Residual, L1};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Mesh, Samples, Start, Stop, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Topology};
 
 #[test]
 fn nothing_costs_nothing() {
@@ -95,13 +97,13 @@ fn exactly_gamma_is_still_zero() {
         Box::new(BoxedElasticNet::new(gamma, delta, -1.0, 1.0).unwrap()),
     ];
     for h in list {
-        assert_eq!(h.recover_damped(gamma, 0.0), 0.0, "{h:?}");
-        assert_eq!(h.recover_damped(-gamma, 0.0), 0.0, "{h:?}");
+        assert_eq!(h.coordinate_argmax(gamma, 0.0), 0.0, "{h:?}");
+        assert_eq!(h.coordinate_argmax(-gamma, 0.0), 0.0, "{h:?}");
         assert_eq!(h.conjugate(&[gamma]), 0.0, "{h:?}");
-        assert!(h.recover_damped(next, 0.0) > 0.0, "{h:?}");
-        assert_eq!(h.recover_damped(0.0, 0.0), 0.0, "{h:?}");
+        assert!(h.coordinate_argmax(next, 0.0) > 0.0, "{h:?}");
+        assert_eq!(h.coordinate_argmax(0.0, 0.0), 0.0, "{h:?}");
         assert_eq!(h.domain_support(0.0), 0.0, "{h:?}");
-        assert_eq!(h.piece(0.0), None, "{h:?}");
+        assert_eq!(h.quadratic_piece(0.0), None, "{h:?}");
     }
 }
 
@@ -111,12 +113,12 @@ fn a_box_of_one_point() {
     for at in [-0.5, 0.0, 0.75] {
         let h = BoxedElasticNet::new(0.3, 1.0, at, at).unwrap();
         for s in [-10.0, 0.0, 0.3, 10.0] {
-            assert_eq!(h.recover_damped(s, 0.0), at);
-            assert_eq!(h.recover_damped(s, 5.0), at);
+            assert_eq!(h.coordinate_argmax(s, 0.0), at);
+            assert_eq!(h.coordinate_argmax(s, 5.0), at);
             assert_eq!(h.domain_support(s), s * at);
             assert_eq!(h.conjugate(&[s]), s * at - h.value_at(at));
         }
-        assert_eq!(h.piece(at), None);
+        assert_eq!(h.quadratic_piece(at), None);
         assert_eq!(h.value_at(at + 1e-12), f64::INFINITY);
     }
 }
@@ -161,7 +163,7 @@ fn tasks() -> Vec<TaskSpec> {
 
 fn mesh(spec: &TaskSpec, atoms: &Matrix) -> Mesh {
     Mesh::builder(spec.build().unwrap(), Topology::complete(1).unwrap())
-        .build(atoms.rows(), &[atoms.cols()], Start::Given(atoms))
+        .build(atoms.rows(), &[atoms.cols()], AtomInit::Given(atoms))
         .unwrap()
 }
 

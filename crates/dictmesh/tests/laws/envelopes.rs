@@ -2,8 +2,8 @@
 
 use super::conjugates::fenchel_young;
 use super::{config, dot, norm, plus, residuals, vectors};
+use dictmesh::problem::residual::Residual;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::residual::Residual;
 use proptest::prelude::*;
 
 /// v = e'(u).

@@ -10,10 +10,12 @@ mod edges;
 mod envelopes;
 mod regularizers;
 
-use dictmesh::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::regularizer::{
+    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+};
+use dictmesh::problem::residual::{Ball, Equality, Huber, Residual, SquaredL2, L1};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer};
-use dictmesh::residual::{Ball, Equality, Huber, Residual, SquaredL2, L1};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 

@@ -1,7 +1,9 @@
 //! Regularizers: h against h*, the recovery of y, the quadratic pieces and the constants.
 
 use super::{brute_force_max, config, number, regularizers};
-use dictmesh::regularizer::{soft_threshold, ElasticNet, NonNegativeElasticNet, Regularizer};
+use dictmesh::problem::regularizer::{
+    soft_threshold, ElasticNet, NonNegativeElasticNet, Regularizer,
+};
 use proptest::prelude::*;
 
 /// h*(s).
@@ -19,7 +21,7 @@ proptest! {
             let dual = conjugate(&*h, s);
             prop_assert!(dual.is_finite(), "h* of a strongly convex h is finite: {h:?} at {s}");
             prop_assert!(h.value_at(y) + dual - s * y >= -1e-9 * (1.0 + dual.abs()), "{h:?}");
-            let best = h.recover_damped(s, 0.0);
+            let best = h.coordinate_argmax(s, 0.0);
             let slack = h.value_at(best) + dual - s * best;
             prop_assert!(slack.abs() <= 1e-12 * (1.0 + dual.abs()), "{h:?}: {slack}");
         }
@@ -30,7 +32,7 @@ proptest! {
     fn the_conjugate_is_the_supremum(s in number()) {
         for h in regularizers() {
             let expected = conjugate(&*h, s);
-            if h.recover_damped(s, 0.0).abs() > 120.0 {
+            if h.coordinate_argmax(s, 0.0).abs() > 120.0 {
                 continue; // off the grid
             }
             let (at, sup) = brute_force_max(|y| s * y - h.value_at(y));
@@ -43,17 +45,17 @@ proptest! {
     #[test]
     fn the_zone_is_what_recovery_cuts_off(s in number(), kappa in prop::sample::select(vec![0.0, 0.01, 30.0])) {
         for h in regularizers() {
-            prop_assert!(h.piece(0.0).is_none(), "{h:?}");
-            let Some((lo, hi)) = h.zone() else { continue };
+            prop_assert!(h.quadratic_piece(0.0).is_none(), "{h:?}");
+            let Some((lo, hi)) = h.subgradient_at_zero() else { continue };
             for s in [s, lo, hi].into_iter().filter(|s| s.is_finite()) {
                 let expected = (s - s.clamp(lo, hi)) / (h.strong_convexity() + kappa);
-                let found = h.recover_damped(s, kappa);
+                let found = h.coordinate_argmax(s, kappa);
                 prop_assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{h:?} at {s}: {found}");
             }
         }
     }
 
-    /// y = recover_damped(s, kappa) maximises s y - h(y) - kappa/2 y^2 and beats every other y by what
+    /// y = coordinate_argmax(s, kappa) maximises s y - h(y) - kappa/2 y^2 and beats every other y by what
     /// strong concavity asks.
     #[test]
     fn recover_beats_everything_else(
@@ -64,11 +66,11 @@ proptest! {
     ) {
         for h in regularizers() {
             let gain = |y: f64| s * y - h.value_at(y) - 0.5 * kappa * y * y;
-            let best = h.recover_damped(s, kappa);
+            let best = h.coordinate_argmax(s, kappa);
             let top = gain(best);
             prop_assert!(top.is_finite(), "{h:?}");
             // The last is surely in the domain.
-            for other in [y, best + near, h.recover_damped(y, 0.0)] {
+            for other in [y, best + near, h.coordinate_argmax(y, 0.0)] {
                 let margin = 0.5 * (h.strong_convexity() + kappa) * (other - best).powi(2);
                 let lead = top - gain(other) - margin;
                 prop_assert!(lead >= -1e-9 * (1.0 + top.abs() + margin), "{h:?} at {s}, {kappa}: {lead}");
@@ -80,13 +82,13 @@ proptest! {
     #[test]
     fn recover_is_the_gradient_of_the_conjugate(s in number(), other in number()) {
         for h in regularizers() {
-            let (y, step) = (h.recover_damped(s, 0.0), 1e-6);
+            let (y, step) = (h.coordinate_argmax(s, 0.0), 1e-6);
             let (ahead, behind) = (conjugate(&*h, s + step), conjugate(&*h, s - step));
             let slope = (ahead - behind) / (2.0 * step);
             let rounding = 1e-15 * (ahead.abs() + behind.abs() + 1.0) / step;
             let kink = step / h.strong_convexity();
             prop_assert!((slope - y).abs() <= kink + 4.0 * rounding, "{h:?} at {s}: {slope}, not {y}");
-            let apart = (h.recover_damped(other, 0.0) - y).abs();
+            let apart = (h.coordinate_argmax(other, 0.0) - y).abs();
             prop_assert!(apart * h.strong_convexity() <= (other - s).abs() * (1.0 + 1e-12) + 1e-12, "{h:?}");
         }
     }
@@ -96,9 +98,9 @@ proptest! {
     #[test]
     fn a_piece_is_quadratic(y in number(), towards in 0.0..1.0) {
         for h in regularizers() {
-            let inside = h.recover_damped(y, 0.0);
+            let inside = h.coordinate_argmax(y, 0.0);
             for y in [y, inside] {
-                let Some(piece) = h.piece(y) else {
+                let Some(piece) = h.quadratic_piece(y) else {
                     let alone = [y - 1e-9, y + 1e-9].iter().any(|y| h.value_at(*y) == f64::INFINITY);
                     prop_assert!(alone || y == 0.0, "{h:?} has no piece at {y}");
                     continue;
@@ -127,9 +129,9 @@ proptest! {
     fn the_domain_support_is_the_supremum(s in number(), other in number()) {
         for h in regularizers() {
             let support = h.domain_support(s);
-            let y = h.recover_damped(other, 0.0);
+            let y = h.coordinate_argmax(other, 0.0);
             prop_assert!(s * y <= support + 1e-12, "{h:?}: {y} is in the domain");
-            let far = s * h.recover_damped(1e12 * s, 0.0);
+            let far = s * h.coordinate_argmax(1e12 * s, 0.0);
             if support.is_finite() {
                 prop_assert!((far - support).abs() <= 1e-9 * (1.0 + far.abs()), "{h:?} at {s}: {far}, not {support}");
             } else {
@@ -142,7 +144,7 @@ proptest! {
     #[test]
     fn strong_convexity_holds(s in number(), t in number()) {
         for h in regularizers() {
-            let (a, b) = (h.recover_damped(s, 0.0), h.recover_damped(t, 0.0));
+            let (a, b) = (h.coordinate_argmax(s, 0.0), h.coordinate_argmax(t, 0.0));
             let delta = h.strong_convexity();
             prop_assert!(delta > 0.0 && delta.is_finite());
             let mean = 0.5 * (h.value_at(a) + h.value_at(b));
@@ -157,7 +159,7 @@ proptest! {
         for h in regularizers() {
             let mut y = vec![7.0; s.len()];
             h.recover(&s, &mut y);
-            let alone: Vec<f64> = s.iter().map(|s| h.recover_damped(*s, 0.0)).collect();
+            let alone: Vec<f64> = s.iter().map(|s| h.coordinate_argmax(*s, 0.0)).collect();
             prop_assert_eq!(&y, &alone);
             let value: f64 = y.iter().map(|y| h.value_at(*y)).sum();
             prop_assert!((h.value(&y) - value).abs() <= 1e-12 * (1.0 + value));
@@ -173,9 +175,9 @@ proptest! {
         let (t, plus) = (soft_threshold(s, gamma), (s - gamma).max(0.0));
         let net = ElasticNet::new(gamma, delta).unwrap();
         prop_assert!(close(conjugate(&net, s), t * t / (2.0 * delta)));
-        prop_assert!(close(net.recover_damped(s, 0.0), t / delta));
+        prop_assert!(close(net.coordinate_argmax(s, 0.0), t / delta));
         let one_sided = NonNegativeElasticNet::new(gamma, delta).unwrap();
         prop_assert!(close(conjugate(&one_sided, s), plus * plus / (2.0 * delta)));
-        prop_assert!(close(one_sided.recover_damped(s, 0.0), plus / delta));
+        prop_assert!(close(one_sided.coordinate_argmax(s, 0.0), plus / delta));
     }
 }

@@ -3,9 +3,9 @@
 
 use super::{distance, go_on};
 use dictmesh::mesh::Event;
+use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Mesh, Norm, Samples, Start, Stop, Stopping, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn mesh(task: TaskSpec, batch: usize, threads: usize, start: &Matrix) -> Mesh {
         })
         .batch(batch)
         .threads(threads)
-        .build(start.rows(), &[start.cols()], Start::Given(start))
+        .build(start.rows(), &[start.cols()], AtomInit::Given(start))
         .unwrap()
 }
 

@@ -1,10 +1,10 @@
 //! The mesh grows and shrinks in mid-stream, or refuses and stays as it was.
 
 use super::{assert_atoms_in_their_sets, go_on, noise};
-use dictmesh::atoms::AtomSet;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::{LocalSpec, RegularizerSpec, Task};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, Task};
-use dictmesh::{Error, Matrix, Mesh, Start, Stop, Topology, WeightRule, Weights};
+use dictmesh::{AtomInit, Error, Matrix, Mesh, Stop, Topology, WeightRule, Weights};
 
 const M: usize = 8;
 
@@ -12,7 +12,7 @@ fn mesh_on(topology: Topology, sizes: &[usize], informed: &[usize]) -> Mesh {
     Mesh::builder(Task::sparse_svd(0.1, 0.1).unwrap(), topology)
         .batch(5)
         .informed(informed)
-        .build(M, sizes, Start::Random)
+        .build(M, sizes, AtomInit::Random)
         .unwrap()
 }
 
@@ -58,9 +58,9 @@ fn atoms_are_added_in_mid_stream() {
     let before = mesh.block(1).atoms().clone();
     let used = mesh.atom_use(1).clone();
     let x = noise(M, 6, 3);
-    mesh.add_atoms(1, 2, Start::Samples(&x)).unwrap();
-    mesh.add_atoms(2, 1, Start::Random).unwrap();
-    mesh.add_atoms(0, 0, Start::Random).unwrap();
+    mesh.add_atoms(1, 2, AtomInit::Samples(&x)).unwrap();
+    mesh.add_atoms(2, 1, AtomInit::Random).unwrap();
+    mesh.add_atoms(0, 0, AtomInit::Random).unwrap();
     assert_eq!(mesh.atoms(), 10);
     assert_eq!(
         mesh.block(1).atoms().columns_range(0..3),
@@ -75,7 +75,7 @@ fn atoms_are_added_in_mid_stream() {
     );
     assert!(mesh.unused_atoms().contains(&(1, 3)) && mesh.unused_atoms().contains(&(2, 0)));
     assert_works(&mut mesh, "after");
-    let error = text(mesh.add_atoms(4, 1, Start::Random).unwrap_err());
+    let error = text(mesh.add_atoms(4, 1, AtomInit::Random).unwrap_err());
     assert!(
         error.contains("agent = 4") && error.contains("0 to 3"),
         "{error}"
@@ -88,7 +88,7 @@ fn an_agent_joins_in_mid_stream() {
     assert_works(&mut mesh, "before");
     let blocks: Vec<Matrix> = (0..4).map(|k| mesh.block(k).atoms().clone()).collect();
     assert_eq!(
-        mesh.add_agent(&[0, 2], 3, Start::Random, true, None)
+        mesh.add_agent(&[0, 2], 3, AtomInit::Random, true, None)
             .unwrap(),
         4
     );
@@ -101,7 +101,7 @@ fn an_agent_joins_in_mid_stream() {
         set: AtomSet::NonNegativeUnitBall,
     };
     let joined = mesh
-        .add_agent(&[4], 2, Start::Random, false, Some(&own))
+        .add_agent(&[4], 2, AtomInit::Random, false, Some(&own))
         .unwrap();
     assert_eq!(joined, 5);
     for (k, block) in blocks.iter().enumerate() {
@@ -121,14 +121,14 @@ fn a_grown_mesh_equals_a_built_one() {
     let mut grown = mesh_on(Topology::path(2).unwrap(), &[3, 2], &[0]);
     let w = gaussian(M, 4, &mut stream(9, 0));
     grown
-        .add_agent(&[1, 0], 4, Start::Given(&w), true, None)
+        .add_agent(&[1, 0], 4, AtomInit::Given(&w), true, None)
         .unwrap();
     let built = Mesh::builder(
         Task::sparse_svd(0.1, 0.1).unwrap(),
         Topology::ring(3).unwrap(),
     )
     .informed(&[0, 2])
-    .build(M, &[3, 2, 4], Start::Given(&grown.dictionary()))
+    .build(M, &[3, 2, 4], AtomInit::Given(&grown.dictionary()))
     .unwrap();
     let x = noise(M, 3, 1);
     assert_eq!(
@@ -148,7 +148,7 @@ fn an_agent_leaves_in_mid_stream() {
         penalty: Default::default(),
         set: AtomSet::UnitL1Ball,
     };
-    mesh.add_agent(&[0, 1, 3], 2, Start::Random, true, Some(&own))
+    mesh.add_agent(&[0, 1, 3], 2, AtomInit::Random, true, Some(&own))
         .unwrap();
     assert_works(&mut mesh, "before");
     let last = mesh.block(4).atoms().clone();
@@ -204,7 +204,7 @@ fn an_agent_that_is_needed_stays() {
 fn a_new_agent_needs_neighbours_that_exist() {
     let mut mesh = mesh();
     let error = text(
-        mesh.add_agent(&[], 1, Start::Random, true, None)
+        mesh.add_agent(&[], 1, AtomInit::Random, true, None)
             .unwrap_err(),
     );
     assert!(
@@ -212,7 +212,7 @@ fn a_new_agent_needs_neighbours_that_exist() {
         "{error}"
     );
     let error = text(
-        mesh.add_agent(&[0, 9], 1, Start::Random, true, None)
+        mesh.add_agent(&[0, 9], 1, AtomInit::Random, true, None)
             .unwrap_err(),
     );
     assert!(
@@ -221,7 +221,7 @@ fn a_new_agent_needs_neighbours_that_exist() {
     );
     let short = Matrix::zeros(M - 1, 1);
     let error = text(
-        mesh.add_agent(&[0], 1, Start::Given(&short), true, None)
+        mesh.add_agent(&[0], 1, AtomInit::Given(&short), true, None)
             .unwrap_err(),
     );
     assert!(error.contains("got 7, expected 8"), "{error}");
@@ -238,10 +238,10 @@ fn given_weights_do_not_grow() {
         .to_matrix();
     let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1).unwrap(), ring)
         .weights(WeightRule::Given(given))
-        .build(M, &[2, 2, 2], Start::Random)
+        .build(M, &[2, 2, 2], AtomInit::Random)
         .unwrap();
     for error in [
-        mesh.add_agent(&[0], 1, Start::Random, true, None)
+        mesh.add_agent(&[0], 1, AtomInit::Random, true, None)
             .unwrap_err(),
         mesh.remove_agent(0).unwrap_err(),
     ] {
@@ -252,6 +252,6 @@ fn given_weights_do_not_grow() {
         );
     }
     assert_eq!(mesh.agents(), 3);
-    mesh.add_atoms(0, 1, Start::Random).unwrap();
+    mesh.add_atoms(0, 1, AtomInit::Random).unwrap();
     assert_works(&mut mesh, "atoms may still be added");
 }

@@ -2,8 +2,8 @@
 
 use super::{distance, go_on, noise};
 use dictmesh::mesh::Event;
-use dictmesh::task::Task;
-use dictmesh::{Mesh, Start, Stop, Stopping, Topology};
+use dictmesh::problem::Task;
+use dictmesh::{AtomInit, Mesh, Stop, Stopping, Topology};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn mesh() -> Mesh {
         Topology::ring(4).unwrap(),
     )
     .batch(4)
-    .build(M, &[3, 2, 0, 4], Start::Random)
+    .build(M, &[3, 2, 0, 4], AtomInit::Random)
     .unwrap()
 }
 
@@ -107,7 +107,7 @@ fn how_the_rounds_ended_is_told() {
     assert_eq!(worst, Stop::RoundLimit);
 
     let mut wild = mesh();
-    let strategy = dictmesh::inference::StrategySpec::Diffusion { mu: Some(50.0) };
+    let strategy = dictmesh::strategy::StrategySpec::Diffusion { mu: Some(50.0) };
     wild.set_strategy(strategy).unwrap();
     assert!(
         !wild.warnings().is_empty(),
@@ -135,7 +135,7 @@ fn an_interrupted_batch_leaves_no_trace() {
     let alone = || Mesh::builder(task(), Topology::complete(1).unwrap()).batch(4);
     let ring = || Mesh::builder(task(), Topology::ring(3).unwrap()).batch(4);
     for (build, sizes) in [(&alone as &dyn Fn() -> _, &[20][..]), (&ring, &[2, 2, 2])] {
-        let start = || build().build(M, sizes, Start::Random).unwrap();
+        let start = || build().build(M, sizes, AtomInit::Random).unwrap();
         let x = noise(M, 12, 1);
         let (mut whole, mut cut) = (start(), start());
         let flag = Arc::new(AtomicBool::new(false));
@@ -165,7 +165,7 @@ fn an_interrupted_batch_leaves_no_trace() {
     // Rounds that nobody would wait for.
     let mut endless = ring()
         .stopping(Stopping::rounds(usize::MAX))
-        .build(M, &[2, 2, 2], Start::Random)
+        .build(M, &[2, 2, 2], AtomInit::Random)
         .unwrap();
     let flag = Arc::new(AtomicBool::new(false));
     endless.interrupt_by(Arc::clone(&flag));

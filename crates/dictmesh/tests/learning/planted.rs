@@ -1,10 +1,10 @@
 //! A dictionary planted in the samples comes back, whoever learns it and however often.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
-use dictmesh::atoms::AtomSet;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::Task;
-use dictmesh::{Matrix, Mesh, Samples, Start, Stopping, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update};
 
 const M: usize = 20;
 const K: usize = 25;
@@ -59,7 +59,7 @@ fn recovered(learned: &Matrix, planted: &Matrix) -> f64 {
     found.count() as f64 / planted.cols() as f64
 }
 
-fn mesh_with(task: &Task, start: Start<'_>) -> Mesh {
+fn mesh_with(task: &Task, start: AtomInit<'_>) -> Mesh {
     Mesh::builder(task.clone(), Topology::ring(5).unwrap())
         .informed(&[0, 3])
         .batch(10)
@@ -79,8 +79,8 @@ fn comes_back(task: Task, non_negative: bool) {
     let planted = planted_atoms(non_negative);
     let x = mixtures(&planted, 3000, non_negative, 1);
     let held_out = mixtures(&planted, 200, non_negative, 2);
-    let mut mesh = mesh_with(&task, Start::Samples(&x));
-    let goal = held_out_cost(&mesh_with(&task, Start::Given(&planted)), &held_out);
+    let mut mesh = mesh_with(&task, AtomInit::Samples(&x));
+    let goal = held_out_cost(&mesh_with(&task, AtomInit::Given(&planted)), &held_out);
     let start = held_out_cost(&mesh, &held_out);
     assert!(recovered(&mesh.dictionary(), &planted) < 0.5, "too easy");
     for _ in 0..2 {
@@ -117,7 +117,7 @@ fn learning_repeats_and_does_not_depend_on_threads() {
             .batch(250)
             .seed(seed)
             .threads(threads)
-            .build(M, &[5; 5], Start::Random)
+            .build(M, &[5; 5], AtomInit::Random)
             .unwrap();
         let mut events = Vec::new();
         mesh.learn(&x, |event| {
@@ -146,7 +146,7 @@ fn a_warm_start_finds_the_same() {
             .batch(40)
             .warm_start(warm)
             .stopping(Stopping::tolerance(1e-7))
-            .build(M, &[5; 5], Start::Samples(&x))
+            .build(M, &[5; 5], AtomInit::Samples(&x))
             .unwrap();
         let mut costs = Vec::new();
         mesh.learn(&x, |event| {
@@ -174,7 +174,7 @@ fn a_warm_start_survives_a_short_batch() {
     let mut mesh = Mesh::builder(task, Topology::ring(5).unwrap())
         .batch(10)
         .warm_start(true)
-        .build(M, &[5; 5], Start::Random)
+        .build(M, &[5; 5], AtomInit::Random)
         .unwrap();
     mesh.learn(&x, go_on).unwrap();
     mesh.learn(&x, go_on).unwrap();

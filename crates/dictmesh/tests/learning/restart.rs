@@ -3,9 +3,9 @@
 use super::growth::{assert_works, text};
 use super::{go_on, noise};
 use dictmesh::mesh::Event;
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::Task;
-use dictmesh::{Mesh, Samples, Start, Topology, Update};
+use dictmesh::{AtomInit, Mesh, Samples, Topology, Update};
 use std::ops::ControlFlow;
 
 const M: usize = 8;
@@ -23,7 +23,7 @@ fn unused_atoms_are_found_and_restarted() {
         Task::sparse_svd(0.1, 0.1).unwrap(),
         Topology::path(2).unwrap(),
     )
-    .build(M, &[2, 2], Start::Given(&w))
+    .build(M, &[2, 2], AtomInit::Given(&w))
     .unwrap();
     assert_eq!(
         mesh.unused_atoms(),
@@ -39,7 +39,7 @@ fn unused_atoms_are_found_and_restarted() {
     assert_eq!(mesh.unused_atoms(), [(1, 1)]);
     let kept = mesh.dictionary().columns_range(0..3);
     let unused = mesh.unused_atoms();
-    mesh.restart_atoms(&unused, Start::Samples(&x)).unwrap();
+    mesh.restart_atoms(&unused, AtomInit::Samples(&x)).unwrap();
     assert_eq!(
         mesh.dictionary().columns_range(0..3),
         kept,
@@ -47,14 +47,14 @@ fn unused_atoms_are_found_and_restarted() {
     );
     mesh.learn(&x, go_on).unwrap();
     assert_eq!(mesh.unused_atoms(), [], "it takes part now");
-    mesh.restart_atoms(&[(0, 1)], Start::Random).unwrap();
+    mesh.restart_atoms(&[(0, 1)], AtomInit::Random).unwrap();
     assert_eq!(mesh.unused_atoms(), [(0, 1)]);
     assert_eq!(mesh.atom_use(0).energy[1], 0.0);
-    mesh.restart_atoms(&[], Start::Random).unwrap();
+    mesh.restart_atoms(&[], AtomInit::Random).unwrap();
     let before = mesh.dictionary();
     for (which, words) in [((0, 2), "agent 0 has 2 atoms"), ((2, 0), "agent = 2")] {
         let error = text(
-            mesh.restart_atoms(&[(0, 0), which], Start::Random)
+            mesh.restart_atoms(&[(0, 0), which], AtomInit::Random)
                 .unwrap_err(),
         );
         assert!(error.contains(words), "{error}");
@@ -70,7 +70,7 @@ fn a_block_that_was_broken_off_goes_on_under_its_number() {
         let task = Task::sparse_svd(0.1, 0.1).unwrap();
         let mesh = Mesh::builder(task, Topology::path(2).unwrap());
         let mesh = mesh.update(Update::Schedule { mu_w: 0.5 }).batch(4);
-        mesh.build(M, &[2, 2], Start::Samples(&x)).unwrap()
+        mesh.build(M, &[2, 2], AtomInit::Samples(&x)).unwrap()
     };
     let mut whole = fresh();
     whole.learn(&x, go_on).unwrap();

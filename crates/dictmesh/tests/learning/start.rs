@@ -1,14 +1,14 @@
 //! Where atoms come from: in the set, distinct, seeded.
 
 use super::noise;
-use dictmesh::atoms::AtomSet;
+use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::{LocalSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, Task, TaskSpec};
-use dictmesh::{Matrix, Mesh, Samples, Start, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
 
 const M: usize = 7;
 
-fn draw(start: Start<'_>, count: usize, set: AtomSet, seed: u64) -> Matrix {
+fn draw(start: AtomInit<'_>, count: usize, set: AtomSet, seed: u64) -> Matrix {
     start.draw(M, count, set, &mut stream(seed, 3)).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn assert_distinct(w: &Matrix, label: &str) {
 fn starts_are_in_the_set_distinct_and_seeded() {
     let x = noise(M, 12, 1);
     for set in AtomSet::ALL {
-        for start in [Start::Random, Start::Samples(&x)] {
+        for start in [AtomInit::Random, AtomInit::Samples(&x)] {
             let label = format!("{set:?} {start:?}");
             let w = draw(start, 10, set, 5);
             assert!(w.columns().all(|w| set.contains(w, 1e-12)), "{label}");
@@ -35,8 +35,12 @@ fn starts_are_in_the_set_distinct_and_seeded() {
             assert_ne!(w, draw(start, 10, set, 6), "{label}: another seed");
         }
         let given = gaussian(M, 10, &mut stream(2, 2));
-        let w = draw(Start::Given(&given), 10, set, 5);
-        assert_eq!(w, draw(Start::Given(&given), 10, set, 6), "no seed in it");
+        let w = draw(AtomInit::Given(&given), 10, set, 5);
+        assert_eq!(
+            w,
+            draw(AtomInit::Given(&given), 10, set, 6),
+            "no seed in it"
+        );
         for (w, given) in w.columns().zip(given.columns()) {
             let mut expected = given.to_vec();
             set.project(&mut expected);
@@ -51,7 +55,7 @@ fn starts_are_in_the_set_distinct_and_seeded() {
 fn samples_start_atoms_without_repetition() {
     let x = noise(M, 10, 2);
     for set in AtomSet::ALL {
-        let w = draw(Start::Samples(&x), 10, set, 1);
+        let w = draw(AtomInit::Samples(&x), 10, set, 1);
         let mut taken = vec![false; 10];
         for w in w.columns() {
             let from = (0..10).find(|j| {
@@ -62,7 +66,7 @@ fn samples_start_atoms_without_repetition() {
             taken[from.expect("every atom is a sample")] = true;
         }
         assert_eq!(taken, [true; 10], "{set:?}");
-        assert_eq!(w, draw(Start::Samples(&sparse(&x)), 10, set, 1));
+        assert_eq!(w, draw(AtomInit::Samples(&sparse(&x)), 10, set, 1));
     }
 }
 
@@ -86,7 +90,7 @@ fn too_few_samples_are_made_up_for() {
     x.column_mut(3)[0] = -2.0; // nothing of it is left in a non-negative set
     let x = Samples::dense(x).unwrap();
     for set in AtomSet::ALL {
-        let w = draw(Start::Samples(&x), 6, set, 1);
+        let w = draw(AtomInit::Samples(&x), 6, set, 1);
         assert_distinct(&w, &format!("{set:?}"));
         let corners = w
             .columns()
@@ -100,7 +104,7 @@ fn too_few_samples_are_made_up_for() {
     }
     let none = Samples::dense(Matrix::zeros(M, 0)).unwrap();
     assert_distinct(
-        &draw(Start::Samples(&none), 3, AtomSet::UnitBall, 1),
+        &draw(AtomInit::Samples(&none), 3, AtomSet::UnitBall, 1),
         "none",
     );
 }
@@ -115,7 +119,7 @@ fn a_mesh_deals_distinct_atoms() {
         ..spec.common.clone()
     };
     spec.own.insert(1, own);
-    for start in [Start::Random, Start::Samples(&x)] {
+    for start in [AtomInit::Random, AtomInit::Samples(&x)] {
         let mesh = |seed| {
             Mesh::builder(spec.build().unwrap(), Topology::ring(3).unwrap())
                 .seed(seed)
@@ -139,13 +143,13 @@ fn given_atoms_are_dealt_in_order() {
         Task::sparse_svd(0.1, 0.1).unwrap(),
         Topology::ring(3).unwrap(),
     )
-    .build(M, &[2, 0, 3], Start::Given(&w))
+    .build(M, &[2, 0, 3], AtomInit::Given(&w))
     .unwrap();
     let mut expected = w.clone();
     (0..5).for_each(|q| AtomSet::UnitBall.project(expected.column_mut(q)));
     assert_eq!(mesh.dictionary(), expected);
     assert_eq!(mesh.block(1).len(), 0);
-    mesh.add_atoms(1, 2, Start::Random).unwrap();
-    mesh.add_atoms(1, 2, Start::Random).unwrap();
+    mesh.add_atoms(1, 2, AtomInit::Random).unwrap();
+    mesh.add_atoms(1, 2, AtomInit::Random).unwrap();
     assert_distinct(mesh.block(1).atoms(), "two draws in a row");
 }

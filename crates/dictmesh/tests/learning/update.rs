@@ -1,13 +1,14 @@
 //! `update_block` against the paper's formula, written out naively.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
-use dictmesh::agent::{Block, Local, Memory, Workspace};
-use dictmesh::atoms::{AtomPenalty, AtomSet};
-use dictmesh::learning::{product, update_block, AtomUse};
+use dictmesh::mesh::learning::{product, update_block, AtomStats};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::residual::{Huber, Residual, SquaredL2, L1};
+use dictmesh::problem::Block;
+use dictmesh::problem::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::residual::{Huber, Residual, SquaredL2, L1};
-use dictmesh::task::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Mesh, Start, Topology, Update};
+use dictmesh::strategy::{Local, ScratchPool, Workspace};
+use dictmesh::{AtomInit, Matrix, Mesh, Topology, Update};
 
 const M: usize = 6;
 const ATOMS: usize = 4;
@@ -89,7 +90,7 @@ fn the_update_is_the_papers_formula() {
                 let mut start = gaussian(M, ATOMS, &mut stream(1, 1));
                 (0..ATOMS).for_each(|q| set.normalise(start.column_mut(q)));
                 let mut block = Block::new(start).unwrap();
-                let mut used = AtomUse::fresh(ATOMS);
+                let mut used = AtomStats::fresh(ATOMS);
                 let mut energy = [0.0; ATOMS];
                 let mut fired = [0; ATOMS];
                 for number in 0..3 {
@@ -146,7 +147,7 @@ fn the_update_is_the_papers_formula() {
 fn the_block_is_renewed_as_a_whole() {
     let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::None)).unwrap();
     let x = gaussian(M, 2, &mut stream(5, 5));
-    let memory = Memory::default();
+    let scratch = ScratchPool::default();
     let code = |block: &Block| {
         let local = Local {
             residual: &SquaredL2,
@@ -156,7 +157,8 @@ fn the_block_is_renewed_as_a_whole() {
             share: Some(&x),
             degree: 0,
             samples: 2,
-            memory: &memory,
+            scratch: &scratch,
+            lanes: true,
             interrupt: None,
         };
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));
@@ -168,7 +170,7 @@ fn the_block_is_renewed_as_a_whole() {
     let before = code(&block);
     let (nu, y) = batch(3, 4);
     let update = Update::Constant { mu_w: 0.5 };
-    let mut used = AtomUse::fresh(ATOMS);
+    let mut used = AtomStats::fresh(ATOMS);
     update_block(
         &update,
         1,
@@ -193,7 +195,7 @@ fn an_empty_block_stays_empty() {
     let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::None)).unwrap();
     let mut block = Block::new(Matrix::zeros(M, 0)).unwrap();
     let (nu, y) = (Matrix::zeros(M, 2), Matrix::zeros(0, 2));
-    let (update, mut used) = (Update::default(), AtomUse::fresh(0));
+    let (update, mut used) = (Update::default(), AtomStats::fresh(0));
     let moved = update_block(
         &update,
         1,
@@ -235,7 +237,7 @@ fn atoms_stay_in_their_sets() {
             let mut mesh = Mesh::builder(spec.build().unwrap(), Topology::ring(4).unwrap())
                 .update(update)
                 .batch(4)
-                .build(8, &[3, 2, 2, 3], Start::Samples(&x))
+                .build(8, &[3, 2, 2, 3], AtomInit::Samples(&x))
                 .unwrap();
             let before = mesh.dictionary();
             assert_atoms_in_their_sets(&mesh, "start");
@@ -262,7 +264,7 @@ fn the_schedule_counts_blocks() {
         )
         .update(update)
         .batch(3)
-        .build(8, &[2, 2, 2], Start::Random)
+        .build(8, &[2, 2, 2], AtomInit::Random)
         .unwrap()
     };
     let mut scheduled = mesh(Update::Schedule { mu_w: 0.6 });
@@ -274,7 +276,7 @@ fn the_schedule_counts_blocks() {
                 mu_w: 0.6 / s as f64,
             })
             .batch(3)
-            .build(8, &[2, 2, 2], Start::Given(&scheduled.dictionary()))
+            .build(8, &[2, 2, 2], AtomInit::Given(&scheduled.dictionary()))
             .unwrap();
         scheduled.learn(&x, go_on).unwrap();
         constant.learn(&x, go_on).unwrap();

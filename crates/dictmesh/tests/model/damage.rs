@@ -163,7 +163,7 @@ fn small() -> Vec<u8> {
     let make = || {
         let task = TaskSpec::sparse_svd(0.1, 0.1).build().unwrap();
         let mesh = Mesh::builder(task, Topology::path(2).unwrap())
-            .build(ROWS, &[2, 0], Start::Random)
+            .build(ROWS, &[2, 0], AtomInit::Random)
             .unwrap();
         mesh.to_model().to_bytes().unwrap()
     };

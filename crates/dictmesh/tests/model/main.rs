@@ -8,12 +8,12 @@ mod join;
 mod places;
 mod refusals;
 
-use dictmesh::atoms::{AtomPenalty, AtomSet};
-use dictmesh::inference::StrategySpec;
 use dictmesh::model::{Description, Model};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Error, Matrix, Mesh, Samples, Start, Stopping, Topology, Update, WeightRule};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::fs;
@@ -56,7 +56,7 @@ fn mesh_of(task: TaskSpec, strategy: StrategySpec, update: Update) -> Mesh {
         .warm_start(true)
         .seed(u64::MAX - 5)
         .informed(&[1, 2])
-        .build(ROWS, &[2, 0, 1, 3], Start::Random)
+        .build(ROWS, &[2, 0, 1, 3], AtomInit::Random)
         .unwrap()
 }
 
@@ -144,17 +144,17 @@ fn learning_goes_on_exactly() {
             let mut through = mesh_of(rich_task(), strategy, update);
             through.learn(&samples(1, 10), |_| Continue(())).unwrap();
             // A draw beyond the builder's own, so that their number matters from here on.
-            through.add_atoms(0, 1, Start::Random).unwrap();
+            through.add_atoms(0, 1, AtomInit::Random).unwrap();
             let bytes = through.to_model().to_bytes().unwrap();
             let mut resumed = Mesh::from_model(&Model::from_bytes(&bytes).unwrap()).unwrap();
             assert_same(&through, &resumed);
             for mesh in [&mut through, &mut resumed] {
                 mesh.learn(&samples(2, 7), |_| Continue(())).unwrap();
-                mesh.add_atoms(1, 2, Start::Random).unwrap();
-                mesh.add_agent(&[0, 3], 1, Start::Random, false, None)
+                mesh.add_atoms(1, 2, AtomInit::Random).unwrap();
+                mesh.add_agent(&[0, 3], 1, AtomInit::Random, false, None)
                     .unwrap();
                 mesh.learn(&samples(3, 5), |_| Continue(())).unwrap();
-                mesh.restart_atoms(&[(0, 1), (2, 0)], Start::Random)
+                mesh.restart_atoms(&[(0, 1), (2, 0)], AtomInit::Random)
                     .unwrap();
                 mesh.remove_agent(1).unwrap();
                 mesh.learn(&samples(4, 5), |_| Continue(())).unwrap();
@@ -192,7 +192,7 @@ fn learning_goes_on_exactly_from_every_batch() {
             .stopping(Stopping::rounds(30))
             .update(Update::Constant { mu_w: 0.3 })
             .batch(1)
-            .build(rows, &sizes, Start::Random)
+            .build(rows, &sizes, AtomInit::Random)
             .unwrap();
         let mut before = through.to_model();
         for j in 0..24 {
@@ -218,7 +218,7 @@ fn a_mesh_with_weights_of_its_own_comes_back() {
     )
     .weights(WeightRule::Given(a))
     .strategy(StrategySpec::Diffusion { mu: Some(0.1) })
-    .build(ROWS, &[1, 1, 0], Start::Random)
+    .build(ROWS, &[1, 1, 0], AtomInit::Random)
     .unwrap();
     let model = Model::from_bytes(&mesh.to_model().to_bytes().unwrap()).unwrap();
     let again = Mesh::from_model(&model).unwrap();
@@ -234,7 +234,8 @@ fn an_agent_that_joined_keeps_the_share_it_has() {
     let spare = task.own[&2].clone();
     task.own.insert(4, spare);
     let mut mesh = mesh_of(task, StrategySpec::default(), Update::default());
-    mesh.add_agent(&[0], 2, Start::Random, true, None).unwrap();
+    mesh.add_agent(&[0], 2, AtomInit::Random, true, None)
+        .unwrap();
     let mut again = Mesh::from_model(&mesh.to_model()).unwrap();
     for mesh in [&mut mesh, &mut again] {
         mesh.learn(&samples(1, 6), |_| Continue(())).unwrap();

@@ -1,7 +1,7 @@
 //! How runs end: to a tolerance, at the limit, diverged, infeasible.
 
 use super::*;
-use dictmesh::{Start, Stop, Stopping, Topology, Update};
+use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
 fn mesh(task: Task, strategy: StrategySpec, stopping: Stopping, w: &Matrix) -> Mesh {
@@ -9,7 +9,7 @@ fn mesh(task: Task, strategy: StrategySpec, stopping: Stopping, w: &Matrix) -> M
         .informed(&[0, 2])
         .strategy(strategy)
         .stopping(stopping)
-        .build(w.rows(), &[2; 6], Start::Given(w))
+        .build(w.rows(), &[2; 6], AtomInit::Given(w))
         .unwrap()
 }
 
@@ -29,7 +29,7 @@ fn the_tolerance_is_about_the_error() {
                         .informed(&[0])
                         .strategy(named(name))
                         .stopping(Stopping::tolerance(tolerance))
-                        .build(30, &[2; 12], Start::Given(&w))
+                        .build(30, &[2; 12], AtomInit::Given(&w))
                         .unwrap();
                     let found = mesh.infer(&x).unwrap();
                     assert_eq!(found.stop, Stop::Converged, "{residual:?} {name}");
@@ -132,7 +132,7 @@ fn reach_is_by_atom() {
             Topology::complete(agents).unwrap(),
         )
         .stopping(Stopping::rounds(200))
-        .build(2, &sizes[..agents], Start::Given(&w))
+        .build(2, &sizes[..agents], AtomInit::Given(&w))
         .unwrap();
         assert_ne!(mesh.infer(&x).unwrap().stop, Stop::Infeasible);
         assert_ne!(mesh.exact(&x).unwrap().stop(), Stop::Infeasible);
@@ -156,7 +156,7 @@ fn boxes_that_do_not_hold_zero() {
                 task(&residual, regularizer.clone()),
                 Topology::complete(2).unwrap(),
             )
-            .build(3, &[1, 1], Start::Given(&w))
+            .build(3, &[1, 1], AtomInit::Given(&w))
             .unwrap();
             let expected = match residual {
                 ResidualSpec::Ball { .. } | ResidualSpec::Equality => Stop::Infeasible,
@@ -177,7 +177,7 @@ fn overflow_is_not_a_certificate() {
         task(&ResidualSpec::SquaredL2, elastic_net()),
         Topology::path(3).unwrap(),
     )
-    .build(4, &[1; 3], Start::Given(&w))
+    .build(4, &[1; 3], AtomInit::Given(&w))
     .unwrap();
     let certificate = mesh.exact(&x).unwrap().certificates[0];
     assert_eq!(certificate.stop, Stop::RoundLimit);
@@ -199,7 +199,7 @@ fn the_default_steps_are_stable() {
         .informed(&[0])
         .strategy(named(name))
         .stopping(Stopping::rounds(3000))
-        .build(3, &[1; 10], Start::Given(&same))
+        .build(3, &[1; 10], AtomInit::Given(&same))
         .unwrap();
         assert!(mesh.warnings().is_empty());
         assert_eq!(mesh.infer(&x).unwrap().stop, Stop::RoundLimit, "{name}");
@@ -234,7 +234,7 @@ fn learning_passes_over_what_it_cannot_meet() {
         Topology::complete(6).unwrap(),
     )
     .update(Update::Constant { mu_w: 1e-3 })
-    .build(10, &[2; 6], Start::Given(&w))
+    .build(10, &[2; 6], AtomInit::Given(&w))
     .unwrap();
     let mut heard = Vec::new();
     let worst = mesh

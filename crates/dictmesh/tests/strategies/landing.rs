@@ -1,7 +1,7 @@
 //! Where each strategy lands, against `exact` with its certified gap.
 
 use super::*;
-use dictmesh::{Start, Stopping, Topology};
+use dictmesh::{AtomInit, Stopping, Topology};
 
 /// A small mesh with blocks of different sizes, an empty one among them, and two informed agents.
 fn small(task: Task, strategy: StrategySpec, rounds: usize) -> (Mesh, Samples) {
@@ -12,7 +12,7 @@ fn small(task: Task, strategy: StrategySpec, rounds: usize) -> (Mesh, Samples) {
         .informed(&[1, 4])
         .strategy(strategy)
         .stopping(Stopping::rounds(rounds))
-        .build(10, &sizes, Start::Given(&w))
+        .build(10, &sizes, AtomInit::Given(&w))
         .unwrap();
     (mesh, reachable(&w, 3, 6))
 }

@@ -1,7 +1,7 @@
 //! What holds for every strategy.
 
 use super::*;
-use dictmesh::{Start, Stopping, Topology, WeightRule};
+use dictmesh::{AtomInit, Stopping, Topology, WeightRule};
 
 fn squared() -> Task {
     task(&ResidualSpec::SquaredL2, elastic_net())
@@ -24,7 +24,7 @@ fn a_fully_connected_mesh_is_centralised_gradient_descent() {
         )
         .weights(WeightRule::Uniform)
         .strategy(StrategySpec::Diffusion { mu: Some(mu) })
-        .build(m, &[2; 4], Start::Given(&w))
+        .build(m, &[2; 4], AtomInit::Given(&w))
         .unwrap();
         let mut run = mesh.run(&x).unwrap();
         let f = mesh.task().residual();
@@ -38,7 +38,7 @@ fn a_fully_connected_mesh_is_centralised_gradient_descent() {
             x.add_scaled(0, -1.0, &mut gradient);
             for w in w.columns() {
                 let s: f64 = w.iter().zip(&nu).map(|(w, nu)| w * nu).sum();
-                let y = h.recover_damped(s, 0.0);
+                let y = h.coordinate_argmax(s, 0.0);
                 gradient.iter_mut().zip(w).for_each(|(g, w)| *g += y * w);
             }
             for (nu, g) in nu.iter_mut().zip(&gradient) {
@@ -73,7 +73,7 @@ fn permuting_agents_permutes_results() {
                 .informed(&[informed])
                 .strategy(named(name))
                 .stopping(Stopping::rounds(60))
-                .build(9, &[2; 5], Start::Given(w))
+                .build(9, &[2; 5], AtomInit::Given(w))
                 .unwrap()
                 .infer(&x)
                 .unwrap()
@@ -96,7 +96,7 @@ fn no_result_depends_on_the_number_of_threads() {
                 .strategy(named(name))
                 .stopping(Stopping::rounds(30))
                 .threads(threads)
-                .build(64, &[3; 16], Start::Given(&w))
+                .build(64, &[3; 16], AtomInit::Given(&w))
                 .unwrap()
                 .infer(&x)
                 .unwrap()
@@ -128,7 +128,7 @@ fn a_batch_is_its_samples_and_sparse_is_dense() {
         let mesh = Mesh::builder(squared(), Topology::ring(4).unwrap())
             .strategy(named(name))
             .stopping(Stopping::rounds(100))
-            .build(12, &[2; 4], Start::Given(&w))
+            .build(12, &[2; 4], AtomInit::Given(&w))
             .unwrap();
         let whole = mesh.infer(&dense).unwrap();
         assert_eq!(whole.duals, mesh.infer(&sparse).unwrap().duals, "{name}");
@@ -149,7 +149,7 @@ fn every_agent_uses_its_own_dual_and_bytes_are_counted() {
     let mesh = Mesh::builder(squared(), Topology::path(3).unwrap())
         .informed(&[0])
         .stopping(Stopping::rounds(2)) // far from agreement
-        .build(6, &[2; 3], Start::Given(&w))
+        .build(6, &[2; 3], AtomInit::Given(&w))
         .unwrap();
     let found = mesh.infer(&x).unwrap();
     assert!(found.disagreement > 0.1);
@@ -157,7 +157,7 @@ fn every_agent_uses_its_own_dual_and_bytes_are_counted() {
     for k in 0..3 {
         let s = mesh.block(k).atoms().transpose_times(&found.duals[k]);
         for (s, y) in s.as_slice().iter().zip(found.codes[k].as_slice()) {
-            assert_eq!(h.recover_damped(*s, 0.0), *y);
+            assert_eq!(h.coordinate_argmax(*s, 0.0), *y);
         }
     }
     // Two rounds, four directed edges, 6 x 2 numbers of eight bytes.
@@ -170,7 +170,7 @@ fn agents_agree_on_the_cost() {
     let x = reachable(&w, 2, 2);
     let mesh = Mesh::builder(squared(), Topology::erdos_renyi(6, 0.5, 1).unwrap())
         .stopping(Stopping::rounds(2000))
-        .build(10, &[2; 6], Start::Given(&w))
+        .build(10, &[2; 6], AtomInit::Given(&w))
         .unwrap();
     let found = mesh.infer(&x).unwrap();
     let exact = mesh.exact(&x).unwrap();
@@ -212,7 +212,7 @@ fn steps_above_the_bound_are_named() {
     let mesh = |mu| {
         Mesh::builder(squared(), Topology::ring(3).unwrap())
             .strategy(StrategySpec::Diffusion { mu })
-            .build(8, &[2; 3], Start::Given(&w))
+            .build(8, &[2; 3], AtomInit::Given(&w))
             .unwrap()
     };
     let (table, exact) = mesh(None).step_bounds();

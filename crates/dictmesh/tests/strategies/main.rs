@@ -15,10 +15,10 @@ mod laws;
 mod reduction;
 mod rounds;
 
-use dictmesh::atoms::{AtomPenalty, AtomSet};
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{Inference, Matrix, Mesh, Samples};
 
 fn residuals() -> [ResidualSpec; 5] {

@@ -1,7 +1,7 @@
 //! Rotation must be invisible: the same duals, codes, costs, rounds and bytes.
 
 use super::*;
-use dictmesh::{Start, Stop, Stopping, Topology, Update};
+use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 
 const SIZES: [usize; 6] = [2, 3, 0, 1, 2, 2];
 
@@ -17,7 +17,7 @@ fn pair(residual: &ResidualSpec, name: &str, w: &Matrix, rounds: usize) -> [Mesh
         .reduction(reduction)
         // Adaptive steps are huge at first, and make rounding grow.
         .update(Update::Constant { mu_w: 0.1 })
-        .build(w.rows(), &SIZES, Start::Given(w))
+        .build(w.rows(), &SIZES, AtomInit::Given(w))
         .unwrap()
     })
 }

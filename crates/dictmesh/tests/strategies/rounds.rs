@@ -3,10 +3,10 @@
 //! the largest |nu_k - nu*| / |nu*|.
 
 use super::{distance, named, norm};
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::Task;
-use dictmesh::{Mesh, Samples, Start, Topology};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Samples, Topology};
 
 const GOALS: [f64; 3] = [1e-2, 1e-4, 1e-8];
 
@@ -19,7 +19,7 @@ fn problem(seed: u64, topology: Topology, strategy: StrategySpec) -> (Mesh, Samp
     let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1).unwrap(), topology)
         .informed(&[0])
         .strategy(strategy)
-        .build(100, &[4; 50], Start::Given(&w))
+        .build(100, &[4; 50], AtomInit::Given(&w))
         .unwrap();
     (mesh, Samples::dense(x).unwrap())
 }

@@ -4,7 +4,7 @@
 
 mod weights;
 
-use dictmesh::topology::Spectrum;
+use dictmesh::graph::Spectrum;
 use dictmesh::{Error, Topology, TopologySpec, WeightRule, Weights};
 use proptest::prelude::*;
 use std::f64::consts::PI;

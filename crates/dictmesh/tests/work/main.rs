@@ -12,10 +12,10 @@
 mod allocations;
 mod products;
 
-use dictmesh::inference::StrategySpec;
+use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::task::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Mesh, Samples, Start, Topology};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Samples, Topology};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -63,6 +63,6 @@ fn mesh(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, atoms: us
 fn uneven(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, sizes: &[usize]) -> Mesh {
     Mesh::builder(task.build().unwrap(), graph)
         .strategy(StrategySpec::from_name(strategy).unwrap())
-        .build(rows, sizes, Start::Random)
+        .build(rows, sizes, AtomInit::Random)
         .unwrap()
 }

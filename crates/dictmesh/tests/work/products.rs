@@ -127,7 +127,7 @@ fn learning_twice_as_many_samples_is_twice_the_work() {
         let mut mesh = Mesh::builder(all_fire().build().unwrap(), Topology::ring(4).unwrap())
             .stopping(Stopping::rounds(10))
             .batch(16)
-            .build(60, &[3; 4], Start::Random)
+            .build(60, &[3; 4], AtomInit::Random)
             .unwrap();
         let x = samples(60, count);
         work_of(|| mesh.learn(&x, |_| ControlFlow::Continue(())).unwrap())

@@ -3,9 +3,9 @@
 use super::super::{load_model, say, Result};
 use crate::memory::Sizes;
 use dictmesh::model::{BlockData, Description};
+use dictmesh::problem::TaskSpec;
 use dictmesh::random::stream;
-use dictmesh::task::TaskSpec;
-use dictmesh::{Matrix, Model, Start, WeightRule};
+use dictmesh::{AtomInit, Matrix, Model, WeightRule};
 use dictmesh_net::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::config::{self, AgentConfig};
@@ -95,7 +95,7 @@ pub fn first_atoms(config: &AgentConfig, start: Option<&Model>) -> Result<Matrix
         let task = config.agreed.task.build().map_err(say)?;
         let mut rng = stream(config.seed, ATOMS_STREAM + config.id as u64);
         let set = task.local(config.id).set();
-        let drawn = Start::Random.draw(config.agreed.rows, config.atoms, set, &mut rng);
+        let drawn = AtomInit::Random.draw(config.agreed.rows, config.atoms, set, &mut rng);
         return drawn.map_err(say);
     };
     let own = model.blocks.iter().find(|block| block.agent == config.id);

@@ -4,7 +4,7 @@ use super::super::command_line;
 use super::words::{about, rows, verdicts, LEGEND};
 use super::{Args, Found};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
-use dictmesh::apps::audit::chance;
+use dictmesh_apps::audit::chance;
 
 pub fn report(args: &Args, found: &Found) -> Report {
     let mut rows = rows(found);

@@ -3,7 +3,7 @@
 use super::super::tune::aligned;
 use super::{Audited, Found};
 use crate::picture::{counted, thousands};
-use dictmesh::apps::audit::{chance, Audit, Recovered, RECOVERED};
+use dictmesh_apps::audit::{chance, Audit, Recovered, RECOVERED};
 use serde_json::{json, Value};
 
 pub fn text(found: &Found) -> String {

@@ -5,7 +5,7 @@ use super::super::Result;
 use super::{Input, Judged};
 use crate::canvas::numbers::exact;
 use crate::output::Folder;
-use dictmesh::apps::biclustering::Bicluster;
+use dictmesh_apps::biclustering::Bicluster;
 
 /// What they are called.
 pub const NAMES: [&str; 2] = ["rows.csv", "columns.csv"];

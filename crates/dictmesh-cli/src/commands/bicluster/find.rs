@@ -2,13 +2,13 @@
 
 use super::super::{say, Result};
 use crate::demo::Progress;
-use dictmesh::apps::biclustering::{
-    check_squares, row_coordinates, Bicluster, Biclustering, Prepare,
-};
-use dictmesh::apps::clustering::{misclassified, KMeans};
-use dictmesh::apps::ssvd::SparseSvd;
 use dictmesh::mesh::Warning;
 use dictmesh::{Matrix, Stop};
+use dictmesh_apps::biclustering::{
+    check_squares, row_coordinates, Bicluster, Biclustering, Prepare,
+};
+use dictmesh_apps::clustering::{misclassified, KMeans};
+use dictmesh_apps::ssvd::SparseSvd;
 use std::ops::ControlFlow;
 
 /// What was found.

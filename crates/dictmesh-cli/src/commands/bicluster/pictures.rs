@@ -3,7 +3,7 @@
 use super::super::command_line;
 use super::{Args, Found, Input, Judged};
 use crate::report::{Block, Figure, HeatMap, Report, Scatter, Section, Table};
-use dictmesh::apps::biclustering::Bicluster;
+use dictmesh_apps::biclustering::Bicluster;
 
 /// Pairs of layers that are shown at most.
 const PAIRS: usize = 6;

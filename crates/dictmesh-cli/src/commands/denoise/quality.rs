@@ -2,9 +2,9 @@
 
 use super::super::{say, Result};
 use crate::data::Image;
-use dictmesh::apps::denoising::psnr;
-use dictmesh::apps::quality::{ssim, SSIM_WINDOW};
 use dictmesh::Matrix;
+use dictmesh_apps::denoising::psnr;
+use dictmesh_apps::quality::{ssim, SSIM_WINDOW};
 use serde_json::json;
 
 /// White in every picture, whatever its depth.
@@ -23,7 +23,8 @@ pub fn quality(clean: &Image, image: &Image) -> Result<Quality> {
     let side_by_side = |image: &Image| -> Result<Matrix> {
         let mut all = Matrix::zeros(image.height(), 0);
         for plane in &image.planes {
-            all.append_columns(plane).map_err(say)?;
+            all.append_columns(plane)
+                .map_err(|e| say(dictmesh::Error::from(e)))?;
         }
         Ok(all)
     };

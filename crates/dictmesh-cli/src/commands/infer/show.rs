@@ -8,7 +8,7 @@ use crate::canvas::numbers::fixed;
 use crate::canvas::ticks::Scale;
 use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
-use dictmesh::inference::StrategySpec;
+use dictmesh::strategy::StrategySpec;
 use serde_json::json;
 use std::path::PathBuf;
 

@@ -8,7 +8,7 @@ use super::processes;
 use super::{Args, Begun, Data, State};
 use crate::memory::Sizes;
 use crate::options::Options;
-use dictmesh::{Mesh, Model, Start};
+use dictmesh::{AtomInit, Mesh, Model};
 use std::path::Path;
 
 /// What learning starts from.
@@ -46,7 +46,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     };
     let total = feed.samples()?;
     let first = feed.parts(0)?.next().ok_or("the data have no samples")??;
-    let mesh = options.mesh(how.usual_task(), rows, Start::Samples(&first))?;
+    let mesh = options.mesh(how.usual_task(), rows, AtomInit::Samples(&first))?;
     let position = Position::start(&args.data, raw.fingerprint()?, total);
     Ok(Begun {
         data: Data {

@@ -3,10 +3,10 @@
 use super::super::pages::{heaviest, top_terms, Terms};
 use super::super::{check_finite, say, Result};
 use crate::demo::Progress;
-use dictmesh::apps::novelty::{Novelty, NoveltyDetector, Threshold};
-use dictmesh::apps::roc::{roc, Roc};
-use dictmesh::apps::AtomsFrom;
-use dictmesh::{Mesh, Samples, Start, Stop};
+use dictmesh::{AtomInit, Mesh, Samples, Stop};
+use dictmesh_apps::novelty::{Novelty, NoveltyDetector, Threshold};
+use dictmesh_apps::roc::{roc, Roc};
+use dictmesh_apps::AtomsFrom;
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
@@ -142,8 +142,8 @@ impl Engine {
             outcome.top = explained(detector.mesh(), x, &outcome.scores, explain, term)?;
             detector.remember(outcome.scores.clone());
             let start = match self.settings.start {
-                AtomsFrom::Random => Start::Random,
-                AtomsFrom::Samples => Start::Samples(x),
+                AtomsFrom::Random => AtomInit::Random,
+                AtomsFrom::Samples => AtomInit::Samples(x),
             };
             detector.grow(self.settings.growth, start).map_err(say)?;
         }

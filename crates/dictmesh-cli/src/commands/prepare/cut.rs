@@ -2,8 +2,8 @@
 
 use super::super::{say, Result};
 use crate::data::Image;
-use dictmesh::apps::denoising::corners;
 use dictmesh::Matrix;
+use dictmesh_apps::denoising::corners;
 use serde::{Deserialize, Serialize};
 
 /// How pictures are cut. Patches are grey and lose their mean; one is a sample, column by column.

@@ -4,9 +4,9 @@ use super::super::{say, Result};
 use super::raw::PictureFile;
 use super::{Cut, How, Raw};
 use crate::data::{self, Chunks};
-use dictmesh::apps::denoising::cut_at;
 use dictmesh::random::stream;
 use dictmesh::{Matrix, Samples};
+use dictmesh_apps::denoising::cut_at;
 use rand::seq::SliceRandom;
 
 /// The streams of a seed by which patches are shuffled ("cut" in ASCII, above any other).

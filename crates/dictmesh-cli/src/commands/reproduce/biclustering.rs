@@ -6,8 +6,8 @@ use crate::data::Nan;
 use crate::output::Folder;
 use crate::report::{Figure, Report, Scatter, Section, Table};
 use crate::terminal::Bar;
-use dictmesh::apps::biclustering::Biclustering;
-use dictmesh::apps::ssvd::SparseSvd;
+use dictmesh_apps::biclustering::Biclustering;
+use dictmesh_apps::ssvd::SparseSvd;
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 

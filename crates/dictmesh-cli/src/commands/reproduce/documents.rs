@@ -8,10 +8,10 @@ use crate::output::Folder;
 use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use crate::terminal::Bar;
 use crate::text::Weighting;
-use dictmesh::apps::l1_admm::{L1Admm, L1Model};
-use dictmesh::apps::novelty::Novelty;
-use dictmesh::apps::roc::Roc;
 use dictmesh::{Norm, Samples};
+use dictmesh_apps::l1_admm::{L1Admm, L1Model};
+use dictmesh_apps::novelty::Novelty;
+use dictmesh_apps::roc::Roc;
 use serde_json::{json, Map, Value};
 use std::path::{Path, PathBuf};
 

@@ -9,10 +9,10 @@ use crate::output::Folder;
 use crate::picture::thousands;
 use crate::report::{Report, Section, Table};
 use crate::terminal::Bar;
-use dictmesh::apps::learning_curve::{Ending, LearningCurve, Target, GOALS};
-use dictmesh::apps::novelty::Novelty;
-use dictmesh::inference::StrategySpec;
-use dictmesh::{Mesh, Samples, Start, WeightRule};
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{AtomInit, Mesh, Samples, WeightRule};
+use dictmesh_apps::learning_curve::{Ending, LearningCurve, Target, GOALS};
+use dictmesh_apps::novelty::Novelty;
 use documents::Source;
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
@@ -108,7 +108,7 @@ fn cases(args: &Args, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec
     let graph = settings.build(x).map_err(say)?.mesh().topology().clone();
     let sparse = Mesh::builder(complete.task().clone(), graph)
         .weights(WeightRule::Metropolis)
-        .build(x.rows(), &[1; 10], Start::Given(&complete.dictionary()))
+        .build(x.rows(), &[1; 10], AtomInit::Given(&complete.dictionary()))
         .map_err(say)?;
 
     // Documents spread over those that were learned, as the paper took one of them.

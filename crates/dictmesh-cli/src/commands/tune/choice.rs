@@ -4,9 +4,9 @@ use super::super::{given_up, say, Result};
 use super::Args;
 use crate::demo::Progress;
 use crate::options::Options;
-use dictmesh::apps::held_out::{predict, simplest, Prediction};
-use dictmesh::task::ResidualSpec;
-use dictmesh::{Mesh, Samples, Start};
+use dictmesh::problem::ResidualSpec;
+use dictmesh::{AtomInit, Mesh, Samples};
+use dictmesh_apps::held_out::{predict, simplest, Prediction};
 use std::ops::ControlFlow;
 
 /// gamma relative to the size of a sample.
@@ -236,7 +236,7 @@ pub fn learn(
         ),
         ..options.clone()
     };
-    let mut mesh = options.mesh("sparse-svd", x.rows(), Start::Samples(x))?;
+    let mut mesh = options.mesh("sparse-svd", x.rows(), AtomInit::Samples(x))?;
     let seen = SEEN.min(NUMBERS / x.rows());
     let passes = options.passes.unwrap_or((seen / x.len()).clamp(1, PASSES));
     for pass in 0..passes {
@@ -256,7 +256,7 @@ pub fn learn(
         }
         // An atom that nobody needed is started anew from what was seen.
         if pass == 0 && passes > 1 {
-            mesh.restart_atoms(&mesh.unused_atoms(), Start::Samples(x))
+            mesh.restart_atoms(&mesh.unused_atoms(), AtomInit::Samples(x))
                 .map_err(say)?;
         }
     }

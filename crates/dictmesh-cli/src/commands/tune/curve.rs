@@ -5,9 +5,9 @@ use super::words::four_digits;
 use super::Args;
 use crate::demo::Progress;
 use crate::options::{names::STRATEGIES, Options};
-use dictmesh::apps::learning_curve::{tune, Target, Tuned, GOALS};
-use dictmesh::inference::StrategySpec;
+use dictmesh::strategy::StrategySpec;
 use dictmesh::{Error, Mesh, Samples};
+use dictmesh_apps::learning_curve::{tune, Target, Tuned, GOALS};
 
 /// Rounds a strategy gets, if nothing else is said.
 const ROUNDS: usize = 2_000;

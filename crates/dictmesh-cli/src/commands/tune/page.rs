@@ -6,7 +6,7 @@ use super::curve::{constant, Curves};
 use super::{edge, learn_line, words, Args, Found};
 use crate::picture::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
-use dictmesh::apps::learning_curve::{LearningCurve, Point, GOALS};
+use dictmesh_apps::learning_curve::{LearningCurve, Point, GOALS};
 
 pub fn report(args: &Args, found: &Found) -> Report {
     let mut facts = Vec::new();

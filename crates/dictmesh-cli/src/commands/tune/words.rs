@@ -3,7 +3,7 @@
 use super::choice::{Cell, Choice};
 use super::curve::{constant, Curves};
 use crate::picture::{bytes, counted, thousands};
-use dictmesh::apps::learning_curve::{Ending, LearningCurve, Tuned, GOALS};
+use dictmesh_apps::learning_curve::{Ending, LearningCurve, Tuned, GOALS};
 use serde_json::{json, Value};
 
 /// Columns of equal width: the first to the left, the others to the right.

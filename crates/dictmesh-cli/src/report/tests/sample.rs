@@ -5,8 +5,8 @@ mod learned;
 use super::super::*;
 use crate::canvas::ticks::Scale;
 use crate::demo::fake_result;
-use dictmesh::apps::roc::roc;
 use dictmesh::random::{gaussian, stream};
+use dictmesh_apps::roc::roc;
 
 fn noise(n: usize, seed: u64) -> Vec<f64> {
     gaussian(1, n, &mut stream(seed, 7)).as_slice().to_vec()

@@ -3,8 +3,9 @@
 //! without comparing them; up to version 2 W'W stood behind the atoms, and is passed over.
 
 use super::{Owner, State, Surroundings};
-use dictmesh::agent::{AgentId, Block};
-use dictmesh::learning::AtomUse;
+use dictmesh::mesh::learning::AtomStats;
+use dictmesh::problem::Block;
+use dictmesh::AgentId;
 use dictmesh::Matrix;
 use std::collections::BTreeSet;
 
@@ -160,7 +161,7 @@ fn parts(body: &mut Reader, version: u32) -> Option<(State, Surroundings)> {
     if version < 3 {
         body.matrix()?;
     }
-    let used = AtomUse {
+    let used = AtomStats {
         energy: body.list()?.into_iter().map(f64::from_bits).collect(),
         samples: body.list()?,
     };

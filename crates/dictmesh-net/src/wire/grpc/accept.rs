@@ -11,7 +11,7 @@ use super::strangers::{Refusals, Slot, Waiting};
 use super::stream::{self, End, Incoming};
 use super::tongue::{First, Heard, Tongue};
 use super::{http2, tls, HAND_SHAKE};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use h2::server::SendResponse;
 use h2::RecvStream;
 use http::{header, Request, Response, StatusCode};

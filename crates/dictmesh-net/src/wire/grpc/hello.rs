@@ -1,7 +1,7 @@
 //! The hand-shake: what both ends of an edge must agree on before a frame passes.
 
 use super::message::{Hello, Setting};
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The version of what is said on a stream. Agents of another version are refused.

@@ -8,7 +8,7 @@ use super::stream::Incoming;
 use super::{Neighbour, Tls, Traffic};
 use crate::WireEvent;
 use bytes::Bytes;
-use dictmesh::agent::AgentId;
+use dictmesh::AgentId;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! A rank-revealing factor of a Gram matrix: Cholesky with pivots. Zero and repeated atoms, on which plain
 //! Cholesky fails, are left for last and never become pivots.
 
-use crate::matrix::{axpy, dot, Matrix};
+use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
 /// G = R'R, with R in the order of the atoms: rank x K, and triangular in the order of the pivots.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! W'W and W a for atoms that lie apart, each at its agent.
 
 use super::Rotation;
-use crate::agent::Block;
-use crate::gram::renew;
-use crate::matrix::Matrix;
+use crate::problem::block::Block;
+use dictmesh_kernels::gram::renew;
+use dictmesh_kernels::matrix::Matrix;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 

@@ -6,7 +6,7 @@
 //! over the agents, who are near each other. The reduced problem has no box on rotated rows, so that a row
 //! that would have been cut is still there to be seen.
 
-use crate::matrix::{axpy, distance_squared, Matrix};
+use dictmesh_kernels::matrix::{axpy, distance_squared, Matrix};
 
 /// What rounding may add to a row.
 const ROUNDING: f64 = 1e-6;

@@ -2,9 +2,9 @@
 
 use super::gram::{atoms_of, times};
 use super::{Reduction, Rotation};
-use crate::agent::Block;
-use crate::matrix::{axpy, Matrix};
-use crate::samples::Samples;
+use crate::problem::block::Block;
+use crate::problem::samples::Samples;
+use dictmesh_kernels::matrix::{axpy, Matrix};
 
 /// Something to be added to a column: `scale` times nu, which is given in the rows of a rotation.
 pub(in crate::mesh) struct Term<'a> {

@@ -1,0 +1,158 @@
+//! The atoms of one agent from what is known of its h_k = W_k y_k - b_k, round by round.
+
+use super::evidence::{known_norm, Column, Evidence, Fit, Owner, SOLVED};
+use super::trace::{Trace, View};
+use dictmesh::mesh::Mesh;
+use dictmesh::Result;
+use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
+
+/// The atoms of the target that explain best what is known of h_k. `share` is b_k for whoever knows it; `hidden` if
+/// there is a b_k that is not known.
+pub fn atoms(
+    mesh: &Mesh,
+    view: &View,
+    trace: &Trace,
+    share: Option<&Matrix>,
+    hidden: bool,
+) -> Result<Option<Fit>> {
+    let owner = Owner {
+        agent: view.target,
+        atoms: mesh.block(view.target).len(),
+        regularizer: mesh.task().local(view.target).regularizer(),
+    };
+    let last = trace.looks.last().map_or(0, |look| look.round);
+    let all: Vec<usize> = (0..trace.looks.len()).collect();
+    let is_late = |i: &usize| trace.looks[*i].round >= last / 2;
+    let late: Vec<usize> = all.iter().copied().filter(is_late).collect();
+    // The first message of a start from 0 depends on no neighbour.
+    let sets = [vec![0], late, all];
+    let seen = view.unseen.is_empty();
+    let read = |share: Option<&Matrix>, hidden: bool| {
+        let sets = sets.iter();
+        let found = sets.filter_map(|looks| {
+            let exact = seen || (looks[..] == [0] && trace.fading.is_none());
+            Some((evidence(trace, owner, looks, share, hidden)?, exact))
+        });
+        found.collect::<Vec<_>>()
+    };
+    let mut list = Vec::new();
+    if !hidden {
+        list.extend(read(share, false));
+    }
+    // In differences between rounds x is not needed; but what unseen neighbours add weighs more in them.
+    if seen && (hidden || share.is_some()) {
+        list.extend(read(None, true));
+    }
+    let guess = match hidden {
+        true => guessed_share(mesh, trace),
+        false => None,
+    };
+    if let Some(guess) = &guess {
+        let guessed = read(Some(guess), false).into_iter();
+        list.extend(guessed.map(|(evidence, _)| (evidence, false)));
+    }
+    let others: usize = view.unseen.iter().map(|l| mesh.block(*l).len()).sum();
+    let mut best: Option<Fit> = None;
+    for (evidence, exact) in list {
+        let found = match exact.then(|| evidence.single()).flatten() {
+            Some(fit) => Some(fit),
+            None => evidence.solve(others)?,
+        };
+        // Nobody has to tell the attacker which evidence is best: it is what atoms explain best.
+        let limit = best.as_ref().map_or(f64::INFINITY, |best| best.unexplained);
+        best = found.filter(|fit| fit.unexplained < limit).or(best);
+        if best.as_ref().is_some_and(|best| best.unexplained < SOLVED) {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// b_k as far as it can be guessed. Where the first look is at nu = 0, no atom has fired, and h is -b_k itself; else by
+/// the last nu: f*'(nu) is the residual x - W y, and so x but for what the atoms explain.
+fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
+    let first = trace.looks.first()?;
+    if trace.nu(0).iter().all(|v| *v == 0.0) {
+        let mut share = first.h.clone();
+        share.as_mut_slice().iter_mut().for_each(|b| *b = -*b);
+        return Some(share);
+    }
+    let (nu, residual) = (trace.last_nu(), mesh.task().residual());
+    let informed = (0..mesh.agents()).filter(|k| mesh.is_informed(*k)).count();
+    let mut share = Matrix::zeros(nu.rows(), nu.cols());
+    for j in 0..nu.cols() {
+        residual.recover(nu.column(j), share.column_mut(j));
+    }
+    let scaled = share.as_mut_slice().iter_mut();
+    scaled.for_each(|b| *b /= informed as f64);
+    Some(share)
+}
+
+/// Combinations of looks in which all that is constant or fades in a known way cancels.
+fn evidence<'a>(
+    trace: &'a Trace,
+    owner: Owner<'a>,
+    looks: &[usize],
+    share: Option<&Matrix>,
+    hidden: bool,
+) -> Option<Evidence<'a>> {
+    let mut constants = Vec::new();
+    if hidden {
+        constants.push(vec![1.0; looks.len()]);
+    }
+    if let Some(fading) = trace.fading {
+        let round = |i: &usize| trace.looks[*i].round as i32;
+        constants.push(looks.iter().map(|i| fading.powi(round(i))).collect());
+    }
+    let combinations = complement(looks.len(), constants);
+    let first = &trace.looks[*looks.first()?].h;
+    let mut columns = Vec::new();
+    let mut largest = 0.0_f64;
+    for j in 0..first.cols() {
+        for combination in combinations.columns() {
+            let mut values = vec![0.0; first.rows()];
+            for (i, factor) in looks.iter().zip(combination) {
+                let h = trace.looks[*i].h.column(j);
+                largest = largest.max(known_norm(h));
+                axpy(*factor, h, &mut values);
+                if let Some(share) = share {
+                    axpy(*factor, share.column(j), &mut values);
+                }
+            }
+            let places = looks.iter().map(|i| trace.place(*i, j));
+            columns.push(Column {
+                values,
+                terms: places.zip(combination.iter().copied()).collect(),
+                factors: vec![1.0],
+                sample: j,
+            });
+        }
+    }
+    Evidence::new(vec![owner], &trace.nus, columns, largest)
+}
+
+/// An orthonormal basis, as columns, of what is at right angles to all of `constants` in R^n.
+fn complement(n: usize, constants: Vec<Vec<f64>>) -> Matrix {
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    let count = constants.len();
+    let units = (0..n).map(|i| (0..n).map(|l| f64::from(l == i)).collect());
+    let mut taken = 0;
+    for (place, mut vector) in constants.into_iter().chain(units).enumerate() {
+        let before = norm(&vector);
+        // Twice, as the first time leaves rounding behind.
+        for _ in 0..2 {
+            for other in &basis {
+                let along = dot(other, &vector);
+                axpy(-along, other, &mut vector);
+            }
+        }
+        let size = norm(&vector);
+        if size > 1e-6 * before && before > 0.0 {
+            vector.iter_mut().for_each(|v| *v /= size);
+            basis.push(vector);
+            taken += usize::from(place < count);
+        }
+    }
+    let rest = &basis[taken..];
+    Matrix::from_fn(n, rest.len(), |i, c| rest[c][i])
+}

@@ -1,0 +1,347 @@
+//! What the messages of an agent and its neighbours say of its gradient.
+
+use super::Traffic;
+use dictmesh::graph::{Topology, Weights};
+use dictmesh::mesh::Mesh;
+use dictmesh::problem::regularizer::Regularizer;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::AgentId;
+use dictmesh_kernels::matrix::{axpy, dot, Matrix};
+
+/// Rounds that are looked at, at most.
+const LOOKS: usize = 24;
+
+/// Who watches whom.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// Neighbours of the target that put together what they get.
+    pub attackers: Vec<AgentId>,
+    pub target: AgentId,
+    /// All whose messages the attackers have: they and their neighbours.
+    pub sight: Vec<AgentId>,
+    /// The target's neighbours in sight.
+    pub seen: Vec<AgentId>,
+    /// The others.
+    pub unseen: Vec<AgentId>,
+}
+
+impl View {
+    /// The neighbours of `target`, so many of them, that see most of what it gets; none if it has no neighbours.
+    pub fn widest(topology: &Topology, target: AgentId, colluding: usize) -> Option<View> {
+        let near = topology.neighbours(target);
+        let mut view: Option<View> = None;
+        for _ in 0..colluding.min(near.len()) {
+            let so_far = view.map_or(Vec::new(), |view| view.attackers);
+            let more = near.iter().filter(|a| !so_far.contains(a)).map(|a| {
+                let attackers = so_far.iter().chain([a]).copied().collect();
+                View::of(topology, attackers, target)
+            });
+            view = more.min_by_key(|view| view.unseen.len());
+        }
+        view
+    }
+
+    fn of(topology: &Topology, attackers: Vec<AgentId>, target: AgentId) -> View {
+        let sees = |l: &AgentId| {
+            let near = |a: &AgentId| a == l || topology.neighbours(*a).contains(l);
+            attackers.iter().any(near)
+        };
+        let (seen, unseen) = topology.neighbours(target).iter().partition(|l| sees(l));
+        View {
+            target,
+            sight: (0..topology.agents()).filter(|l| sees(l)).collect(),
+            seen,
+            unseen,
+            attackers,
+        }
+    }
+}
+
+/// What is known of one round.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// From 0.
+    pub round: usize,
+    /// W_k y_k(nu) - b_k, M x B, and what an unseen neighbour or a random start adds. NaN in rows that nu does not
+    /// determine.
+    pub h: Matrix,
+}
+
+/// What is known of an agent.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub looks: Vec<Look>,
+    /// Where the gradient is taken in all looks, each M x B, side by side.
+    pub nus: Matrix,
+    /// The factor of r_k in h from round to round, if there is a random start.
+    pub fading: Option<f64>,
+}
+
+impl Trace {
+    /// Reads the messages as the agent itself did, its own secrets left out. An unseen neighbour is taken to have said
+    /// what the agent said itself.
+    pub fn follow(mesh: &Mesh, traffic: &Traffic, view: &View) -> Trace {
+        let mut reader = Reader::new(mesh, traffic, view);
+        let mut fading = None;
+        let degree = mesh.topology().degree(view.target) as f64;
+        match traffic.strategy {
+            StrategySpec::RelaxedAdmm {
+                rho: Some(rho),
+                alpha: Some(alpha),
+                random_start,
+            } => {
+                fading = random_start.map(|_| 1.0 - 2.0 * alpha);
+                reader.admm(rho * degree, |own, sum, (s, t)| {
+                    (
+                        (1.0 - alpha) * s + alpha * (2.0 * rho * sum - t),
+                        (1.0 - alpha) * t + alpha * (2.0 * rho * degree * own - s),
+                    )
+                });
+            }
+            StrategySpec::JacobiAdmm {
+                mu: Some(mu),
+                penalty: Some(c),
+            } => reader.admm(2.0 * c * degree, |own, sum, (_, multiplier)| {
+                let multiplier = multiplier + mu * (sum - degree * own);
+                (multiplier + 2.0 * c * sum, multiplier)
+            }),
+            StrategySpec::Diffusion { mu: Some(mu) } => reader.diffusion(mu),
+            StrategySpec::Consensus { mu: Some(mu) } => reader.consensus(mu),
+            StrategySpec::ExactDiffusion { mu: Some(mu) } => reader.exact_diffusion(mu),
+            // A resolved strategy has its constants.
+            _ => {}
+        }
+        Trace {
+            looks: reader.looks,
+            nus: reader.nus,
+            fading,
+        }
+    }
+
+    /// Which column of `nus` belongs to a look and a sample.
+    pub fn place(&self, look: usize, sample: usize) -> usize {
+        look * self.nus.cols() / self.looks.len().max(1) + sample
+    }
+
+    /// nu of one look, all samples.
+    pub fn nu(&self, look: usize) -> &[f64] {
+        let size = self.nus.as_slice().len() / self.looks.len().max(1);
+        &self.nus.as_slice()[look * size..(look + 1) * size]
+    }
+
+    /// nu of the last look, M x B.
+    pub fn last_nu(&self) -> Matrix {
+        let from = self.place(self.looks.len().saturating_sub(1), 0);
+        self.nus.columns_range(from..self.nus.cols())
+    }
+
+    /// The coefficients that an atom would have had, look by look and sample by sample.
+    pub fn codes(&self, regularizer: &dyn Regularizer, w: &[f64]) -> Vec<f64> {
+        let columns = self.nus.columns();
+        columns
+            .map(|nu| regularizer.coordinate_argmax(dot(w, nu), 0.0))
+            .collect()
+    }
+
+    /// b_k, or something along it, for every sample: W_k y_k - h if these are the atoms, from the look in which h is known
+    /// best: the first, or, with a random start, the last. 0 in rows that are not known.
+    pub fn share(&self, regularizer: &dyn Regularizer, atoms: &Matrix) -> Matrix {
+        let i = match self.fading {
+            None => 0,
+            Some(_) => self.looks.len().saturating_sub(1),
+        };
+        let Some(look) = self.looks.get(i) else {
+            return Matrix::zeros(atoms.rows(), 0);
+        };
+        let mut share = Matrix::zeros(look.h.rows(), look.h.cols());
+        for j in 0..share.cols() {
+            let nu = self.nus.column(self.place(i, j));
+            for w in atoms.columns() {
+                let y = regularizer.coordinate_argmax(dot(w, nu), 0.0);
+                axpy(y, w, share.column_mut(j));
+            }
+            for (b, h) in share.column_mut(j).iter_mut().zip(look.h.column(j)) {
+                *b = if h.is_nan() { 0.0 } else { *b - h };
+            }
+        }
+        share
+    }
+}
+
+/// The rounds to look at: the first ones, then fewer and fewer, and the last.
+fn kept(rounds: usize) -> Vec<usize> {
+    let factor = (rounds as f64).powf(1.0 / LOOKS as f64);
+    let mut kept: Vec<usize> = Vec::new();
+    for i in 0..=LOOKS {
+        let round = (factor.powi(i as i32).round() as usize).clamp(1, rounds) - 1;
+        let next = kept.last().map_or(0, |last| last + 1);
+        if next < rounds {
+            kept.push(round.max(next));
+        }
+    }
+    kept
+}
+
+/// Reads messages into looks.
+struct Reader<'a> {
+    mesh: &'a Mesh,
+    sent: &'a [Vec<Matrix>],
+    view: &'a View,
+    kept: Vec<usize>,
+    looks: Vec<Look>,
+    nus: Matrix,
+}
+
+impl<'a> Reader<'a> {
+    fn new(mesh: &'a Mesh, traffic: &'a Traffic, view: &'a View) -> Self {
+        Reader {
+            mesh,
+            sent: &traffic.sent,
+            view,
+            kept: kept(traffic.sent.len()),
+            looks: Vec::new(),
+            nus: Matrix::zeros(mesh.rows(), 0),
+        }
+    }
+
+    fn zeros(&self) -> Matrix {
+        let own = &self.sent[0][self.view.target];
+        Matrix::zeros(own.rows(), own.cols())
+    }
+
+    /// nu_k = argmin J_k + q/2 |nu|^2 - c_k'nu, so that the gradient of J_k is c_k - q nu_k. c_k and one more vector are 0
+    /// at the start, and `step` makes the new ones of nu_k, the neighbours' sum and the old ones.
+    fn admm(&mut self, q: f64, step: impl Fn(f64, f64, (f64, f64)) -> (f64, f64)) {
+        let mut memory = vec![(0.0, 0.0); self.zeros().as_slice().len()];
+        for (round, sent) in self.sent.iter().enumerate() {
+            let own = &sent[self.view.target];
+            if self.kept.contains(&round) {
+                let mut gradient = self.zeros();
+                let entries = gradient.as_mut_slice().iter_mut().zip(own.as_slice());
+                for ((g, nu), (c, _)) in entries.zip(&memory) {
+                    *g = c - q * nu;
+                }
+                let residual = self.mesh.task().residual();
+                let slope = |nu: &[f64], out: &mut [f64]| residual.recover(nu, out);
+                self.look(round, own.clone(), gradient, slope);
+            }
+            let mut sum = self.zeros();
+            let unseen = self.view.unseen.len() as f64;
+            axpy(unseen, own.as_slice(), sum.as_mut_slice());
+            for l in &self.view.seen {
+                axpy(1.0, sent[*l].as_slice(), sum.as_mut_slice());
+            }
+            let both = own.as_slice().iter().zip(sum.as_slice());
+            for (memory, (own, sum)) in memory.iter_mut().zip(both) {
+                *memory = step(*own, *sum, *memory);
+            }
+        }
+    }
+
+    /// What the target makes of the messages of a round by these weights.
+    fn combined(&self, weights: &Weights, round: usize) -> Matrix {
+        let (k, sent) = (self.view.target, &self.sent[round]);
+        let hidden: f64 = self.view.unseen.iter().map(|l| weights.get(*l, k)).sum();
+        let mut sum = self.zeros();
+        let mut add = |a: f64, l: AgentId| axpy(a, sent[l].as_slice(), sum.as_mut_slice());
+        add(weights.get(k, k) + hidden, k);
+        let seen = self.view.seen.iter();
+        seen.for_each(|l| add(weights.get(*l, k), *l));
+        sum
+    }
+
+    /// psi_k = nu_k - mu grad J_k(nu_k), where nu_k is the combination of the last round's messages.
+    fn diffusion(&mut self, mu: f64) {
+        for round in self.kept.clone() {
+            let mut nu = match round.checked_sub(1) {
+                Some(before) => self.combined(self.mesh.weights(), before),
+                None => self.zeros(),
+            };
+            let residual = self.mesh.task().residual();
+            (0..nu.cols()).for_each(|j| residual.project_dual(nu.column_mut(j)));
+            let gradient = over(&nu, &self.sent[round][self.view.target], mu);
+            // Diffusion takes the gradient at the bound of a box as inside of it.
+            let slope = |nu: &[f64], out: &mut [f64]| residual.conjugate_gradient(nu, out);
+            self.look(round, nu, gradient, slope);
+        }
+    }
+
+    /// nu_k <- sum a_lk nu_l - mu grad J_k(nu_k), then the box, at whose bound nothing is known.
+    fn consensus(&mut self, mu: f64) {
+        let k = self.view.target;
+        for round in kept(self.sent.len() - 1) {
+            let (nu, next) = (self.sent[round][k].clone(), &self.sent[round + 1][k]);
+            let mut gradient = over(&self.combined(self.mesh.weights(), round), next, mu);
+            let residual = self.mesh.task().residual();
+            let mut inside = vec![0.0; nu.rows()];
+            for j in 0..nu.cols() {
+                residual.recover(next.column(j), &mut inside);
+                for (g, inside) in gradient.column_mut(j).iter_mut().zip(&inside) {
+                    *g = if inside.is_nan() { f64::NAN } else { *g };
+                }
+            }
+            let slope = |nu: &[f64], out: &mut [f64]| residual.conjugate_gradient(nu, out);
+            self.look(round, nu, gradient, slope);
+        }
+    }
+
+    /// phi_k = psi_k + z_k - psi_k(before), z_k = sum abar_lk phi_l, psi_k = nu_k - mu h_k, nu_k the prox of z_k.
+    fn exact_diffusion(&mut self, mu: f64) {
+        let lazy = self.mesh.weights().lazy();
+        let (mut z, mut psi) = (self.zeros(), self.zeros());
+        for round in 0..self.sent.len() {
+            axpy(-1.0, z.as_slice(), psi.as_mut_slice());
+            let phi = &self.sent[round][self.view.target];
+            axpy(1.0, phi.as_slice(), psi.as_mut_slice());
+            if self.kept.contains(&round) {
+                let (mut nu, residual) = (z.clone(), self.mesh.task().residual());
+                let tau = mu / self.mesh.agents() as f64;
+                (0..nu.cols()).for_each(|j| residual.conjugate_prox(tau, nu.column_mut(j)));
+                let h = over(&nu, &psi, mu);
+                self.look(round, nu, h, |_, out| out.fill(0.0));
+            }
+            z = self.combined(&lazy, round);
+        }
+    }
+
+    /// Takes f*'(nu)/N out of the gradient.
+    fn look(
+        &mut self,
+        round: usize,
+        nu: Matrix,
+        gradient: Matrix,
+        slope: impl Fn(&[f64], &mut [f64]),
+    ) {
+        let mut h = gradient;
+        let mut own = vec![0.0; nu.rows()];
+        for j in 0..nu.cols() {
+            slope(nu.column(j), &mut own);
+            axpy(-1.0 / self.mesh.agents() as f64, &own, h.column_mut(j));
+        }
+        self.looks.push(Look { round, h });
+        // All have the rows of the mesh.
+        let _ = self.nus.append_columns(&nu);
+    }
+}
+
+/// (a - b)/mu.
+fn over(a: &Matrix, b: &Matrix, mu: f64) -> Matrix {
+    let mut out = a.clone();
+    axpy(-1.0, b.as_slice(), out.as_mut_slice());
+    out.as_mut_slice().iter_mut().for_each(|v| *v /= mu);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kept;
+
+    #[test]
+    fn the_first_and_the_last_round_are_looked_at() {
+        for rounds in [4, 20, 25, 26, 400, 10_000] {
+            let kept = kept(rounds);
+            assert_eq!((kept[0], kept.last()), (0, Some(&(rounds - 1))), "{rounds}");
+            assert!(kept.windows(2).all(|pair| pair[0] < pair[1]), "{kept:?}");
+        }
+    }
+}

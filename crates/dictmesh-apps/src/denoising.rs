@@ -1,0 +1,323 @@
+//! Denoising a grey image by a dictionary learned on the noisy image itself.
+//!
+//! The image is cut into overlapping patches, the mean of each is taken out, and the mesh learns a
+//! dictionary of the patches by 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2. A patch is restored as
+//!
+//! ```text
+//! z = x - nu,    scaled by  max(0, x'z - sigma^2) / |z|^2,    plus its mean
+//! ```
+//!
+//! from a dual vector alone: no agent has to show its atoms or its part of the code. The weight gamma keeps
+//! noise out of the code and makes z too small as well; the scale gives back what x has in the direction of
+//! z, less the sigma^2 that noise alone puts there. Each pixel is the mean of all patches over it. In a mesh
+//! every agent has its own nu_k; that of the first informed agent is used, which is the one that has x.
+
+mod colour;
+mod noise;
+mod patches;
+
+pub use colour::{from_opponent, to_opponent};
+pub use noise::noise_level;
+pub use patches::{corners, cut_at, psnr, Patches};
+
+use super::AtomsFrom;
+use dictmesh::graph::TopologySpec;
+use dictmesh::mesh::learning::{AtomInit, Update};
+use dictmesh::mesh::{Event, Mesh, MeshBuilder, Stopping};
+use dictmesh::problem::Task;
+use dictmesh::random::stream;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::Stop;
+use dictmesh::{Error, Result};
+use dictmesh_kernels::matrix::{dot, Matrix};
+use rand::seq::SliceRandom;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+/// gamma in units of the noise's standard deviation, where none is given. Noise of deviation sigma gives
+/// w'x the deviation sigma for any unit atom, so gamma / sigma alone says how much of the noise is coded.
+/// `DESIGN.md` has the figures it was chosen by.
+pub const GAMMA_PER_SIGMA: f64 = 2.5;
+
+/// The share of gamma that atoms are learned with: at the whole of it, what is rare in the picture never
+/// fires an atom.
+const LEARNING_SHARE: f64 = 0.8;
+
+/// Patches restored at a time: by a mesh few, as every agent holds vectors for each of them.
+const MESH_AT_A_TIME: usize = 32;
+const EXACT_AT_A_TIME: usize = 1024;
+
+/// The stream of a seed by which patches are shuffled ("patch" in ASCII).
+const SHUFFLE_STREAM: u64 = 0x70_61_74_63_68;
+
+/// Who codes the patches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// The agents of the mesh, with each other.
+    Mesh,
+    /// One place that holds all atoms, exactly: the fast path on a single machine. The mesh then has one
+    /// agent with all atoms, started as the many would be, and the result is the same up to the mesh's
+    /// tolerance.
+    Exact,
+}
+
+/// Settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Denoising {
+    /// Side of the square patches, at least 2; M is its square.
+    pub patch: usize,
+    /// Rows and columns from one patch to the next, from 1 to the side of a patch.
+    pub stride: usize,
+    /// The standard deviation of the noise; estimated by [`noise_level`] if not given.
+    pub sigma: Option<f64>,
+    /// The weight of |y|_1 in restoring, in the units of the image; [`GAMMA_PER_SIGMA`] times sigma if not
+    /// given. Atoms are learned with .8 of it.
+    pub gamma: Option<f64>,
+    /// The weight of |y|^2 / 2, above 0.
+    pub delta: f64,
+    /// N, at least 1.
+    pub agents: usize,
+    /// Atoms of each agent, at least 1.
+    pub atoms_each: usize,
+    /// The graph.
+    pub topology: TopologySpec,
+    /// Who codes.
+    pub coding: Coding,
+    /// The inference strategy of the mesh.
+    pub strategy: StrategySpec,
+    /// When its rounds end.
+    pub stopping: Stopping,
+    /// The dictionary update.
+    pub update: Update,
+    /// Patches per update, at least 1.
+    pub batch: usize,
+    /// How often the patches are learned, each time in a new order; 0 leaves the atoms as they started.
+    pub passes: usize,
+    /// Patches learned in a pass at most, drawn at random.
+    pub learned: usize,
+    /// Where the atoms start.
+    pub start: AtomsFrom,
+    /// Fixes everything random.
+    pub seed: u64,
+}
+
+impl Default for Denoising {
+    /// Patches of 8 x 8 and 128 atoms, coded on a single machine, learned in two passes. The paper's
+    /// size is `patch: 10, agents: 196` with one atom each.
+    fn default() -> Self {
+        Denoising {
+            patch: 8,
+            stride: 1,
+            sigma: None,
+            gamma: None,
+            delta: 0.01,
+            agents: 128,
+            atoms_each: 1,
+            topology: TopologySpec::Complete,
+            coding: Coding::Exact,
+            strategy: StrategySpec::default(),
+            stopping: Stopping::tolerance(1e-3),
+            update: Update::Adaptive { forgetting: 0.985 },
+            batch: 256,
+            passes: 2,
+            learned: 20_000,
+            start: AtomsFrom::Samples,
+            seed: 0,
+        }
+    }
+}
+
+/// A restored image.
+#[derive(Clone, Debug)]
+pub struct Denoised {
+    /// The image.
+    pub image: Matrix,
+    /// The standard deviation of the noise that was given or estimated.
+    pub sigma: f64,
+    /// The weight of |y|_1 that was used.
+    pub gamma: f64,
+    /// The worst ending of any inference.
+    pub stop: Stop,
+    /// The mesh that restored the patches, with the atoms that were learned or given.
+    pub mesh: Mesh,
+}
+
+impl Denoising {
+    /// Learns the patches of `image` and restores it. The observer hears the learning, and may break it
+    /// off; the image is then restored by what was learned.
+    pub fn run(
+        &self,
+        image: &Matrix,
+        observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Denoised> {
+        self.run_unless(image, Arc::default(), observer)
+    }
+
+    /// The same, but soon after `stop` is set by another thread it ends, learning or restoring, by
+    /// [`Stop::Interrupted`] and without an image.
+    pub fn run_unless(
+        &self,
+        image: &Matrix,
+        stop: Arc<AtomicBool>,
+        observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Denoised> {
+        let patches = Patches::cut(image, self.patch, self.stride)?;
+        let (sigma, gamma) = self.weights(image)?;
+        let mut mesh = self.mesh(&patches, LEARNING_SHARE * gamma)?;
+        mesh.interrupt_by(Arc::clone(&stop));
+        let learned = self.learn(&mut mesh, &patches, observer)?;
+        // The same atoms with the larger gamma, and what is known of their use.
+        let blocks = (0..mesh.agents()).map(|k| {
+            let atoms = mesh.block(k).atoms().clone();
+            (atoms, mesh.atom_use(k).clone())
+        });
+        let (rows, progress) = (mesh.rows(), mesh.progress());
+        let mut mesh = (self.builder(gamma)?).restore(rows, blocks.collect(), progress)?;
+        mesh.interrupt_by(stop);
+        let (image, stop) = self.restore(&mesh, &patches, sigma)?;
+        Ok(Denoised {
+            image,
+            sigma,
+            gamma,
+            stop: learned.worse(stop),
+            mesh,
+        })
+    }
+
+    /// Restores `image` by the columns of `atoms`, without learning.
+    pub fn run_with(&self, image: &Matrix, atoms: &Matrix) -> Result<Denoised> {
+        let patches = Patches::cut(image, self.patch, self.stride)?;
+        let (sigma, gamma) = self.weights(image)?;
+        let mesh = self.build(gamma, AtomInit::Given(atoms))?;
+        let (image, stop) = self.restore(&mesh, &patches, sigma)?;
+        Ok(Denoised {
+            image,
+            sigma,
+            gamma,
+            stop,
+            mesh,
+        })
+    }
+
+    /// sigma and gamma, as given or by the image.
+    fn weights(&self, image: &Matrix) -> Result<(f64, f64)> {
+        let sigma = match self.sigma {
+            Some(sigma) => sigma,
+            None => noise_level(image)?,
+        };
+        Error::check_not_negative("sigma", sigma)?;
+        Ok((sigma, self.gamma.unwrap_or(GAMMA_PER_SIGMA * sigma)))
+    }
+
+    /// The mesh, with atoms as they start.
+    pub fn mesh(&self, patches: &Patches, gamma: f64) -> Result<Mesh> {
+        self.build(gamma, self.start.start(patches.samples()))
+    }
+
+    fn build(&self, gamma: f64, start: AtomInit<'_>) -> Result<Mesh> {
+        let sizes = match self.coding {
+            Coding::Mesh => vec![self.atoms_each; self.agents],
+            Coding::Exact => vec![self.atoms_each * self.agents],
+        };
+        (self.builder(gamma)?).build(self.patch * self.patch, &sizes, start)
+    }
+
+    fn builder(&self, gamma: f64) -> Result<MeshBuilder> {
+        let task = Task::sparse_svd(gamma, self.delta)?;
+        let builder = match self.coding {
+            Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
+                .strategy(self.strategy.clone())
+                .stopping(self.stopping),
+            // An agent alone solves its whole problem in the one round of this strategy.
+            Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
+                .strategy(StrategySpec::default())
+                .stopping(Stopping::rounds(1)),
+        };
+        Ok(builder
+            .update(self.update)
+            .batch(self.batch)
+            .seed(self.seed))
+    }
+
+    /// Learns the patches; the worst ending of the inference. `mesh` may be one of your own.
+    pub fn learn(
+        &self,
+        mesh: &mut Mesh,
+        patches: &Patches,
+        mut observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Stop> {
+        let (mut worst, mut left) = (Stop::Converged, false);
+        let mut order: Vec<usize> = (0..patches.samples().len()).collect();
+        // Patches beside each other are alike: in a row they would pull the atoms along.
+        let mut rng = stream(self.seed, SHUFFLE_STREAM);
+        for _ in 0..self.passes {
+            order.shuffle(&mut rng);
+            let drawn = &order[..order.len().min(self.learned)];
+            let stop = mesh.learn(&patches.samples().select(drawn), |event| {
+                let flow = observer(event);
+                left |= flow.is_break();
+                flow
+            })?;
+            worst = worst.worse(self.ending(stop));
+            if left || matches!(stop, Stop::Diverged | Stop::Interrupted) {
+                break;
+            }
+        }
+        Ok(worst)
+    }
+
+    /// The image restored by the atoms and the gamma of `mesh` from noise of deviation `sigma`, and the worst
+    /// ending of the inference; an empty one where `mesh` was interrupted.
+    pub fn restore(&self, mesh: &Mesh, patches: &Patches, sigma: f64) -> Result<(Matrix, Stop)> {
+        let x = patches.samples();
+        let mut restored = Matrix::zeros(x.rows(), 0);
+        let mut worst = Stop::Converged;
+        let informed = (0..mesh.agents()).find(|k| mesh.is_informed(*k));
+        let at_a_time = match self.coding {
+            Coding::Mesh => MESH_AT_A_TIME,
+            Coding::Exact => EXACT_AT_A_TIME,
+        };
+        for from in (0..x.len()).step_by(at_a_time) {
+            let part = x.range(from..(from + at_a_time).min(x.len()));
+            let (mut nu, stop) = match self.coding {
+                Coding::Mesh => {
+                    let mut inference = mesh.infer(&part)?;
+                    let nu = inference.duals.swap_remove(informed.unwrap_or(0));
+                    (nu, inference.stop)
+                }
+                Coding::Exact => mesh.exact_duals(&part)?,
+            };
+            if mesh.is_interrupted() {
+                return Ok((Matrix::zeros(0, 0), Stop::Interrupted));
+            }
+            worst = worst.worse(stop);
+            for j in 0..part.len() {
+                let z = nu.column_mut(j);
+                z.iter_mut().for_each(|nu| *nu = -*nu);
+                part.add_scaled(j, 1.0, z);
+                rescale(z, part.dot(j, z), sigma);
+            }
+            restored.append_columns(&nu)?;
+        }
+        Ok((patches.assemble(&restored)?, worst))
+    }
+
+    /// One exact round is no limit that was hit.
+    fn ending(&self, stop: Stop) -> Stop {
+        match (self.coding, stop) {
+            (Coding::Exact, Stop::RoundLimit) => Stop::Converged,
+            _ => stop,
+        }
+    }
+}
+
+/// z times max(0, x'z - sigma^2) / |z|^2, given x'z: the multiple of z that makes Stein's estimate of the
+/// error, |x - s z|^2 + 2 sigma^2 s - M sigma^2, least, where z counts as one direction to fit.
+fn rescale(z: &mut [f64], xz: f64, sigma: f64) {
+    let square = dot(z, z);
+    if square > 0.0 {
+        let scale = (xz - sigma * sigma).max(0.0) / square;
+        z.iter_mut().for_each(|z| *z *= scale);
+    }
+}

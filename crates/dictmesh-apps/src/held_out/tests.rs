@@ -1,0 +1,107 @@
+use super::*;
+use dictmesh::graph::Topology;
+use dictmesh::mesh::learning::AtomInit;
+use dictmesh::problem::Task;
+use dictmesh::random::gaussian;
+use rand::RngExt;
+
+const ROWS: usize = 40;
+const ATOMS: usize = 12;
+const NOISE: f64 = 0.1;
+
+fn atoms(count: usize, seed: u64) -> Matrix {
+    let mut w = gaussian(ROWS, count, &mut stream(seed, 1));
+    for q in 0..count {
+        dictmesh::problem::atoms::AtomSet::UnitBall.normalise(w.column_mut(q));
+    }
+    w
+}
+
+/// Two atoms of `w` each, and noise.
+fn samples(w: &Matrix, count: usize) -> Samples {
+    let mut rng = stream(5, 2);
+    let noise = gaussian(ROWS, count, &mut rng);
+    let mut x = Matrix::from_fn(ROWS, count, |i, j| NOISE * noise.get(i, j));
+    for j in 0..count {
+        for _ in 0..2 {
+            let q = rng.random_range(0..ATOMS);
+            let y = 1.0 + rng.random::<f64>();
+            (x.column_mut(j).iter_mut().zip(w.column(q))).for_each(|(x, w)| *x += y * w);
+        }
+    }
+    Samples::dense(x).unwrap()
+}
+
+fn mesh(w: &Matrix, gamma: f64) -> Mesh {
+    let sizes = [w.cols() / 2, w.cols() - w.cols() / 2];
+    Mesh::builder(
+        Task::sparse_svd(gamma, 0.01).unwrap(),
+        Topology::path(2).unwrap(),
+    )
+    .build(ROWS, &sizes, AtomInit::Given(w))
+    .unwrap()
+}
+
+#[test]
+fn the_true_atoms_predict_to_the_noise_and_others_do_not() {
+    let w = atoms(ATOMS, 1);
+    let x = samples(&w, 200);
+    let found = predict(&mesh(&w, 0.3), &x, 0).unwrap();
+    let energy: f64 = (0..x.len()).map(|j| x.norm(j).powi(2)).sum();
+    let noise = NOISE * NOISE * (ROWS * x.len()) as f64 / energy;
+    // A little above the noise: the code is found from noisy entries too.
+    let score = found.score();
+    assert!(
+        score > 0.9 * noise && score < 1.5 * noise,
+        "{score} {noise}"
+    );
+    assert!((found.sparsity - 2.0).abs() < 0.3, "{}", found.sparsity);
+    let others = predict(&mesh(&atoms(ATOMS, 2), 0.3), &x, 0).unwrap();
+    assert!(others.score() > 0.5);
+    // Every entry of a sample is hidden once in as many parts, so sizes add up to about a tenth.
+    let hidden: f64 = found.sizes.iter().sum();
+    assert!((hidden / energy - 0.1).abs() < 0.02, "{}", hidden / energy);
+}
+
+#[test]
+fn neither_fit_nor_sparsity_alone_wins() {
+    let w = atoms(ATOMS, 1);
+    let x = samples(&w, 200);
+    let at = |gamma| predict(&mesh(&w, gamma), &x, 0).unwrap();
+    let (small, right, large) = (at(0.001), at(0.3), at(1.5));
+    assert!(small.residual < right.residual); // the fit prefers the smallest gamma
+    assert!(right.score() < small.score());
+    assert!(right.score() < large.score());
+}
+
+#[test]
+fn the_simplest_within_one_standard_error_is_taken() {
+    let of = |errors: [f64; 4]| Prediction {
+        errors: errors.to_vec(),
+        sizes: vec![1.0; 4],
+        sparsity: 1.0,
+        residual: 0.0,
+    };
+    let poor = of([0.5, 0.6, 0.7, 0.6]);
+    let near = of([0.21, 0.29, 0.41, 0.33]);
+    let best = of([0.2, 0.3, 0.4, 0.3]);
+    assert!((best.score() - 0.3).abs() < 1e-12);
+    // The standard error of a mean of four: sqrt(0.02/3)/2.
+    assert!((best.standard_error() - (0.02_f64 / 3.0).sqrt() / 2.0).abs() < 1e-12);
+    assert_eq!(simplest(&[poor.clone(), near, best.clone()]), Some(1));
+    assert_eq!(simplest(&[poor, best]), Some(1));
+    assert_eq!(simplest(&[]), None);
+}
+
+#[test]
+fn sparse_samples_and_one_row() {
+    let w = atoms(ATOMS, 1);
+    let x = samples(&w, 30);
+    let dense = predict(&mesh(&w, 0.3), &x, 4).unwrap();
+    let row: Vec<usize> = (0..30).flat_map(|_| 0..ROWS).collect();
+    let start = (0..=30).map(|j| j * ROWS).collect();
+    let sparse = Samples::sparse(ROWS, start, row, x.to_dense().into_vec()).unwrap();
+    assert_eq!(predict(&mesh(&w, 0.3), &sparse, 4).unwrap(), dense);
+    let one = Samples::dense(Matrix::zeros(1, 3)).unwrap();
+    assert!(predict(&mesh(&w, 0.3), &one, 0).is_err());
+}

@@ -1,0 +1,247 @@
+//! The paper's learning curve: how near the agents are to the exact solution after each round, and a
+//! better constant for each strategy.
+//!
+//! ```text
+//! SNR of nu = |nu|^2 / |nu_k - nu|^2   of the agent k that is furthest off
+//! SNR of y  = |y|^2 / |y' - y|^2       with y' put together from every agent's y_k(nu_k)
+//! ```
+//!
+//! in dB, where nu and y are exact; over several samples both norms are taken over all of them.
+
+mod ladder;
+#[cfg(test)]
+mod tests;
+
+pub use ladder::{tune, Tuned};
+
+use dictmesh::exact::Exact;
+use dictmesh::mesh::{Mesh, Run};
+use dictmesh::problem::samples::Samples;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::Stop;
+use dictmesh::{Error, Result};
+use dictmesh_kernels::matrix::{distance, norm, Matrix};
+
+/// What is worth counting rounds to, in dB: 40 is a relative error of 1e-2, the paper's "satisfactory".
+pub const GOALS: [f64; 3] = [20.0, 40.0, 60.0];
+/// A nu so far below its noise, in dB, will not come back.
+const LOST: f64 = -60.0;
+/// Whoever gained less than this, in dB, over the second half of the rounds has come to a halt.
+const HALT: f64 = 0.1;
+/// The rounds that are kept grow by this factor, once they are so many.
+const SPACING: f64 = 1.1;
+
+/// Samples with their exact solution.
+#[derive(Clone, Debug)]
+pub struct Target<'a> {
+    x: &'a Samples,
+    exact: Exact,
+}
+
+/// The two SNR after a round, in dB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Rounds done.
+    pub round: usize,
+    /// The SNR of the worst agent's nu.
+    pub nu: f64,
+    /// The SNR of y.
+    pub y: f64,
+}
+
+impl Point {
+    /// The lower one.
+    pub fn both(&self) -> f64 {
+        self.nu.min(self.y)
+    }
+}
+
+/// How a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// nu and y reached the last of [`GOALS`].
+    Reached,
+    /// All rounds were done, and it was still getting better.
+    RoundLimit,
+    /// All rounds were done, and the second half of them brought nothing: this is as near as it gets.
+    Halted,
+    /// nu went beyond all bounds.
+    Diverged,
+}
+
+/// What one strategy does on its way to the exact solution.
+#[derive(Clone, Debug)]
+pub struct LearningCurve {
+    /// The strategy with all its constants.
+    pub strategy: StrategySpec,
+    /// Some of the rounds, more and more apart; 1, 2 and 5 times the powers of ten and the last one are
+    /// among them.
+    pub points: Vec<Point>,
+    /// For each of [`GOALS`], the round from which on nu stays above it.
+    pub nu: [Option<usize>; 3],
+    /// The same for y.
+    pub y: [Option<usize>; 3],
+    /// How it ended.
+    pub ending: Ending,
+    /// Bytes that cross links in a round.
+    pub bytes_per_round: u64,
+}
+
+impl<'a> Target<'a> {
+    /// Solves the samples exactly. Refuses samples whose solution is not certified, or whose codes are
+    /// all zero: there is nothing to compare with then.
+    pub fn new(mesh: &Mesh, x: &'a Samples) -> Result<Self> {
+        let exact = mesh.exact(x)?;
+        if exact.stop() != Stop::Converged {
+            return Err(Error::Unsupported {
+                what: "a learning curve".into(),
+                with: "these samples".into(),
+                why: format!("their exact solution ended so: {}", exact.stop()),
+            });
+        }
+        if exact.codes.as_slice().iter().all(|y| *y == 0.0) {
+            return Err(Error::Empty {
+                what: "the exact code of every sample",
+                need: "take a smaller gamma, or samples that the atoms explain",
+            });
+        }
+        Ok(Target { x, exact })
+    }
+
+    /// Runs a strategy until nu and y reach the last of [`GOALS`], at most `rounds` rounds.
+    pub fn curve(
+        &self,
+        mesh: &Mesh,
+        strategy: &StrategySpec,
+        rounds: usize,
+    ) -> Result<LearningCurve> {
+        let mut mesh = mesh.clone();
+        mesh.set_strategy(strategy.clone())?;
+        let mut run = mesh.run(self.x)?;
+        let mut curve = LearningCurve {
+            strategy: strategy.resolve(&mesh.common())?,
+            points: Vec::new(),
+            nu: [None; 3],
+            y: [None; 3],
+            ending: Ending::RoundLimit,
+            bytes_per_round: 0,
+        };
+        let mut middle = None;
+        let mut next = 1;
+        while run.rounds() < rounds.max(1) {
+            run.round();
+            let point = self.measure(&run);
+            pass(&mut curve.nu, point.nu, point.round);
+            pass(&mut curve.y, point.y, point.round);
+            if point.round <= rounds / 2 {
+                middle = Some(point);
+            }
+            let end = end_of(&point);
+            if point.round >= next {
+                next = (point.round + 1).max((point.round as f64 * SPACING) as usize);
+                curve.points.push(point);
+            } else if end.is_some() || point.round == rounds || is_asked_for(point.round) {
+                curve.points.push(point);
+            }
+            if let Some(end) = end {
+                curve.ending = end;
+                break;
+            }
+        }
+        curve.bytes_per_round = run.bytes() / run.rounds() as u64;
+        if let (Ending::RoundLimit, Some(middle)) = (curve.ending, middle) {
+            if curve.last().both() < middle.both() + HALT {
+                curve.ending = Ending::Halted;
+            }
+        }
+        Ok(curve)
+    }
+
+    fn measure(&self, run: &Run<'_>) -> Point {
+        let worst = run.duals().map(|nu| decibel(&self.exact.duals, nu)).fold(
+            f64::INFINITY,
+            |worst, snr| match snr.is_nan() {
+                true => f64::NEG_INFINITY,
+                false => worst.min(snr),
+            },
+        );
+        let (mut error, mut from) = (0.0, 0);
+        for y in run.codes() {
+            for j in 0..y.cols() {
+                let exact = &self.exact.codes.column(j)[from..from + y.rows()];
+                error += distance(y.column(j), exact).powi(2);
+            }
+            from += y.rows();
+        }
+        Point {
+            round: run.rounds(),
+            nu: worst,
+            y: 20.0 * (norm(self.exact.codes.as_slice()) / error.sqrt()).log10(),
+        }
+    }
+}
+
+fn decibel(exact: &Matrix, found: &Matrix) -> f64 {
+    let (exact, found) = (exact.as_slice(), found.as_slice());
+    20.0 * (norm(exact) / distance(found, exact)).log10()
+}
+
+fn pass(reached: &mut [Option<usize>; 3], snr: f64, round: usize) {
+    for (reached, goal) in reached.iter_mut().zip(GOALS) {
+        match snr >= goal {
+            true => *reached = reached.or(Some(round)),
+            false => *reached = None,
+        }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten: the rounds people ask for.
+fn is_asked_for(mut round: usize) -> bool {
+    while round >= 10 && round.is_multiple_of(10) {
+        round /= 10;
+    }
+    matches!(round, 1 | 2 | 5)
+}
+
+fn end_of(point: &Point) -> Option<Ending> {
+    if point.both() >= GOALS[GOALS.len() - 1] {
+        Some(Ending::Reached)
+    } else if point.nu < LOST {
+        Some(Ending::Diverged)
+    } else {
+        None
+    }
+}
+
+impl LearningCurve {
+    /// For each of [`GOALS`], the round from which on nu and y both stay above it.
+    pub fn both(&self) -> [Option<usize>; 3] {
+        [0, 1, 2].map(|i| Some(self.nu[i]?.max(self.y[i]?)))
+    }
+
+    /// The point after the last round.
+    pub fn last(&self) -> Point {
+        self.points.last().copied().unwrap_or(Point {
+            round: 0,
+            nu: 0.0,
+            y: 0.0,
+        })
+    }
+
+    /// The point after this round, if it is kept and was reached; else the last one kept before.
+    pub fn after(&self, round: usize) -> Point {
+        let before = self.points.iter().rev().find(|p| p.round <= round);
+        before.copied().unwrap_or(self.last())
+    }
+
+    /// Whether this is the better way to the goal of this number in [`GOALS`]: in fewer rounds; if
+    /// neither gets there, nearer at the end.
+    pub fn is_better(&self, other: &LearningCurve, goal: usize) -> bool {
+        let rounds = |curve: &LearningCurve| curve.both()[goal];
+        match (rounds(self), rounds(other)) {
+            (Some(mine), Some(others)) => mine < others,
+            (None, None) => self.last().both() > other.last().both(),
+            (mine, _) => mine.is_some(),
+        }
+    }
+}

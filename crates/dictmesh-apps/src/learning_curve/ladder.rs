@@ -1,0 +1,106 @@
+//! The step or penalty that brings a strategy to its goal in the fewest rounds.
+
+use super::{Ending, LearningCurve, Target};
+use dictmesh::mesh::Mesh;
+use dictmesh::strategy::StrategySpec;
+use dictmesh::{Error, Result};
+
+/// At most so many doublings or halvings away from the default.
+const RUNGS: i32 = 6;
+
+/// A strategy with its default constant and with the best that was found.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The run with the default constant.
+    pub default: LearningCurve,
+    /// The run with the best one.
+    pub best: LearningCurve,
+    /// Every multiple of the default that was tried, with its rounds to the goal.
+    pub tried: Vec<(f64, Option<usize>)>,
+}
+
+/// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or halves it
+/// as long as that helps, at last by sqrt(2). `goal` is a place in [`GOALS`](super::GOALS).
+///
+/// What is best on a few samples is likely, not certain, to be good for others.
+pub fn tune(
+    target: &Target<'_>,
+    mesh: &Mesh,
+    strategy: &StrategySpec,
+    goal: usize,
+    rounds: usize,
+) -> Result<Tuned> {
+    let default = target.curve(mesh, strategy, rounds)?;
+    let mut search = Search {
+        target,
+        mesh,
+        goal,
+        rounds,
+        factor: 1.0,
+        best: default.clone(),
+        tried: vec![(1.0, default.both()[goal])],
+        default,
+    };
+    for step in [2.0, 0.5] {
+        let mut rungs = 0;
+        while rungs < RUNGS && search.attempt(search.factor * step)? {
+            rungs += 1;
+        }
+        if rungs > 0 {
+            break;
+        }
+    }
+    let middle = search.factor;
+    for step in [f64::sqrt(2.0), f64::sqrt(0.5)] {
+        search.attempt(middle * step)?;
+    }
+    Ok(Tuned {
+        default: search.default,
+        best: search.best,
+        tried: search.tried,
+    })
+}
+
+struct Search<'a> {
+    target: &'a Target<'a>,
+    mesh: &'a Mesh,
+    goal: usize,
+    rounds: usize,
+    default: LearningCurve,
+    /// The best so far, and its multiple of the default.
+    best: LearningCurve,
+    factor: f64,
+    tried: Vec<(f64, Option<usize>)>,
+}
+
+impl Search<'_> {
+    /// Tries a multiple of the default; whether it is better than all before.
+    fn attempt(&mut self, factor: f64) -> Result<bool> {
+        let strategy = scaled(&self.default.strategy, factor);
+        let tried = match self.target.curve(self.mesh, &strategy, self.rounds) {
+            Ok(curve) => curve,
+            // A constant that overflows is no better; anything else would have failed before.
+            Err(Error::Parameter { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        self.tried.push((factor, tried.both()[self.goal]));
+        let better = tried.ending != Ending::Diverged && tried.is_better(&self.best, self.goal);
+        if better {
+            (self.factor, self.best) = (factor, tried);
+        }
+        Ok(better)
+    }
+}
+
+/// The strategy with its step, or penalty, times `factor`.
+fn scaled(strategy: &StrategySpec, factor: f64) -> StrategySpec {
+    let mut scaled = strategy.clone();
+    match &mut scaled {
+        StrategySpec::Diffusion { mu }
+        | StrategySpec::Consensus { mu }
+        | StrategySpec::ExactDiffusion { mu }
+        | StrategySpec::JacobiAdmm { mu, .. } => *mu = mu.map(|mu| factor * mu),
+        StrategySpec::RelaxedAdmm { rho, .. } => *rho = rho.map(|rho| factor * rho),
+    }
+    scaled
+}

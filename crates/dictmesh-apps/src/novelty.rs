@@ -1,0 +1,235 @@
+//! Novel documents in a stream: Alg. 2 of the paper.
+//!
+//! Samples come in blocks. A sample that the dictionary learned so far expresses badly is novel; its
+//! score is what coding it costs, which all agents come to know without showing each other anything
+//! but dual vectors and one number:
+//!
+//! ```text
+//! score(x) = min_y f(x - W y) + h_y(y) = -sum_k J_k(nu; x) = N g,    g = -(1/N) sum_k J_k
+//! ```
+//!
+//! The score is N g and not the paper's g: a threshold on g would have to change whenever agents
+//! join. The order is: learn block 0; then for s = 1, 2, ...: score block s with the dictionary
+//! learned through block s - 1, let the mesh grow, learn block s. (As printed, Alg. 2 scores a block it
+//! has just learned.)
+
+mod growth;
+mod settings;
+
+pub use growth::{Growth, Join};
+pub use settings::{Agreement, Novelty, Threshold};
+
+use dictmesh::mesh::learning::AtomInit;
+use dictmesh::mesh::{Event, Mesh};
+use dictmesh::problem::samples::Samples;
+use dictmesh::Result;
+use dictmesh::Stop;
+use dictmesh_kernels::matrix::Matrix;
+use rayon::prelude::*;
+use std::cmp::Ordering::{Equal, Less};
+use std::ops::ControlFlow;
+
+/// Scores of a batch of samples, and how finding them ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scoring {
+    /// The score of each sample; higher is more novel.
+    pub scores: Vec<f64>,
+    /// The worst ending of the inference.
+    pub stop: Stop,
+}
+
+/// What happened to one block of the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The number of the block, from 0, or from what the mesh had learned before.
+    pub number: usize,
+    /// The scores by the dictionary learned before; none for the first block.
+    pub scoring: Option<Scoring>,
+    /// The threshold they were compared with.
+    pub threshold: Option<f64>,
+    /// The samples above it, rising.
+    pub novel: Vec<usize>,
+    /// The worst ending of the inference while learning.
+    pub learning: Stop,
+    /// Agents after the step.
+    pub agents: usize,
+    /// Atoms after the step.
+    pub atoms: usize,
+}
+
+/// A mesh that scores, grows and learns, block by block.
+///
+/// ```
+/// use dictmesh::{apps::novelty::{Growth, Novelty}, Samples};
+/// use std::ops::ControlFlow;
+/// let known = Samples::dense_from_columns(3, &[[0.8, 0.6, 0.0], [0.6, 0.8, 0.0]])?;
+/// let settings = Novelty { agents: 2, growth: Growth::None, ..Novelty::default() };
+/// let mut detector = settings.build(&known)?;
+/// detector.process(&known, |_| ControlFlow::Continue(()))?;
+/// let next = Samples::dense_from_columns(3, &[[0.7, 0.7, 0.0], [0.0, 0.0, 1.0]])?;
+/// let step = detector.process(&next, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(step.novel, [1]);
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct NoveltyDetector {
+    mesh: Mesh,
+    settings: Novelty,
+    steps: usize,
+    /// The scores thresholds are chosen from: those of the last block.
+    past: Vec<f64>,
+}
+
+impl NoveltyDetector {
+    /// A detector around a mesh that is there, learned or not. What the settings say of the mesh itself
+    /// (task, agents, weights, strategy, stopping, update, batch) is the mesh's and not looked at. A
+    /// mesh that has learned blocks scores the first block it is given.
+    pub fn around(mesh: Mesh, settings: Novelty) -> Result<Self> {
+        settings.check()?;
+        Ok(NoveltyDetector {
+            steps: mesh.blocks_learned(),
+            mesh,
+            settings,
+            past: Vec::new(),
+        })
+    }
+
+    /// The score of each sample, as [`scoring`](NoveltyDetector::scoring) finds it.
+    pub fn score(&self, x: &Samples) -> Result<Vec<f64>> {
+        Ok(self.scoring(x)?.scores)
+    }
+
+    /// The score of each sample by the dictionary as it is: N g_k of agent 0 after the agents agreed.
+    /// With [`Agreement::Average`] every agent has the same to 1e-12 of the spread of their own costs;
+    /// with the paper's diffusion, agents differ by its bias.
+    pub fn scoring(&self, x: &Samples) -> Result<Scoring> {
+        let mut all = Scoring {
+            scores: Vec::with_capacity(x.len()),
+            stop: Stop::Converged,
+        };
+        let starts: Vec<usize> = (0..x.len()).step_by(self.settings.score_batch).collect();
+        let scored: Vec<(Matrix, Stop)> = (starts.into_par_iter())
+            .with_max_len(1)
+            .map(|from| {
+                self.score_batch(&x.range(from..(from + self.settings.score_batch).min(x.len())))
+            })
+            .collect::<Result<_>>()?;
+        for (agreed, stop) in scored {
+            all.scores.extend(agreed.columns().map(|g| g[0]));
+            all.stop = all.stop.worse(stop);
+        }
+        Ok(all)
+    }
+
+    fn score_batch(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        match self.settings.agreement {
+            Agreement::Average => self.mesh.score(x),
+            Agreement::Diffusion { mu_g, rounds } => {
+                let found = self.mesh.infer_without_duals(x)?;
+                let agreed = self.mesh.agree_by_diffusion(&found, mu_g, rounds)?;
+                Ok((agreed, found.stop))
+            }
+        }
+    }
+
+    /// Learns a block, as often as there are passes. The observer may break off.
+    pub fn learn(
+        &mut self,
+        block: &Samples,
+        mut observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Stop> {
+        let (mut worst, mut left) = (Stop::Converged, false);
+        for _ in 0..self.settings.passes {
+            let stop = self.mesh.learn(block, |event| {
+                let flow = observer(event);
+                left |= flow.is_break();
+                flow
+            })?;
+            worst = worst.worse(stop);
+            if left || !matches!(stop, Stop::Converged | Stop::RoundLimit) {
+                break;
+            }
+        }
+        Ok(worst)
+    }
+
+    /// Lets the dictionary grow, see [`Growth`].
+    pub fn grow(&mut self, growth: Growth, start: AtomInit<'_>) -> Result<()> {
+        growth.apply(
+            &mut self.mesh,
+            &self.settings.join,
+            self.settings.seed,
+            start,
+        )
+    }
+
+    /// One step of the stream: scores the block by what was learned before, grows, learns the block.
+    /// The first block is only learned. The observer hears the learning.
+    pub fn process(
+        &mut self,
+        block: &Samples,
+        observer: impl FnMut(&Event) -> ControlFlow<()>,
+    ) -> Result<Step> {
+        let number = self.steps;
+        let mut step = Step {
+            number,
+            scoring: None,
+            threshold: None,
+            novel: Vec::new(),
+            learning: Stop::Converged,
+            agents: 0,
+            atoms: 0,
+        };
+        if number > 0 {
+            let scoring = self.scoring(block)?;
+            step.threshold = self.threshold();
+            if let Some(chi) = step.threshold {
+                // A score that is no number is not below the threshold either.
+                let above =
+                    |i: &usize| !matches!(scoring.scores[*i].partial_cmp(&chi), Some(Less | Equal));
+                step.novel = (0..block.len()).filter(above).collect();
+            }
+            self.past = scoring.scores.clone();
+            step.scoring = Some(scoring);
+            self.grow(self.settings.growth, self.settings.start.start(block))?;
+        }
+        step.learning = self.learn(block, observer)?;
+        if number == 0 && matches!(self.settings.threshold, Threshold::Quantile(_)) {
+            self.past = self.score(block)?;
+        }
+        self.steps += 1;
+        (step.agents, step.atoms) = (self.mesh.agents(), self.mesh.atoms());
+        Ok(step)
+    }
+
+    /// The threshold the next block's scores will be compared with.
+    pub fn threshold(&self) -> Option<f64> {
+        let tolerance = self.settings.stopping.tolerance.unwrap_or(0.0);
+        self.settings.threshold.choose(&self.past, tolerance)
+    }
+
+    /// The scores thresholds are chosen from.
+    pub fn past(&self) -> &[f64] {
+        &self.past
+    }
+
+    /// Gives it those scores, for a detector around a mesh that comes from a file.
+    pub fn remember(&mut self, past: Vec<f64>) {
+        self.past = past;
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &Mesh {
+        &self.mesh
+    }
+
+    /// The mesh, to be changed or saved.
+    pub fn into_mesh(self) -> Mesh {
+        self.mesh
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Novelty {
+        &self.settings
+    }
+}

@@ -1,0 +1,101 @@
+//! How alike two images look.
+
+use dictmesh::{Error, Result};
+use dictmesh_kernels::matrix::Matrix;
+
+/// Side of the window of [`ssim`].
+pub const SSIM_WINDOW: usize = 7;
+
+/// The structural similarity of two grey images (Wang et al., 2004): the mean over all windows of 7 x 7
+/// pixels that lie inside of
+///
+/// ```text
+/// (2 m_a m_b + c_1) (2 s_ab + c_2) / ((m_a^2 + m_b^2 + c_1) (s_a^2 + s_b^2 + c_2))
+/// c_1 = (.01 peak)^2,  c_2 = (.03 peak)^2
+/// ```
+///
+/// with means m and sample variances and covariance s (over n - 1) of a window. It is at most 1, and 1
+/// if the images are equal. These are scikit-image's defaults. Images with a side under 7 are refused.
+pub fn ssim(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
+    Error::check_dimension("rows of the second image", b.rows(), a.rows())?;
+    Error::check_dimension("columns of the second image", b.cols(), a.cols())?;
+    Error::check_positive("peak", peak)?;
+    if a.rows() < SSIM_WINDOW || a.cols() < SSIM_WINDOW {
+        return Err(Error::Empty {
+            what: "the inside of the image",
+            need: "at least 7 x 7 pixels for one window",
+        });
+    }
+    let (c1, c2) = ((0.01 * peak).powi(2), (0.03 * peak).powi(2));
+    let n = (SSIM_WINDOW * SSIM_WINDOW) as f64;
+    let (mut sum, mut count) = (0.0, 0_usize);
+    for j in 0..=a.cols() - SSIM_WINDOW {
+        for i in 0..=a.rows() - SSIM_WINDOW {
+            let pairs = || {
+                (j..j + SSIM_WINDOW).flat_map(move |c| {
+                    let a = &a.column(c)[i..i + SSIM_WINDOW];
+                    a.iter().zip(&b.column(c)[i..i + SSIM_WINDOW])
+                })
+            };
+            let (sa, sb) = pairs().fold((0.0, 0.0), |s, (a, b)| (s.0 + a, s.1 + b));
+            let (ma, mb) = (sa / n, sb / n);
+            let (mut va, mut vb, mut vab) = (0.0, 0.0, 0.0);
+            for (a, b) in pairs() {
+                let (a, b) = (a - ma, b - mb);
+                va += a * a;
+                vb += b * b;
+                vab += a * b;
+            }
+            let (va, vb, vab) = (va / (n - 1.0), vb / (n - 1.0), vab / (n - 1.0));
+            sum += (2.0 * ma * mb + c1) * (2.0 * vab + c2)
+                / ((ma * ma + mb * mb + c1) * (va + vb + c2));
+            count += 1;
+        }
+    }
+    Ok(sum / count as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dictmesh::random::{gaussian, stream};
+
+    #[test]
+    fn one_window_by_hand() {
+        // a is 100, b is 110 with one pixel of 159: means 100 and 111, and with one outlier of d = 49
+        // among n = 49 the variance is d^2 (1 - 1/n) / (n - 1) = d^2 / n = 49; the covariance is 0.
+        let a = Matrix::from_fn(7, 7, |_, _| 100.0);
+        let b = Matrix::from_fn(7, 7, |i, j| if (i, j) == (2, 5) { 159.0 } else { 110.0 });
+        let (c1, c2) = (6.5025, 58.5225);
+        let expected = (2.0 * 100.0 * 111.0 + c1) / (10_000.0 + 12_321.0 + c1) * c2 / (49.0 + c2);
+        assert!((ssim(&a, &b, 255.0).unwrap() - expected).abs() < 1e-12);
+        // 22206.5025 / 22327.5025 * 58.5225 / 107.5225
+        assert!((expected - 0.541_332).abs() < 1e-6, "{expected}");
+    }
+
+    #[test]
+    fn equal_is_one_and_more_noise_is_less() {
+        let a = Matrix::from_fn(20, 30, |i, j| {
+            128.0 + 60.0 * (i as f64 / 3.0).sin() + j as f64
+        });
+        assert_eq!(ssim(&a, &a, 255.0).unwrap(), 1.0);
+        let noise = gaussian(20, 30, &mut stream(1, 0));
+        let noisy = |s: f64| Matrix::from_fn(20, 30, |i, j| a.get(i, j) + s * noise.get(i, j));
+        let values: Vec<f64> = [1.0, 5.0, 20.0, 50.0]
+            .iter()
+            .map(|s| ssim(&a, &noisy(*s), 255.0).unwrap())
+            .collect();
+        assert!(values.windows(2).all(|w| w[0] > w[1]), "{values:?}");
+        let (one, other) = (ssim(&a, &noisy(20.0), 255.0), ssim(&noisy(20.0), &a, 255.0));
+        assert!((one.unwrap() - other.unwrap()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn images_that_do_not_fit_are_refused() {
+        let small = Matrix::zeros(6, 20);
+        assert!(ssim(&small, &small, 255.0).is_err());
+        let image = Matrix::zeros(8, 8);
+        assert!(ssim(&image, &Matrix::zeros(8, 9), 255.0).is_err());
+        assert!(ssim(&image, &image, 0.0).is_err());
+    }
+}

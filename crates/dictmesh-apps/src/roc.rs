@@ -1,0 +1,98 @@
+//! How well scores separate two classes: the ROC curve and the area under it.
+
+use dictmesh::{Error, Result};
+
+/// One point of a ROC curve: what calling every score of at least `threshold` novel would give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RocPoint {
+    /// The threshold; infinite at the first point, where nothing is called novel.
+    pub threshold: f64,
+    /// The share of the negatives called novel (the paper's horizontal axis).
+    pub false_alarm: f64,
+    /// The share of the positives called novel (its vertical axis).
+    pub detection: f64,
+}
+
+/// A ROC curve, from (0, 0) to (1, 1): one point for each different score, thresholds falling.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roc {
+    /// The points, in the order in which the threshold falls. Equal scores share one point.
+    pub points: Vec<RocPoint>,
+    auc: f64,
+}
+
+impl Roc {
+    /// The area under the curve, as by [`auc`].
+    pub fn auc(&self) -> f64 {
+        self.auc
+    }
+}
+
+/// The ROC curve of `scores`, where `labels[i]` says whether sample i is positive (novel). Higher
+/// scores speak for positive.
+///
+/// ```
+/// use dictmesh_apps::roc::roc;
+/// let curve = roc(&[0.9, 0.4, 0.7, 0.1], &[true, true, false, false])?;
+/// assert_eq!(curve.auc(), 0.75); // three of the four pairs are in the right order
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+///
+/// Errors: lengths that differ, a NaN score (infinite ones are in order), and labels of one class
+/// only, for which the curve does not exist.
+pub fn roc(scores: &[f64], labels: &[bool]) -> Result<Roc> {
+    Error::check_dimension(
+        "number of labels (one per score)",
+        labels.len(),
+        scores.len(),
+    )?;
+    if let Some(i) = scores.iter().position(|s| s.is_nan()) {
+        return Err(Error::parameter(
+            "scores",
+            format!("NaN at sample {i}"),
+            "a score that is no number has no place in the order",
+        ));
+    }
+    let positives = labels.iter().filter(|l| **l).count();
+    let negatives = labels.len() - positives;
+    if positives == 0 || negatives == 0 {
+        return Err(Error::parameter(
+            "labels",
+            format!("{positives} positive, {negatives} negative"),
+            "a ROC curve needs samples of both classes: leave blocks of one class out",
+        ));
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+
+    let mut points = vec![RocPoint {
+        threshold: f64::INFINITY,
+        false_alarm: 0.0,
+        detection: 0.0,
+    }];
+    let (mut hits, mut alarms) = (0_usize, 0_usize);
+    // Pairs in the right order count two, ties one: whole numbers, so that nothing is rounded.
+    let mut halves = 0_u128;
+    // -0 and 0 are one score, though total_cmp tells them apart.
+    for group in order.chunk_by(|a, b| scores[*a] == scores[*b]) {
+        let positive = group.iter().filter(|i| labels[**i]).count();
+        let negative = group.len() - positive;
+        // Each negative here is below every positive so far, and beside those of its own group.
+        halves += negative as u128 * (2 * hits + positive) as u128;
+        hits += positive;
+        alarms += negative;
+        points.push(RocPoint {
+            threshold: scores[group[0]],
+            false_alarm: alarms as f64 / negatives as f64,
+            detection: hits as f64 / positives as f64,
+        });
+    }
+    let auc = halves as f64 / (2.0 * positives as f64 * negatives as f64);
+    Ok(Roc { points, auc })
+}
+
+/// The area under the ROC curve: the share of all (positive, negative) pairs in which the positive
+/// has the higher score, a tie counting one half. Errors as for [`roc`].
+pub fn auc(scores: &[f64], labels: &[bool]) -> Result<f64> {
+    Ok(roc(scores, labels)?.auc())
+}

@@ -1,0 +1,348 @@
+//! Novelty: a stream of topics in which new ones appear.
+
+use dictmesh::random::{gaussian, stream};
+use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Topology};
+use dictmesh_apps::novelty::{Agreement, Growth, Join, Novelty, NoveltyDetector, Threshold};
+use dictmesh_apps::roc::auc;
+use std::ops::ControlFlow;
+
+const TERMS: usize = 120;
+
+/// A document: absolute Gaussian counts on the terms of its topic (12 of 120, each topic its own) and
+/// on a few terms that all topics share, plus a little of everything; norm 1.
+fn documents(topics: &[usize], seed: u64) -> Samples {
+    let draws = gaussian(TERMS, topics.len(), &mut stream(seed, 0));
+    let x = Matrix::from_fn(TERMS, topics.len(), |i, j| {
+        let own = i / 12 == topics[j];
+        let shared = i >= TERMS - 12;
+        let level = if own {
+            1.0
+        } else if shared {
+            0.5
+        } else {
+            0.1
+        };
+        level * draws.get(i, j).abs()
+    });
+    Samples::dense(x).unwrap().normalised(Norm::L2)
+}
+
+/// Blocks of 60 documents: topics 0 to 3 from the start, topic 4 first in block 3 (15 documents).
+fn block(s: usize) -> (Samples, Vec<bool>) {
+    let topics: Vec<usize> = (0..60)
+        .map(|j| if s >= 3 && j % 4 == 0 { 4 } else { j % 7 % 4 })
+        .collect();
+    let novel = topics.iter().map(|t| s == 3 && *t == 4).collect();
+    (documents(&topics, 100 + s as u64), novel)
+}
+
+fn go(_: &dictmesh::mesh::Event) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn small(settings: Novelty) -> Novelty {
+    Novelty {
+        agents: 5,
+        growth: Growth::Agents {
+            count: 3,
+            atoms_each: 1,
+        },
+        ..settings
+    }
+}
+
+/// The area under the curve in block 3, where topic 4 is new, and the settings' detector then.
+fn area_at_block_3(settings: &Novelty) -> (f64, NoveltyDetector) {
+    let mut detector = settings.build(&block(0).0).unwrap();
+    let mut area = f64::NAN;
+    for s in 0..4 {
+        let (x, novel) = block(s);
+        let step = detector.process(&x, go).unwrap();
+        assert_eq!(step.number, s);
+        assert_eq!(step.scoring.is_some(), s > 0);
+        if s == 3 {
+            area = auc(&step.scoring.unwrap().scores, &novel).unwrap();
+        }
+    }
+    (area, detector)
+}
+
+#[test]
+fn a_new_topic_is_found_by_a_mesh_that_grows() {
+    let settings = small(Novelty::default());
+    let (area, detector) = area_at_block_3(&settings);
+    println!("default: AUC {area:.4} at the block of the new topic");
+    assert!(area > 0.95, "{area}");
+    assert_eq!(detector.mesh().agents(), 5 + 3 * 3);
+    // By now it is familiar: its documents look like any other's.
+    let (next, _) = block(4);
+    let old: Vec<bool> = (0..60).map(|j| j % 4 == 0).collect();
+    let area = auc(&detector.score(&next).unwrap(), &old).unwrap();
+    println!("default: AUC {area:.4} for the same topic a block later");
+    assert!(area < 0.8, "{area}");
+}
+
+#[test]
+fn growth_by_atoms_and_complete_graphs_find_it_too() {
+    let by_atoms = Novelty {
+        growth: Growth::Atoms { count: 3 },
+        ..small(Novelty::default())
+    };
+    let (area, detector) = area_at_block_3(&by_atoms);
+    assert!(area > 0.95, "{area}");
+    let sizes: Vec<usize> = (0..5).map(|k| detector.mesh().block(k).len()).collect();
+    assert_eq!(sizes, [3, 3, 3, 3, 2]);
+
+    let complete = Novelty {
+        join: Join::Everybody,
+        ..small(Novelty::default())
+    };
+    let (area, detector) = area_at_block_3(&complete);
+    assert!(area > 0.95, "{area}");
+    let topology = detector.mesh().topology();
+    assert!((0..14).all(|k| topology.degree(k) == 13));
+}
+
+#[test]
+fn a_block_is_scored_before_it_is_learned() {
+    let mut detector = small(Novelty::default()).build(&block(0).0).unwrap();
+    for s in 0..3 {
+        detector.process(&block(s).0, go).unwrap();
+    }
+    let (x, novel) = block(3);
+    let before = detector.score(&x).unwrap();
+    let mut heard = 0;
+    let step = detector
+        .process(&x, |_| {
+            heard += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(heard, 18, "three passes of batches of ten");
+    assert_eq!(step.scoring.unwrap().scores, before);
+    // Scoring it now would leak: the new topic has been learned.
+    let after = detector.score(&x).unwrap();
+    let mean = |s: &[f64]| {
+        let new = (0..60).filter(|i| novel[*i]);
+        new.map(|i| s[i]).sum::<f64>() / 15.0
+    };
+    println!(
+        "novel: {:.3} before, {:.3} after",
+        mean(&before),
+        mean(&after)
+    );
+    assert!(mean(&after) < 0.7 * mean(&before));
+}
+
+/// The score is N g: agents that join must not rescale it.
+#[test]
+fn thresholds_survive_growth() {
+    for start in [AtomInit::Random, AtomInit::Samples(&block(2).0)] {
+        for agreement in [
+            Agreement::Average,
+            Agreement::Diffusion {
+                mu_g: 0.002,
+                rounds: 5000,
+            },
+        ] {
+            let settings = Novelty {
+                agreement,
+                ..Novelty::default()
+            };
+            let mut detector = settings.build(&block(0).0).unwrap();
+            detector.process(&block(0).0, go).unwrap();
+            let familiar = block(1).0.range(0..20);
+            let before = detector.score(&familiar).unwrap();
+            let growth = Growth::Agents {
+                count: 10,
+                atoms_each: 1,
+            };
+            detector.grow(growth, start).unwrap();
+            assert_eq!(detector.mesh().agents(), 20);
+            let after = detector.score(&familiar).unwrap();
+            let mut ratios: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a / b).collect();
+            ratios.sort_by(f64::total_cmp);
+            println!(
+                "{agreement:?}: ratios {:.3} .. {:.3}",
+                ratios[0], ratios[19]
+            );
+            // More atoms never cost more, and few documents are like one that starts an atom.
+            assert!(ratios[19] < 1.02 && ratios[10] > 0.8, "{ratios:?}");
+        }
+    }
+}
+
+#[test]
+fn scores_are_the_certified_cost_whatever_the_batch() {
+    let settings = Novelty {
+        stopping: dictmesh::Stopping::tolerance(1e-6),
+        ..small(Novelty::default())
+    };
+    let mut detector = settings.build(&block(0).0).unwrap();
+    detector.process(&block(0).0, go).unwrap();
+    let x = block(1).0.range(0..21);
+    let scoring = detector.scoring(&x).unwrap();
+    assert_eq!(scoring.stop, Stop::Converged);
+    let exact = detector.mesh().exact(&x).unwrap();
+    for (score, certificate) in scoring.scores.iter().zip(&exact.certificates) {
+        assert!((score / certificate.dual - 1.0).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn the_papers_settings_run() {
+    for (name, settings, mu_above) in [
+        ("p = .5", Novelty::paper(), false),
+        ("fully connected", Novelty::paper_fully_connected(), true),
+    ] {
+        let settings = small(settings);
+        let (area, detector) = area_at_block_3(&settings);
+        println!("paper, {name}: AUC {area:.4}");
+        assert!(area > 0.7, "{area}");
+        // mu = .5 is over the bound of the paper's own table.
+        assert_eq!(!detector.mesh().warnings().is_empty(), mu_above);
+    }
+}
+
+#[test]
+fn thresholds_come_from_the_past() {
+    let quantile = Threshold::Quantile(0.75);
+    assert_eq!(quantile.choose(&[], 0.0), None);
+    // A hair above the score that sets it: that sample is as it was, also where rounding makes more of its score.
+    let is_just_above = |chosen: Option<f64>, score: f64| {
+        let chosen = chosen.unwrap();
+        assert!(chosen > score + 1e-13 * score.abs() && chosen < score + 1e-8 * score.abs());
+    };
+    is_just_above(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.0), 3.0);
+    is_just_above(Threshold::Quantile(0.0).choose(&[4.0, 1.0], 0.0), 1.0);
+    is_just_above(Threshold::Quantile(1.0).choose(&[4.0, 1.0], 0.0), 4.0);
+    is_just_above(Threshold::Quantile(1.0).choose(&[-4.0, -1.0], 0.0), -1.0);
+    assert_eq!(Threshold::Given(2.0).choose(&[], 0.0), Some(2.0));
+    // As much above as scores may be off, and as many as were asked for: .55 * 100 is a little more than 55.
+    assert_eq!(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.01), Some(3.03));
+    let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+    is_just_above(Threshold::Quantile(1.0 - 0.45).choose(&hundred, 0.0), 55.0);
+
+    let (_, detector) = area_at_block_3(&small(Novelty::default()));
+    let mut again = small(Novelty::default()).build(&block(0).0).unwrap();
+    for s in 0..3 {
+        again.process(&block(s).0, go).unwrap();
+    }
+    let step = again.process(&block(3).0, go).unwrap();
+    let found = step.novel.iter().filter(|i| *i % 4 == 0).count();
+    let false_alarms = step.novel.len() - found;
+    println!("threshold at .95: {found} of 15 found, {false_alarms} false alarms of 45");
+    assert!(found >= 12 && false_alarms <= 9);
+    // A detector around the same mesh, as if from a file, chooses the same threshold.
+    let past = again.past().to_vec();
+    let threshold = again.threshold();
+    let mut loaded =
+        NoveltyDetector::around(again.mesh().clone(), again.settings().clone()).unwrap();
+    assert_eq!(loaded.threshold(), None);
+    loaded.remember(past);
+    assert_eq!(loaded.threshold(), threshold);
+    // Same seed, same detector.
+    assert_eq!(again.mesh().dictionary(), detector.mesh().dictionary());
+}
+
+/// Around a mesh with relays and uninformed agents, growth respects both.
+#[test]
+fn a_mesh_of_ones_own_can_be_used() {
+    let x = block(0).0;
+    let task = Novelty::default().task.build().unwrap();
+    let mesh = Mesh::builder(task, Topology::ring(4).unwrap())
+        .informed(&[1, 2])
+        .build(TERMS, &[2, 0, 2, 1], AtomInit::Samples(&x))
+        .unwrap();
+    let settings = Novelty {
+        growth: Growth::Atoms { count: 2 },
+        threshold: Threshold::Given(0.5),
+        join: Join::Random { p: 0.0 },
+        ..Novelty::default()
+    };
+    let mut detector = NoveltyDetector::around(mesh, settings).unwrap();
+    assert!(detector.process(&x, go).unwrap().scoring.is_none());
+    let step = detector.process(&block(1).0, go).unwrap();
+    assert_eq!((step.agents, step.atoms), (4, 7));
+    assert!(detector.mesh().block(1).is_empty());
+    let growth = Growth::Agents {
+        count: 3,
+        atoms_each: 2,
+    };
+    detector.grow(growth, AtomInit::Random).unwrap();
+    assert_eq!((detector.mesh().agents(), detector.mesh().atoms()), (7, 13));
+    assert!((4..7).all(|k| !detector.mesh().is_informed(k)));
+    // p = 0 still joins each by one edge.
+    assert_eq!(detector.mesh().topology().edges().len(), 4 + 3);
+}
+
+#[test]
+fn breaking_off_ends_the_block() {
+    let settings = Novelty {
+        passes: 3,
+        ..small(Novelty::default())
+    };
+    let mut detector = settings.build(&block(0).0).unwrap();
+    let mut heard = 0;
+    detector
+        .learn(&block(0).0, |_| {
+            heard += 1;
+            if heard == 7 {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+        .unwrap();
+    assert_eq!(heard, 7);
+}
+
+#[test]
+fn bad_settings_are_refused() {
+    let x = block(0).0;
+    let refused = |settings: Novelty| assert!(settings.build(&x).is_err(), "{settings:?}");
+    let default = Novelty::default;
+    refused(Novelty {
+        agents: 0,
+        ..default()
+    });
+    refused(Novelty {
+        atoms_each: 0,
+        ..default()
+    });
+    refused(Novelty {
+        passes: 0,
+        ..default()
+    });
+    refused(Novelty {
+        score_batch: 0,
+        ..default()
+    });
+    refused(Novelty {
+        threshold: Threshold::Quantile(1.5),
+        ..default()
+    });
+    refused(Novelty {
+        threshold: Threshold::Given(f64::NAN),
+        ..default()
+    });
+    refused(Novelty {
+        join: Join::Random { p: -0.1 },
+        ..default()
+    });
+    let mut detector = default().build(&x).unwrap();
+    let none = Growth::Agents {
+        count: 1,
+        atoms_each: 0,
+    };
+    assert!(detector.grow(none, AtomInit::Random).is_err());
+}
+
+#[test]
+fn normalising_keeps_zeros_and_survives_huge_entries() {
+    let x = Samples::dense_from_columns(2, &[[3e200, 4e200], [0.0, 0.0], [0.0, 1e-300]]).unwrap();
+    let unit = x.normalised(Norm::L2).to_dense();
+    assert!((unit.get(0, 0) - 0.6).abs() < 1e-15 && (unit.get(1, 0) - 0.8).abs() < 1e-15);
+    assert_eq!(unit.column(1), [0.0, 0.0]);
+    assert_eq!(unit.column(2), [0.0, 1.0]);
+}

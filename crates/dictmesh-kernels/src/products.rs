@@ -1,0 +1,71 @@
+//! nu y', the sum over the samples of a batch, for codes that are mostly 0.
+
+use crate::matrix::Matrix;
+use crate::simd::{self, dispatch, Simd, WithSimd};
+use rayon::prelude::*;
+
+/// Samples whose products with the atoms are formed together.
+pub const SAMPLES_TOGETHER: usize = 64;
+
+/// nu y', M x N_k: the sum over the samples of a batch.
+pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
+    let mut out = Matrix::zeros(nu.rows(), y.rows());
+    let parts = (out.as_mut_slice()).par_chunks_mut((nu.rows() * ATOMS).max(1));
+    parts.enumerate().with_max_len(1).for_each(|(part, out)| {
+        let first = part * ATOMS;
+        dispatch(Products { nu, y, first, out });
+    });
+    out
+}
+
+/// Atoms that one thread takes at a time.
+pub const ATOMS: usize = 16;
+
+/// The columns of nu y' from `first` on, at most [`ATOMS`], into `out`. SmallCd codes are not 0: those of some samples
+/// are listed for each atom, without a branch that nobody could predict, and their dual vectors added in registers.
+struct Products<'a> {
+    nu: &'a Matrix,
+    y: &'a Matrix,
+    first: usize,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Products<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Products { nu, y, first, out } = self;
+        let mut fired = [[(0, 0.0); SAMPLES_TOGETHER]; ATOMS];
+        for from in (0..y.cols()).step_by(SAMPLES_TOGETHER) {
+            let mut counts = [0; ATOMS];
+            for j in from..(from + SAMPLES_TOGETHER).min(y.cols()) {
+                let codes = y.column(j)[first..].iter();
+                for ((fired, count), y) in fired.iter_mut().zip(&mut counts).zip(codes) {
+                    fired[*count] = (j, *y);
+                    *count += usize::from(*y != 0.0);
+                }
+            }
+            for ((w, fired), count) in (out.chunks_exact_mut(nu.rows()).zip(&fired)).zip(counts) {
+                let pairs = fired[..count].iter().map(|(j, y)| (*y, nu.column(*j)));
+                simd::add_all(simd, from == 0, pairs, w);
+            }
+        }
+    }
+}
+
+/// For each atom q and sample j with y_qj not 0, in this order, `add` (j, y_qj, column q of `out`): few are not 0.
+pub fn add_products(y: &Matrix, out: &mut Matrix, add: impl Fn(usize, f64, &mut [f64]) + Sync) {
+    let rows = out.rows().max(1);
+    let parts = out.as_mut_slice().par_chunks_mut(rows * ATOMS);
+    parts.enumerate().with_max_len(1).for_each(|(part, out)| {
+        for (j, y) in y.columns().enumerate() {
+            let y = y.iter().skip(part * ATOMS);
+            for (w, y) in out.chunks_exact_mut(rows).zip(y) {
+                if *y != 0.0 {
+                    add(j, *y, w);
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,392 @@
+//! min_y 1/2 y'Hy - g'y + h(y) for a Gram matrix H, many times with the same H: by an active set.
+//!
+//! SmallCd coefficients of a sparse code are not zero. The set of those that may be grows by the
+//! coordinates that are most wrong; the problem within it is small and lies side by side in memory
+//! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
+
+mod active;
+mod kkt;
+mod lanes;
+mod small_cd;
+#[cfg(test)]
+mod tests;
+
+use crate::matrix::Matrix;
+use crate::penalty::ScalarPenalty;
+use crate::pool::recycle;
+use crate::simd::{add_all, dispatch, Simd, WithSimd};
+use active::Active;
+pub use active::Coordinate;
+use kkt::{distances, each_from, IsSolved};
+use lanes::{Lanes, Problem};
+use small_cd::SmallCd;
+
+/// How often set and check take turns before we give up; each turn lowers the cost.
+const TURNS: usize = 500;
+/// Turns after which the set is solved exactly even while it grows: by then it is ill-conditioned, and
+/// sweeps alone crawl.
+const GROWTH: usize = 20;
+/// A set that grows by less than one in this many is about to have its last size.
+const FEW: usize = 8;
+/// Relative change of the gradient below which nothing has changed but rounding.
+const QUIET: f64 = 4.0 * f64::EPSILON;
+/// Relative change below which turns that bring no progress end it.
+const CALM: f64 = 1e-13;
+/// How many such turns.
+const IDLE: usize = 6;
+/// Coordinates that may join the active set at once, if it has less than twice as many.
+const JOIN: usize = 8;
+/// Those less wrong than this share of the worst wait for the next turn: the first to join often put them
+/// right.
+const SHARE: f64 = 0.3;
+
+/// Coordinates and samples from which several are solved side by side.
+const SIDE_BY_SIDE: (usize, usize) = (32, 2);
+
+/// How a solve ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The optimality conditions hold but for rounding.
+    Converged,
+    /// The limit of turns was reached first.
+    TurnLimit,
+    /// The right side has an entry that is NaN or infinite.
+    NotFinite,
+}
+
+/// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
+pub struct Quadratic<'a> {
+    gram: &'a Matrix,
+    scale: f64,
+    coordinates: Vec<Coordinate<'a>>,
+    active: Active<'a>,
+    v: Vectors,
+    /// Whether several samples may be solved at the same time, one in each SIMD lane.
+    lanes: bool,
+}
+
+/// The memory of a [`Quadratic`], reused by the next.
+#[derive(Default)]
+pub struct Scratch {
+    coordinates: Vec<Coordinate<'static>>,
+    active: Active<'static>,
+    v: Vectors,
+}
+
+/// What borrows nothing.
+#[derive(Default)]
+struct Vectors {
+    /// [`Regularizer::zone`] of the coordinates outside of the active set; that of members is the line, so
+    /// that they never look wrong.
+    lo: Vec<f64>,
+    hi: Vec<f64>,
+    /// [`Coordinate::curvature`], `total` and `inverse`.
+    curvature: Vec<f64>,
+    total: Vec<f64>,
+    inverse: Vec<f64>,
+    /// Those without a zone.
+    other: Vec<usize>,
+    /// For several g at once; boxed, as the memory of problems is handed on many times a round.
+    lanes: Option<Box<Lanes>>,
+    /// g - H y.
+    r: Vec<f64>,
+    /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
+    outside: Vec<f64>,
+    /// Coordinates that ought to join the active set, and that change.
+    wrong: Vec<(f64, usize)>,
+}
+
+impl Scratch {
+    /// To be called where the next Gram matrix is another one.
+    pub fn invalidate(&mut self) {
+        self.v.lanes.iter_mut().for_each(|lanes| lanes.invalidate());
+    }
+}
+
+/// The solution for one g, compiled for the CPU at hand.
+struct Solve<'s, 'a> {
+    problem: &'s mut Quadratic<'a>,
+    g: &'s [f64],
+    y: &'s mut [f64],
+}
+
+impl WithSimd for Solve<'_, '_> {
+    type Output = Outcome;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) -> Outcome {
+        self.problem.by_active_set(simd, self.g, self.y)
+    }
+}
+
+/// The starts for all g, likewise.
+struct SideBySide<'s, 'a> {
+    lanes: &'s mut Lanes,
+    problem: Problem<'s, 'a>,
+    g: &'s [f64],
+    energies: &'s [f64],
+    y: &'s mut [f64],
+}
+
+impl WithSimd for SideBySide<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        (self.lanes).solve(simd, self.problem, self.g, self.energies, self.y);
+    }
+}
+
+impl<'a> Quadratic<'a> {
+    /// What `scratch` holds of an earlier H is used again: it must be the same, or forgotten.
+    pub fn new(
+        gram: &'a Matrix,
+        scale: f64,
+        penalties: impl Iterator<Item = &'a dyn ScalarPenalty>,
+        scratch: Scratch,
+        lanes: bool,
+    ) -> Self {
+        let n = gram.cols();
+        let mut v = scratch.v;
+        if v.r.len() != n {
+            v.lanes = None; // they are made for as many coordinates
+        }
+        let mut coordinates = scratch.coordinates;
+        for (q, h) in penalties.enumerate() {
+            let coordinate = Coordinate::new(q, h, scale * gram.get(q, q));
+            let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            v.lo.push(lo);
+            v.hi.push(hi);
+            v.curvature.push(coordinate.curvature);
+            v.total.push(coordinate.total);
+            v.inverse.push(coordinate.inverse);
+            if coordinate.zone.is_none() {
+                v.other.push(q);
+            }
+            coordinates.push(coordinate);
+        }
+        v.r.resize(n, 0.0);
+        v.outside.resize(n, 0.0);
+        v.wrong.reserve(n);
+        Quadratic {
+            gram,
+            scale,
+            coordinates,
+            active: Active::new(n, scratch.active),
+            v,
+            lanes,
+        }
+    }
+
+    /// How many codes a sample has.
+    pub fn width(&self) -> usize {
+        self.gram.cols()
+    }
+
+    /// The memory, for another problem.
+    pub fn into_scratch(self) -> Scratch {
+        let mut v = self.v;
+        for numbers in [
+            &mut v.lo,
+            &mut v.hi,
+            &mut v.curvature,
+            &mut v.total,
+            &mut v.inverse,
+        ] {
+            numbers.clear();
+        }
+        v.other.clear();
+        v.wrong.clear();
+        Scratch {
+            coordinates: recycle(self.coordinates),
+            active: self.active.into_scratch(),
+            v,
+        }
+    }
+
+    /// Whether it is worth it, and possible, to bring all columns of `y` near to their solutions at once: there are
+    /// some, they start at 0, and single precision can hold H.
+    pub fn can_start(&mut self, y: &[f64]) -> bool {
+        let n = self.gram.cols();
+        let worth = self.lanes && n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
+        // In blocks, so that it is not one after the other.
+        let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
+        worth
+            && self.v.other.is_empty()
+            && y.chunks(256).all(is_zero)
+            && (self.v.lanes.get_or_insert_with(Box::default)).cache_gram(self.gram)
+    }
+
+    /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
+    /// for some W and c, of which `energies` has |c|^2/a. To be called where it [can](Quadratic::can_start).
+    pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) {
+        dispatch(self.side_by_side(g, energies, y));
+    }
+
+    fn side_by_side<'s>(
+        &'s mut self,
+        g: &'s [f64],
+        energies: &'s [f64],
+        y: &'s mut [f64],
+    ) -> SideBySide<'s, 'a> {
+        let problem = Problem {
+            gram: self.gram,
+            scale: self.scale,
+            coordinates: &self.coordinates,
+            inverse: &self.v.inverse,
+            lo: &self.v.lo,
+            hi: &self.v.hi,
+        };
+        SideBySide {
+            lanes: self.v.lanes.get_or_insert_with(Box::default),
+            problem,
+            g,
+            energies,
+            y,
+        }
+    }
+
+    /// Solves for all columns of `g` at once, where there are few coordinates; `solved` says of each whether that did, and is
+    /// empty where there are more.
+    pub fn solve_few(&mut self, g: &[f64], y: &mut [f64], solved: &mut Vec<bool>) {
+        solved.clear();
+        let few = (2..=small_cd::MOST).contains(&self.gram.cols());
+        if self.lanes && few && self.v.other.is_empty() {
+            self.clear(); // the zones of members are the line
+            let problem = &*self;
+            dispatch(SmallCd {
+                problem,
+                g,
+                y,
+                solved,
+            });
+        }
+    }
+
+    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y, or minus any other gradient. For the
+    /// first coordinates, all of which have a zone.
+    pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
+        self.clear(); // the zones of members are the line
+        let problem = &*self;
+        dispatch(IsSolved { problem, g, r, y })
+    }
+
+    /// g - H y for the y that [`solve`](Quadratic::solve) found last, where it converged.
+    pub fn gradient(&self) -> &[f64] {
+        &self.v.r
+    }
+
+    /// `y` holds the start on entry and the solution on return.
+    pub fn solve(&mut self, g: &[f64], y: &mut [f64]) -> Outcome {
+        match g.len() {
+            0 => Outcome::Converged,
+            1 => {
+                // The paper's own experiments have one atom per agent: closed form.
+                y[0] = self.coordinates[0].recover(g[0]);
+                Outcome::Converged
+            }
+            // No number means anything beside one that is none.
+            _ if g.iter().any(|g| !g.is_finite()) => Outcome::NotFinite,
+            _ => {
+                let problem = self;
+                dispatch(Solve { problem, g, y })
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn by_active_set<S: Simd>(&mut self, simd: S, g: &[f64], y: &mut [f64]) -> Outcome {
+        let largest_g = g.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+        self.clear();
+        for q in 0..y.len() {
+            if y[q] != 0.0 {
+                self.join(q, g[q], y[q]);
+            }
+        }
+        let (mut smallest, mut idle) = (f64::INFINITY, 0);
+        for turn in 0..TURNS {
+            let size = largest_g + self.refresh(simd, g, y);
+            let change = self.check(simd, y);
+            if change <= QUIET * size {
+                return Outcome::Converged;
+            }
+            idle = if change < 0.5 * smallest { 0 } else { idle + 1 };
+            smallest = smallest.min(change);
+            if idle >= IDLE && change <= CALM * size {
+                return Outcome::Converged; // ill-conditioned: this is as far as rounding lets it go
+            }
+            // While the set grows its solution will not be the last: a few sweeps are near enough.
+            let grows = FEW * self.v.wrong.len() > self.active.members().len();
+            let exact = !grows || turn >= GROWTH;
+            self.admit(g);
+            self.active.fill(self.gram, self.scale);
+            self.active.settle(simd, &self.v.r, exact, QUIET * size);
+            self.active.write(y);
+        }
+        Outcome::TurnLimit
+    }
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        for m in self.active.members() {
+            if let Some((lo, hi)) = m.zone {
+                (self.v.lo[m.q], self.v.hi[m.q]) = (lo, hi);
+            }
+        }
+        self.active.clear();
+    }
+
+    #[inline(always)]
+    fn join(&mut self, q: usize, g: f64, y: f64) {
+        (self.v.lo[q], self.v.hi[q]) = (f64::NEG_INFINITY, f64::INFINITY);
+        self.active.join(self.coordinates[q], g, y);
+    }
+
+    /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
+    #[inline(always)]
+    fn refresh<S: Simd>(&mut self, simd: S, g: &[f64], y: &[f64]) -> f64 {
+        let (gram, scale, members) = (self.gram, self.scale, self.active.members());
+        let pairs = (members.iter())
+            .filter(|m| y[m.q] != 0.0)
+            .map(|m| (-scale * y[m.q], gram.column(m.q)));
+        self.v.r.copy_from_slice(g);
+        add_all(simd, false, pairs, &mut self.v.r);
+        (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
+    }
+
+    /// Finds the coordinates that are most wrong; returns the largest change of the gradient that putting one
+    /// right would make.
+    #[inline(always)]
+    fn check<S: Simd>(&mut self, simd: S, y: &[f64]) -> f64 {
+        let mut worst = distances(simd, &self.v.r, &self.v.lo, &self.v.hi, &mut self.v.outside);
+        for &q in &self.v.other {
+            if !self.active.has(q) {
+                self.v.outside[q] = self.coordinates[q].change(0.0, self.v.r[q]);
+                worst = worst.max(self.v.outside[q]);
+            }
+        }
+        self.v.wrong.clear();
+        if worst > 0.0 {
+            let bound = SHARE * worst;
+            let (outside, wrong) = (&self.v.outside, &mut self.v.wrong);
+            each_from(simd, outside, bound, |q| wrong.push((outside[q], q)));
+        }
+        (self.active.members().iter())
+            .map(|m| m.change(y[m.q], self.v.r[m.q]))
+            .fold(worst.max(0.0), f64::max)
+    }
+
+    /// Takes the worst of the wrong coordinates into the active set.
+    #[inline(always)]
+    fn admit(&mut self, g: &[f64]) {
+        let room = JOIN.max(self.active.members().len() / 2);
+        if self.v.wrong.len() > room {
+            (self.v.wrong).select_nth_unstable_by(room, |a, b| b.0.total_cmp(&a.0));
+            self.v.wrong.truncate(room);
+        }
+        for i in 0..self.v.wrong.len() {
+            let q = self.v.wrong[i].1;
+            self.join(q, g[q], 0.0);
+        }
+    }
+}

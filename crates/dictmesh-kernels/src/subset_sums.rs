@@ -1,0 +1,259 @@
+//! Sums over neighbours on dense graphs, where every weight is the same: by sums of subsets.
+//!
+//! Four agents have sixteen subsets. Once the sums of what each subset sent are written down, whoever listens to any of the
+//! four looks up one of them, and adds it: N/4 additions in place of a product's N multiply-adds (the "four Russians").
+//! Some rows at a time, so that the sums of many groups stay in the first-level cache while all agents look them up.
+
+use crate::simd::{dispatch, Simd, WithSimd};
+use crate::work::count;
+use bytemuck::cast;
+use faer::prelude::ReborrowMut;
+use faer::MatMut;
+use std::ops::Range;
+
+/// Agents of which all subsets are summed.
+const GROUP: usize = 4;
+const SUBSETS: usize = 1 << GROUP;
+/// Rows at a time: those of a cache line.
+const ROWS: usize = 8;
+/// Groups at a time: their sums take 25 KB.
+const GROUPS: usize = 25;
+/// Agents whose lists stand together. Several of them add up at the same time, as each addition waits for the one before it:
+/// as many as there are registers for.
+const TEAM: usize = 8;
+
+/// What all agents sent of a subset, in some rows: a cache line, so that no read lies across two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Sum([f64; ROWS]);
+const _: () = assert!(align_of::<Sum>() == size_of::<Sum>());
+
+/// Who listens to whom, by subsets.
+#[derive(Debug)]
+pub struct Subsets {
+    agents: usize,
+    weight: f64,
+    /// For each team of listeners, for each group of senders: whom of the group each of the team hears, four bits each.
+    heard: Vec<u32>,
+}
+
+impl Subsets {
+    /// None where weights differ. `weights` are what agent k gives to each sender: (l, weight).
+    pub fn new(weights: &[Vec<(usize, f64)>]) -> Option<Self> {
+        let n = weights.len();
+        let weight = weights.iter().flatten().next()?.1;
+        if weights.iter().flatten().any(|(_, a)| *a != weight) {
+            return None;
+        }
+        let groups = n.div_ceil(GROUP);
+        let mut heard = vec![0; n.div_ceil(TEAM) * groups];
+        for (k, senders) in weights.iter().enumerate() {
+            for (l, _) in senders {
+                heard[k / TEAM * groups + l / GROUP] |= 1 << (k % TEAM * GROUP + l % GROUP);
+            }
+        }
+        Some(Subsets {
+            agents: n,
+            weight,
+            heard,
+        })
+    }
+
+    /// Column k of `out` becomes what agent k gets of the rows that `sent` has of each agent. `sums` is room to work in.
+    pub fn add_up<'s>(
+        &self,
+        sent: impl Fn(usize) -> &'s [f64],
+        sums: &mut Option<Sums>,
+        mut out: MatMut<'_, f64>,
+    ) {
+        let groups = self.agents.div_ceil(GROUP);
+        let sums = sums.get_or_insert_default();
+        for from in (0..groups).step_by(GROUPS) {
+            let here = GROUPS.min(groups - from);
+            let mut senders: [&[f64]; GROUPS * GROUP] = [&[]; GROUPS * GROUP];
+            for (l, to) in (from * GROUP..self.agents).zip(&mut senders) {
+                *to = sent(l);
+            }
+            dispatch(AddUp {
+                subsets: self,
+                groups: from..from + here,
+                senders: &senders[..here * GROUP],
+                sums: &mut sums.0[..here * SUBSETS],
+                out: out.rb_mut(),
+            });
+        }
+    }
+}
+
+/// Room for the sums of all subsets of some groups.
+#[derive(Debug)]
+pub struct Sums(Vec<Sum>);
+
+impl Default for Sums {
+    fn default() -> Self {
+        Sums(vec![Sum([0.0; ROWS]); GROUPS * SUBSETS])
+    }
+}
+
+/// Column k of a tile. (All tiles here are contiguous by columns; another would have no rows.)
+#[inline(always)]
+fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> &'a mut [f64] {
+    let column = tile.rb_mut().col_mut(k).try_as_col_major_mut();
+    debug_assert!(column.is_some());
+    column
+        .map(|column| column.as_slice_mut())
+        .unwrap_or_default()
+}
+
+/// What these groups add to what all agents get.
+struct AddUp<'a> {
+    subsets: &'a Subsets,
+    groups: Range<usize>,
+    /// What each agent of the groups sent; nothing where there is no agent.
+    senders: &'a [&'a [f64]],
+    sums: &'a mut [Sum],
+    out: MatMut<'a, f64>,
+}
+
+impl WithSimd for AddUp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match ROWS / S::F64_LANES {
+            1 => self.all_rows::<S, 1, TEAM>(simd),
+            2 => self.all_rows::<S, 2, 4>(simd),
+            4 => self.all_rows::<S, 4, 2>(simd),
+            _ => self.all_rows::<S, ROWS, 1>(simd),
+        }
+    }
+}
+
+/// These rows in V registers; 0 where there are fewer than [`ROWS`].
+#[inline(always)]
+fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
+    match rows.try_into() {
+        Ok(rows) => cast::<[f64; ROWS], _>(rows),
+        Err(_) => {
+            let mut all = [simd.splat_f64s(0.0); V];
+            for (register, rows) in all.iter_mut().zip(rows.chunks(S::F64_LANES)) {
+                *register = simd.partial_load_f64s(rows);
+            }
+            all
+        }
+    }
+}
+
+/// The registers back into as many rows as there are.
+#[inline(always)]
+fn store<S: Simd, const V: usize>(simd: S, registers: [S::f64s; V], rows: &mut [f64]) {
+    match <&mut [f64; ROWS]>::try_from(&mut *rows) {
+        Ok(rows) => *rows = cast(registers),
+        Err(_) => {
+            for (register, rows) in registers.iter().zip(rows.chunks_mut(S::F64_LANES)) {
+                simd.partial_store_f64s(rows, *register);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add<S: Simd, const V: usize>(simd: S, mut a: [S::f64s; V], b: [S::f64s; V]) -> [S::f64s; V] {
+    for i in 0..V {
+        a[i] = simd.add_f64s(a[i], b[i]);
+    }
+    a
+}
+
+impl AddUp<'_> {
+    /// Some rows at a time, which take V registers, for T agents of a team at the same time.
+    #[inline(always)]
+    fn all_rows<S: Simd, const V: usize, const T: usize>(mut self, simd: S) {
+        let rows = self.out.nrows();
+        for from in (0..rows).step_by(ROWS) {
+            let here = from..rows.min(from + ROWS);
+            let groups = self.senders.chunks_exact(GROUP);
+            for (group, sums) in groups.zip(self.sums.as_chunks_mut().0) {
+                sum_subsets::<S, V>(simd, self.subsets.weight, group, here.clone(), sums);
+            }
+            for first in (0..self.subsets.agents).step_by(T) {
+                self.add_for::<S, V, T>(simd, first, here.clone());
+            }
+        }
+    }
+
+    /// What the groups add to what T agents of a team get, the `first` and those behind it.
+    #[inline(always)]
+    fn add_for<S: Simd, const V: usize, const T: usize>(
+        &mut self,
+        simd: S,
+        first: usize,
+        rows: Range<usize>,
+    ) {
+        let (team, agents) = (first / TEAM, self.subsets.agents);
+        let groups = agents.div_ceil(GROUP);
+        let heard = &self.subsets.heard[team * groups..(team + 1) * groups][self.groups.clone()];
+        count(heard.len() * T * rows.len());
+        let mut totals = [[simd.splat_f64s(0.0); V]; T];
+        // As many turns as there can be, known beforehand: otherwise the totals would not be in registers.
+        for (t, total) in totals.iter_mut().enumerate() {
+            if self.groups.start > 0 && first + t < agents {
+                *total = load::<S, V>(simd, &column(&mut self.out, first + t)[rows.clone()]);
+            }
+        }
+        let skip = first % TEAM * GROUP;
+        for (heard, sums) in heard.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
+            let heard = heard >> skip;
+            for (t, total) in totals.iter_mut().enumerate() {
+                let sum = &sums[(heard >> (GROUP * t)) as usize % SUBSETS];
+                *total = add(simd, *total, cast(sum.0));
+            }
+        }
+        for (t, total) in totals.iter().enumerate() {
+            if first + t < agents {
+                store::<S, V>(
+                    simd,
+                    *total,
+                    &mut column(&mut self.out, first + t)[rows.clone()],
+                );
+            }
+        }
+    }
+}
+
+/// The sums of all subsets of a group in these rows, times `weight`.
+#[inline(always)]
+fn sum_subsets<S: Simd, const V: usize>(
+    simd: S,
+    weight: f64,
+    group: &[&[f64]],
+    rows: Range<usize>,
+    sums: &mut [Sum; SUBSETS],
+) {
+    count(SUBSETS * rows.len());
+    let weight = simd.splat_f64s(weight);
+    for (i, sent) in group.iter().enumerate() {
+        // The sums so far, and the same with one agent more.
+        let (sums, with) = sums.split_at_mut(1 << i);
+        let sent = sent.get(rows.clone()).unwrap_or_default(); // nothing where there is no agent
+        let sent = load::<S, V>(simd, sent).map(|sent| simd.mul_f64s(weight, sent));
+        for (sum, with) in sums.iter().zip(with) {
+            with.0 = cast(add::<S, V>(simd, cast(sum.0), sent));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sums;
+
+    /// Aligned as single numbers are, they began wherever the allocator liked: a thread whose sums lay across cache lines
+    /// took three tenths longer for every round, and which thread that was changed from run to run.
+    #[test]
+    fn sums_begin_with_a_cache_line() {
+        // Several at once, so that the allocator gives different places.
+        let all: Vec<Sums> = (0..20).map(|_| Sums::default()).collect();
+        let at = |sums: &Sums| sums.0.as_ptr().addr() % 64;
+        assert!(all.iter().all(|sums| at(sums) == 0));
+    }
+}

@@ -1,0 +1,277 @@
+//! `exact`: the whole coding problem solved in one place, with a certificate. The reference for the
+//! strategies, and the fast path where all atoms are at hand. Not a [`Strategy`](super::Strategy): it
+//! needs every atom.
+//!
+//! For any nu in the dual domain and any y, weak duality bounds how far both are from the optimum:
+//!
+//! ```text
+//! gap = [f(u) + f*(nu) - u'nu] + [h(y) + h*(W'nu) - y'W'nu] >= 0,    u = x - W y
+//! ```
+//!
+//! which is primal minus dual cost, written so that nothing large cancels. For `ball` and `equality` the
+//! first bracket is taken at the nearest feasible u, plus |nu| times the distance to it, and that
+//! distance is returned as the violation.
+
+mod certificate;
+mod codes;
+pub mod coding;
+
+use crate::error::{Error, Result};
+use crate::problem::block::Block;
+use crate::problem::regularizer::Regularizer;
+use crate::problem::residual::Residual;
+use crate::problem::samples::Samples;
+use crate::problem::task::LocalTask;
+use crate::Stop;
+pub use certificate::Certificate;
+use certificate::Proof;
+pub use codes::Codes;
+use coding::{start_code, BlockScratch, Coding, ScratchPool};
+use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::pool::PerThreadPool;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// Samples that are solved together: with more of them, those that take as much work find each other. Parts that are
+/// multiples of it give the same bits as all at once.
+pub const SOLVED_TOGETHER: usize = 128;
+
+/// One block and its owner's share of the task.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// W_k.
+    pub block: &'a Block,
+    /// h_y of its owner.
+    pub task: &'a LocalTask,
+}
+
+/// The exact solution for a batch.
+#[derive(Clone, Debug)]
+pub struct Exact {
+    /// The codes, K x B, blocks in order.
+    pub codes: Matrix,
+    /// The dual vectors nu, M x B.
+    pub duals: Matrix,
+    /// The certificates, one a sample.
+    pub certificates: Vec<Certificate>,
+}
+
+impl Exact {
+    /// The worst ending over the batch.
+    pub fn stop(&self) -> Stop {
+        Certificate::worst(&self.certificates)
+    }
+
+    /// The largest relative gap over the batch.
+    pub fn relative_gap(&self) -> f64 {
+        Certificate::widest(&self.certificates)
+    }
+}
+
+/// The relative gap that well-posed problems reach.
+pub const TOLERANCE: f64 = 1e-10;
+
+/// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to a relative gap of
+/// `tolerance` ([`TOLERANCE`] is a good value). Whether it was reached is in each certificate.
+pub fn solve(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+    tolerance: f64,
+) -> Result<Exact> {
+    with_solver(residual, parts, x, tolerance, |solver| {
+        let (m, n) = (x.rows(), solver.problem.atoms.cols());
+        let mut exact = Exact {
+            codes: Matrix::zeros(n, x.len()),
+            duals: Matrix::zeros(m, x.len()),
+            certificates: vec![Certificate::NONE; x.len()],
+        };
+        let codes = exact.codes.as_mut_slice();
+        let mut codes: Vec<_> = codes.chunks_mut((n * SOLVED_TOGETHER).max(1)).collect();
+        codes.resize_with(x.len().div_ceil(SOLVED_TOGETHER), Default::default); // where there are no atoms
+        let duals = exact.duals.as_mut_slice();
+        let rooms: PerThreadPool<Room> = PerThreadPool::default();
+        (codes.par_iter_mut())
+            .zip(duals.par_chunks_mut(m * SOLVED_TOGETHER))
+            .zip(exact.certificates.par_chunks_mut(SOLVED_TOGETHER))
+            .enumerate()
+            .with_max_len(1) // of more at a time nobody who is free could take any
+            .for_each(|(part, ((y, nu), proven))| {
+                rooms.with(|room| solver.solve_part(part, room, y, nu, proven, |_, _| ()));
+            });
+        exact
+    })
+}
+
+/// The codes of [`solve`] by their entries that are not 0, with their certificates: where most are 0 a fraction of the
+/// memory, which where atoms are many is a good part of the time.
+pub fn codes(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+    tolerance: f64,
+) -> Result<Codes> {
+    with_solver(residual, parts, x, tolerance, |solver| {
+        let (m, n) = (x.rows(), solver.problem.atoms.cols());
+        let mut certificates = vec![Certificate::NONE; x.len()];
+        let rooms: PerThreadPool<(Room, Vec<f64>, Vec<f64>)> = PerThreadPool::default();
+        let parts = certificates.par_chunks_mut(SOLVED_TOGETHER).enumerate();
+        let parts = parts.with_max_len(1).map(|(part, proven)| {
+            rooms.with(|(room, y, nu)| {
+                y.resize(n * proven.len(), 0.0);
+                nu.resize(m * proven.len(), 0.0);
+                let mut entries = codes::Part::default();
+                solver.solve_part(part, room, y, nu, proven, |y, used| entries.push(y, used));
+                entries
+            })
+        });
+        Codes::new(n, parts.collect(), certificates)
+    })
+}
+
+/// What is needed to solve any part of the samples.
+struct Solver<'a> {
+    problem: Coding<'a>,
+    x: &'a Samples,
+    /// y before anything is known.
+    start: Vec<f64>,
+    proof: Proof,
+    scratch_of: BlockScratch<'a>,
+}
+
+fn with_solver<T>(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+    tolerance: f64,
+    work: impl FnOnce(&Solver) -> T,
+) -> Result<T> {
+    Error::check_positive("tolerance", tolerance)?;
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
+    let pool = ScratchPool::default();
+    Ok(work(&Solver {
+        x,
+        start: start_codes(&problem),
+        proof: Proof::new(&problem, tolerance),
+        scratch_of: pool.of(joined.version()),
+        problem,
+    }))
+}
+
+impl Solver<'_> {
+    /// Solves a part of the samples; `keep` is called with the code of each, and the coefficients among which are all
+    /// that are not 0.
+    ///
+    /// Each sample is solved on its own, in parts of a fixed width: the result does not depend on the number of
+    /// threads.
+    fn solve_part(
+        &self,
+        part: usize,
+        room: &mut Room,
+        y: &mut [f64],
+        nu: &mut [f64],
+        proven: &mut [Certificate],
+        mut keep: impl FnMut(&[f64], &[usize]),
+    ) {
+        let (m, n) = (self.x.rows(), self.start.len());
+        room.take(self.x, part * SOLVED_TOGETHER, n);
+        // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
+        (y.chunks_exact_mut(n.max(1))).for_each(|y| y.copy_from_slice(&self.start));
+        let Room { c, s, ended, used } = room;
+        (self.problem).solve_together(c, y, nu, s, ended, &self.scratch_of);
+        for (j, (proven, ended)) in proven.iter_mut().zip(ended).enumerate() {
+            let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
+            let (c, s) = (&c[j * m..(j + 1) * m], &s[j * n..(j + 1) * n]);
+            *proven = (self.proof).certify(&self.problem, c, (y, nu, s), *ended, used);
+            keep(y, used);
+        }
+    }
+}
+
+/// What a part of the samples is solved in: memory that comes and goes with each would be taken back by the system
+/// each time, at the cost of all threads.
+#[derive(Default)]
+struct Room {
+    /// The samples.
+    c: Vec<f64>,
+    /// W'nu.
+    s: Vec<f64>,
+    ended: Vec<Stop>,
+    /// Coefficients that a certificate has to look at.
+    used: Vec<usize>,
+}
+
+impl Room {
+    /// Takes the samples from `from` on, for n atoms.
+    fn take(&mut self, x: &Samples, from: usize, n: usize) {
+        let (m, to) = (x.rows(), (from + SOLVED_TOGETHER).min(x.len()));
+        self.c.clear();
+        self.c.resize(m * (to - from), 0.0);
+        for (j, c) in (from..to).zip(self.c.chunks_exact_mut(m)) {
+            x.add_scaled(j, 1.0, c);
+        }
+        self.s.resize(n * (to - from), 0.0);
+        self.ended.clear();
+    }
+}
+
+/// The dual vectors alone, without proof: M x B, and the worst ending.
+pub(crate) fn duals(
+    residual: &dyn Residual,
+    parts: &[Part<'_>],
+    x: &Samples,
+) -> Result<(Matrix, Stop)> {
+    let (joined, regularizers) = joined(parts, x.rows())?;
+    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
+    let start = start_codes(&problem);
+    let mut y = Matrix::from_fn(start.len(), x.len(), |q, _| start[q]);
+    let mut nu = Matrix::zeros(x.rows(), x.len());
+    let pool = ScratchPool::default();
+    let scratch_of = pool.of(joined.version());
+    let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &scratch_of);
+    Ok((nu, stop))
+}
+
+/// All atoms side by side, and the regularizer of each. A single block is taken as it is.
+fn joined<'a>(
+    parts: &[Part<'a>],
+    rows: usize,
+) -> Result<(Cow<'a, Block>, Vec<&'a dyn Regularizer>)> {
+    let regularizers = (parts.iter())
+        .flat_map(|part| vec![part.task.regularizer(); part.block.len()])
+        .collect();
+    if let [part] = parts {
+        Error::check_dimension("rows of the atoms", part.block.atoms().rows(), rows)?;
+        return Ok((Cow::Borrowed(part.block), regularizers));
+    }
+    let mut atoms = Matrix::zeros(rows, 0);
+    for part in parts {
+        atoms.append_columns(part.block.atoms())?;
+    }
+    Ok((Cow::Owned(Block::from_finite(atoms)), regularizers))
+}
+
+fn whole<'a>(
+    residual: &'a dyn Residual,
+    atoms: &'a Matrix,
+    gram: &'a Matrix,
+    regularizers: &'a [&'a dyn Regularizer],
+) -> Coding<'a> {
+    Coding {
+        residual,
+        regularizers,
+        gram,
+        atoms,
+        s: 1.0,
+        q: 0.0,
+        interrupt: None,
+        lanes: true,
+    }
+}
+
+fn start_codes(problem: &Coding) -> Vec<f64> {
+    (problem.regularizers.iter())
+        .map(|h| start_code(*h))
+        .collect()
+}

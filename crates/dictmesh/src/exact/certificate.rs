@@ -1,0 +1,158 @@
+//! What is proven about a solution, and how.
+
+use crate::exact::coding::Coding;
+use crate::problem::residual::Residual;
+use crate::Stop;
+use dictmesh_kernels::matrix::{dot, norm};
+
+/// What is proven about one sample's solution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certificate {
+    /// The dual cost, a lower bound of the optimum.
+    pub dual: f64,
+    /// The duality gap: the primal cost is at most dual + gap.
+    pub gap: f64,
+    /// The distance of x - W y from the domain of f (0 for the finite residuals).
+    pub violation: f64,
+    /// `Converged` if gap and violation are within the tolerance, relative to the cost and to |x|.
+    pub stop: Stop,
+}
+
+impl Certificate {
+    /// Before anything is proven.
+    pub(super) const NONE: Certificate = Certificate {
+        dual: f64::NEG_INFINITY,
+        gap: f64::INFINITY,
+        violation: 0.0,
+        stop: Stop::RoundLimit,
+    };
+
+    /// The worst ending of all.
+    pub(super) fn worst(all: &[Certificate]) -> Stop {
+        (all.iter()).fold(Stop::Converged, |worst, c| worst.worse(c.stop))
+    }
+
+    /// The largest relative gap of all.
+    pub(super) fn widest(all: &[Certificate]) -> f64 {
+        (all.iter())
+            .map(|c| c.gap / c.dual.abs().max(f64::MIN_POSITIVE))
+            .fold(0.0, f64::max)
+    }
+}
+
+/// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.
+fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
+    let residual = problem.residual;
+    if residual.huber_threshold(1.0, 0.0).is_some_and(|a| a > 0.0) {
+        // nu was made as u/a within +-1 of u = x - W y: row by row there is no gap, on either side of the bound.
+        return (0.0, 0.0);
+    }
+    let mut u = x.to_vec();
+    problem.subtract_atoms(y, &mut u);
+    let violation = residual.violation(&u);
+    if violation > 0.0 {
+        let keep = 1.0 - violation / norm(&u);
+        u.iter_mut().for_each(|u| *u *= keep);
+    }
+    let gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
+    (gap, violation)
+}
+
+/// What all certificates have in common.
+pub(super) struct Proof {
+    /// Of the atoms.
+    lengths: Vec<f64>,
+    /// Where h* and its recovery are 0; empty where nowhere.
+    zones: Vec<(f64, f64)>,
+    tolerance: f64,
+}
+
+impl Proof {
+    pub fn new(problem: &Coding, tolerance: f64) -> Self {
+        let nowhere = (f64::INFINITY, f64::NEG_INFINITY);
+        let zones = problem.regularizers.iter();
+        Proof {
+            lengths: problem.atoms.columns().map(norm).collect(),
+            zones: zones
+                .map(|h| h.subgradient_at_zero().unwrap_or(nowhere))
+                .collect(),
+            tolerance,
+        }
+    }
+
+    /// `s` is W'nu. `used` gets the coefficients that count, among them all that are not 0.
+    pub fn certify(
+        &self,
+        problem: &Coding,
+        x: &[f64],
+        (y, nu, s): (&[f64], &[f64], &[f64]),
+        ended: Stop,
+        used: &mut Vec<usize>,
+    ) -> Certificate {
+        let residual = problem.residual;
+        let conjugate = residual.conjugate(nu);
+        let (data_gap, violation) = match residual.envelope_quadratic(1.0, 0.0) {
+            // f* = |.|^2/2, and nu was made as x - W y.
+            Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
+            _ => data_gap(problem, x, y, nu, conjugate),
+        };
+        // Of most of them h, h* and s y are 0. Which they are nobody could predict: they are listed without a branch.
+        used.resize(y.len(), 0);
+        let mut count = 0;
+        for (q, ((s, y), (lo, hi))) in s.iter().zip(y).zip(&self.zones).enumerate() {
+            used[count] = q;
+            count += usize::from((*y != 0.0) | !((lo <= s) & (s <= hi)));
+        }
+        used.truncate(count);
+        let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
+        let mut terms = 0.0;
+        for q in used.iter() {
+            let (h, s, y) = (problem.regularizers[*q], s[*q], y[*q]);
+            terms += self.lengths[*q] * y.abs();
+            let (value, conjugate) = (h.value_at(y), h.conjugate(&[s]));
+            code_gap += value + conjugate - s * y;
+            code_value += value;
+            code_conjugate += conjugate;
+        }
+        let dual = dot(x, nu) - conjugate - code_conjugate;
+        let gap = data_gap + code_gap;
+        if !(gap.is_finite() && dual.is_finite()) {
+            // Overflow: nothing is known.
+            return Certificate {
+                violation,
+                stop: ended.worse(Stop::RoundLimit),
+                ..Certificate::NONE
+            };
+        }
+        let (gap, tolerance) = (gap.max(0.0), self.tolerance);
+        let cost = dual.abs().max(code_value);
+        let size = norm(x) + terms;
+        let met = (gap <= tolerance * cost
+            || gap <= tolerance * cost + rounding(residual, nu, size))
+            && violation <= tolerance * size;
+        let stop = match ended {
+            Stop::Infeasible => Stop::Infeasible,
+            _ if met => Stop::Converged,
+            _ => Stop::RoundLimit,
+        };
+        Certificate {
+            dual: dual + 0.0, // no -0
+            gap,
+            violation,
+            stop,
+        }
+    }
+}
+
+/// Below this a gap is what rounding in u = x - W y makes of it, through nu and through f; `size` is that of
+/// the numbers added up.
+fn rounding(residual: &dyn Residual, nu: &[f64], size: f64) -> f64 {
+    let slip = 16.0 * f64::EPSILON * size;
+    let through_f = residual.value(&vec![slip; nu.len()]);
+    slip * norm(nu)
+        + if through_f.is_finite() {
+            through_f
+        } else {
+            0.0
+        }
+}

@@ -1,0 +1,373 @@
+//! The coding problem in one place, and the kernel under it.
+//!
+//! Everything that needs an argmin solves the same pair of problems, for a matrix W, a vector c, a
+//! residual f with weight s and a proximal weight q:
+//!
+//! ```text
+//! dual    min_v  s f*(v) + q/2 |v|^2 - c'v + h*(W'v)
+//! primal  min_y  e(c - W y) + h(y),    e the conjugate of s f* + q/2 |.|^2,    v = e'(c - W y)
+//! ```
+//!
+//! With s = 1, q = 0 and all atoms it is the paper's inference problem; with s = 1/N, q = rho d_k and
+//! one agent's atoms it is the local argmin of the ADMM strategies, the "third time scale" the paper
+//! objects to. It is solved in y, which has as many entries as there are atoms:
+//!
+//! - f* quadratic: an active set on the Gram matrix, with coordinate descent and exact solves
+//!   ([`quadratic`]);
+//! - f* quadratic in a box (Huber): the same with a code for each row, its outlier ([`outliers`]), or, where
+//!   rows are many or atoms few, as the next;
+//! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
+//!   ([`newton`]);
+//! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
+//!   the above ([`proximal_point`]).
+
+mod envelope;
+mod newton;
+mod outliers;
+mod proximal_point;
+mod scratch;
+
+use crate::problem::regularizer::{Regularizer, ScalarPenalty};
+use crate::problem::residual::Residual;
+use crate::Stop;
+use dictmesh_kernels::loops::{add_atoms, Correlate, Targets};
+use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
+use dictmesh_kernels::products::SAMPLES_TOGETHER;
+use dictmesh_kernels::quadratic::Outcome;
+use dictmesh_kernels::simd::dispatch;
+pub(crate) use envelope::solve_on_gram;
+use envelope::Envelope;
+use faer::{MatMut, MatRef};
+pub(crate) use scratch::BlockScratch;
+use scratch::Scratch;
+pub use scratch::ScratchPool;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Problems with fewer atoms than this are small enough to be solved one after the other.
+const FEW: usize = 16;
+/// Atoms up to which W'v is formed one by one: a matrix product takes longer to set up.
+const HANDFUL: usize = 8;
+/// Samples that threads take from the front, part by part; more are halved first, so as not to nest too deeply.
+const IN_ORDER: usize = 2048;
+
+/// One coding problem without its vector c.
+pub(crate) struct Coding<'a> {
+    /// f.
+    pub residual: &'a dyn Residual,
+    /// h, one entry per atom: agents may have different ones.
+    pub regularizers: &'a [&'a dyn Regularizer],
+    /// W, M x n.
+    pub atoms: &'a Matrix,
+    /// W'W.
+    pub gram: &'a Matrix,
+    /// The weight s of f*.
+    pub s: f64,
+    /// The proximal weight q.
+    pub q: f64,
+    /// Once it is set, samples that are not yet solved are left unsolved, with whatever code they have come to.
+    pub interrupt: Option<&'a AtomicBool>,
+    /// Whether several samples may be solved at the same time, one in each SIMD lane.
+    pub lanes: bool,
+}
+
+impl Coding<'_> {
+    /// Solves for one c. `y` holds the start on entry and the code on return; `v` gets the dual
+    /// vector.
+    fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64], scratch_of: &BlockScratch) -> Stop {
+        if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
+            return proximal_point::solve(self, c, y, v, scratch_of);
+        }
+        let Some(envelope) = self.shape() else {
+            return scratch_of.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton));
+        };
+        let (given, mut stop) = (Targets { c, share: None }, Stop::Converged);
+        scratch_of.with(|scratch| {
+            self.solve_enveloped(envelope, given, y, v, scratch, |ended| stop = ended)
+        });
+        stop
+    }
+
+    /// h, one scalar penalty per atom.
+    fn penalties(&self) -> impl Iterator<Item = &dyn ScalarPenalty> {
+        self.regularizers.iter().map(|h| *h as &dyn ScalarPenalty)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        (self.interrupt).is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
+    /// the codes on return, `v` gets the dual vectors. Returns the worst way any column ended.
+    ///
+    /// Each column is solved on its own, and the product W'C is formed by parts of a fixed width: no
+    /// result depends on the number of threads.
+    pub fn solve_batch(
+        &self,
+        c: &Matrix,
+        share: Option<&Matrix>,
+        y: &mut Matrix,
+        v: &mut Matrix,
+        scratch_of: &BlockScratch,
+    ) -> Stop {
+        let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
+        let all = 0..c.cols();
+        if self.atoms.cols() < FEW || c.cols() < 2 {
+            // Mostly over before another thread wakes up, and agents work side by side already.
+            return self.solve_part(c, share, all, y, v, scratch_of);
+        }
+        let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
+            self.solve_part(c, share, columns, y, v, scratch_of)
+        };
+        in_parts(all, c.cols(), y, v, &solve, &Stop::worse)
+    }
+
+    /// Solves for these columns of C, one thread.
+    pub fn solve_part(
+        &self,
+        c: &Matrix,
+        share: Option<&Matrix>,
+        columns: Range<usize>,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratch_of: &BlockScratch,
+    ) -> Stop {
+        let range = columns.start * c.rows()..columns.end * c.rows();
+        let given = Targets {
+            c: &c.as_slice()[range.clone()],
+            share: share.map(|b| &b.as_slice()[range]),
+        };
+        let mut worst = Stop::Converged;
+        let ended = |stop| worst = worst.worse(stop);
+        match self.shape() {
+            Some(Envelope::Quadratic(a)) if self.atoms.cols() == 1 => {
+                self.solve_one_atom(a, given, y, v)
+            }
+            Some(envelope) => {
+                scratch_of
+                    .with(|scratch| self.solve_enveloped(envelope, given, y, v, scratch, ended));
+            }
+            None => self.solve_each(given, y, v, scratch_of, ended),
+        }
+        worst
+    }
+
+    /// Solves for each column of C; `s` gets W'V, and `stops` how each ended. `y` and `v` are as in
+    /// [`solve_batch`](Coding::solve_batch), by columns.
+    pub fn solve_together(
+        &self,
+        c: &[f64],
+        y: &mut [f64],
+        v: &mut [f64],
+        s: &mut Vec<f64>,
+        stops: &mut Vec<Stop>,
+        scratch_of: &BlockScratch,
+    ) {
+        let (given, ended) = (Targets { c, share: None }, |stop| stops.push(stop));
+        let Some(envelope) = self.shape() else {
+            self.solve_each(given, y, v, scratch_of, ended);
+            return self.correlate_all(v, s, self.atoms.cols());
+        };
+        scratch_of.with(|scratch| {
+            match self.solve_enveloped(envelope, given, y, v, scratch, ended) {
+                true => std::mem::swap(s, &mut scratch.after),
+                false => self.correlate_all(v, s, self.atoms.cols()),
+            }
+        });
+    }
+
+    /// One after the other, where the envelope is none of [`Envelope`].
+    fn solve_each(
+        &self,
+        given: Targets,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratch_of: &BlockScratch,
+        mut ended: impl FnMut(Stop),
+    ) {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        let mut total = scratch_of.with(|scratch| std::mem::take(&mut scratch.total));
+        total.resize(m, 0.0);
+        for j in 0..v.len() / m.max(1) {
+            let (y, v) = (&mut y[j * n..(j + 1) * n], &mut v[j * m..(j + 1) * m]);
+            if self.is_interrupted() {
+                ended(Stop::Interrupted);
+                continue;
+            }
+            given.scaled(1.0, j * m, &mut total);
+            ended(self.solve(&total, y, v, scratch_of));
+        }
+        scratch_of.with(|scratch| scratch.total = total);
+    }
+
+    /// e(u) = u'v - s f*(v) - q/2 |v|^2 at its own v.
+    fn envelope(&self, u: &[f64], v: &[f64]) -> f64 {
+        dot(u, v) - self.s * self.residual.conjugate(v) - 0.5 * self.q * dot(v, v)
+    }
+
+    /// v = e'(u).
+    fn envelope_gradient(&self, u: &[f64], v: &mut [f64]) {
+        self.residual.envelope_gradient(self.s, self.q, u, v);
+    }
+
+    /// |W y_0| at most, for the code y_0 nearest to 0 that is allowed.
+    fn least(&self) -> f64 {
+        (self.regularizers.iter().zip(self.atoms.columns()))
+            .map(|(h, w)| start_code(*h).abs() * norm(w))
+            .sum()
+    }
+
+    /// The largest |w_q|.
+    fn longest_atom(&self) -> f64 {
+        (0..self.gram.cols())
+            .map(|q| self.gram.get(q, q))
+            .fold(0.0, f64::max)
+            .sqrt()
+    }
+
+    /// `u -= W y`.
+    pub fn subtract_atoms(&self, y: &[f64], u: &mut [f64]) {
+        self.add_atoms(-1.0, y, u);
+    }
+
+    /// `u += factor W y`.
+    fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
+        add_atoms(self.atoms, factor, y, u);
+    }
+
+    /// `s = W'V` for V by columns, those of `s` in steps of `width`.
+    fn correlate_all(&self, v: &[f64], s: &mut [f64], width: usize) {
+        let (m, n) = (self.atoms.rows(), self.atoms.cols());
+        if n <= HANDFUL && n > 0 {
+            let columns = v.chunks_exact(m.max(1)).zip(s.chunks_exact_mut(width));
+            return columns.for_each(|(v, s)| self.correlate(v, &mut s[..n]));
+        }
+        let samples = v.len() / m.max(1);
+        let v = MatRef::from_column_major_slice(v, m, samples);
+        let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);
+        gemm(s, self.atoms.view().transpose(), v, 1.0, false);
+    }
+
+    /// `s = W'v`.
+    pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
+        dispatch(Correlate {
+            atoms: self.atoms,
+            v,
+            s,
+        });
+    }
+
+    /// h(y).
+    pub fn regularizer_value(&self, y: &[f64]) -> f64 {
+        self.regularizers
+            .iter()
+            .zip(y)
+            .map(|(h, y)| h.value_at(*y))
+            .sum()
+    }
+
+    /// Whether y is the code of v to rounding: y = grad h*(W'v), which with v = e'(c - W y) is the
+    /// whole optimality condition.
+    pub fn is_fixed_point(&self, s: &[f64], y: &[f64], tolerance: f64) -> bool {
+        self.regularizers.iter().zip(s).zip(y).all(|((h, s), y)| {
+            let recovered = h.coordinate_argmax(*s, 0.0);
+            // An error of eps |s| in s moves the recovered code by eps |s| / delta.
+            (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
+        })
+    }
+}
+
+/// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
+/// tells. The parts and the order in which they are joined depend on nothing but the number of columns, `all`.
+///
+/// Whoever is free takes the part in front, and leaves the rest to whoever is free next. Thus the smaller parts at the
+/// end are the last to be taken, and no thread waits long for another's last; where there are many, no part is large
+/// beside all of them.
+pub(crate) fn in_parts<T: Send>(
+    columns: Range<usize>,
+    all: usize,
+    y: &mut [f64],
+    v: &mut [f64],
+    solve: &(impl Fn(Range<usize>, &mut [f64], &mut [f64]) -> T + Sync),
+    join: &(impl Fn(T, T) -> T + Sync),
+) -> T {
+    let (from, to) = (columns.start, columns.end);
+    // Smaller ones at the end, for a thread that would have nothing to do while another is at its last.
+    let width = if all > IN_ORDER || 4 * from < 3 * all {
+        SAMPLES_TOGETHER
+    } else if 8 * from < 7 * all {
+        SAMPLES_TOGETHER / 2
+    } else {
+        SAMPLES_TOGETHER / 4
+    };
+    if columns.len() <= width {
+        return solve(columns, y, v);
+    }
+    let here = match columns.len() > IN_ORDER {
+        true => columns.len().div_ceil(2).next_multiple_of(width),
+        false => width,
+    };
+    let (n, m) = (y.len() / columns.len(), v.len() / columns.len());
+    let ((y, y_right), (v, v_right)) = (y.split_at_mut(here * n), v.split_at_mut(here * m));
+    let (left, right) = rayon::join(
+        || in_parts(from..from + here, all, y, v, solve, join),
+        || in_parts(from + here..to, all, y_right, v_right, solve, join),
+    );
+    join(left, right)
+}
+
+pub(crate) use proximal_point::{separates, support_within_reach};
+
+/// What the end of a quadratic problem means for the coding problem.
+fn stop_of(outcome: Outcome) -> Stop {
+    match outcome {
+        Outcome::Converged => Stop::Converged,
+        Outcome::TurnLimit => Stop::RoundLimit,
+        Outcome::NotFinite => Stop::Diverged,
+    }
+}
+
+/// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
+pub(crate) fn start_code(h: &dyn Regularizer) -> f64 {
+    h.coordinate_argmax(0.0, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every column is in one part, with what `y` and `v` have of it; parts are joined in order, and are the same for
+    /// any number of threads.
+    #[test]
+    fn parts_are_all_columns_once_and_in_order() {
+        for all in [0, 1, 63, 65, 200, 512, IN_ORDER, IN_ORDER + 1, 20_000] {
+            let parts = |threads: usize| {
+                let each = |columns: Range<usize>, times| -> Vec<f64> {
+                    columns.flat_map(|j| [j as f64].repeat(times)).collect()
+                };
+                let (mut y, mut v) = (each(0..all, 2), each(0..all, 3));
+                let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
+                    assert_eq!(
+                        (y, v),
+                        (
+                            &mut each(columns.clone(), 2)[..],
+                            &mut each(columns.clone(), 3)[..]
+                        )
+                    );
+                    vec![columns]
+                };
+                let join = |left: Vec<_>, right: Vec<_>| [left, right].concat();
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+                (pool.build().unwrap())
+                    .install(|| in_parts(0..all, all, &mut y, &mut v, &solve, &join))
+            };
+            let alone = parts(1);
+            assert!(
+                alone.iter().cloned().flatten().eq(0..all),
+                "{all}: {alone:?}"
+            );
+            assert!(alone.iter().all(|part| part.len() <= SAMPLES_TOGETHER));
+            assert_eq!(parts(3), alone);
+        }
+    }
+}

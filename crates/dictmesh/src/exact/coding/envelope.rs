@@ -1,0 +1,249 @@
+//! Envelopes that make the coding problem a quadratic one: e(u) = |u|^2 / (2 a) for all u, or up to a bound and with
+//! slope 1 beyond ([`outliers`](super::outliers)). Then, for g = W'c/a,
+//!
+//! ```text
+//! y = argmin 1/2 y'(G/a)y - g'y + h(y),    v = e'(c - W y) = (c - W y)/a, within +-1 where there is a bound
+//! ```
+//!
+//! and y is right just when it is the code of s = W'v. Several samples are solved at once, and this shows which of
+//! them are; the others are solved one after the other.
+
+use super::scratch::{BlockScratch, Scratch};
+use super::{newton, outliers, stop_of, Coding};
+use crate::problem::regularizer::{Regularizer, ScalarPenalty};
+use crate::Stop;
+use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
+use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::products::SAMPLES_TOGETHER;
+use dictmesh_kernels::quadratic::{Coordinate, Quadratic};
+use dictmesh_kernels::simd::dispatch;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// e(u) as a number and a shape.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Envelope {
+    /// |u|^2 / (2 a).
+    Quadratic(f64),
+    /// The same in each |u_m| <= a, with slope 1 beyond.
+    Bounded(f64),
+}
+
+/// The Gram matrix of all codes of a sample: those of the atoms, then those of `outliers` unit vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Augmented<'a> {
+    pub gram: &'a Matrix,
+    pub outliers: usize,
+}
+
+impl Coding<'_> {
+    /// The envelope of this problem, where it is one of these.
+    pub(super) fn shape(&self) -> Option<Envelope> {
+        let quadratic = self.residual.envelope_quadratic(self.s, self.q);
+        (quadratic.filter(|a| *a > 0.0).map(Envelope::Quadratic))
+            .or_else(|| outliers::bound(self).map(Envelope::Bounded))
+    }
+
+    /// Solves for each column of C. `y` and `v` are as in [`solve_batch`](Coding::solve_batch). Tells how each ended;
+    /// returns whether W'V is in the scratch.
+    pub(super) fn solve_enveloped(
+        &self,
+        envelope: Envelope,
+        given: Targets,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+        ended: impl FnMut(Stop),
+    ) -> bool {
+        let own = Augmented {
+            gram: self.gram,
+            outliers: 0,
+        };
+        match envelope {
+            Envelope::Quadratic(_) => {
+                self.solve_quadratics(envelope, given, own, y, v, scratch, ended)
+            }
+            Envelope::Bounded(_) => outliers::with(self, y, scratch, |wide, codes, scratch| {
+                self.solve_quadratics(envelope, given, wide, codes, v, scratch, ended)
+            }),
+        }
+    }
+
+    /// The same, with codes for outliers behind those of the atoms where there is a bound.
+    #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
+    fn solve_quadratics(
+        &self,
+        envelope: Envelope,
+        given: Targets,
+        wide: Augmented,
+        codes: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+        mut ended: impl FnMut(Stop),
+    ) -> bool {
+        let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), wide.gram.cols());
+        let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
+        let (inverse, samples) = (1.0 / a, v.len() / m.max(1));
+        let mut before = std::mem::take(&mut scratch.before);
+        before.resize(width * samples, 0.0);
+        given.scaled(inverse, 0, v);
+        self.correlate_all(v, &mut before, width);
+        if width > n {
+            let columns = before.chunks_exact_mut(width).zip(v.chunks_exact(m.max(1)));
+            columns.for_each(|(g, v)| g[n..].copy_from_slice(v));
+        }
+        let quadratic = std::mem::take(&mut scratch.quadratic);
+        let outliers = std::iter::repeat_n(outliers::ABSOLUTE, wide.outliers);
+        let penalties = self.penalties().chain(outliers);
+        let mut problem = Quadratic::new(wide.gram, inverse, penalties, quadratic, self.lanes);
+        let started = problem.can_start(codes);
+        if started {
+            self.start(envelope, &mut problem, &before, codes, v, scratch);
+        }
+        let mut solved = std::mem::take(&mut scratch.solved);
+        problem.solve_few(&before, codes, &mut solved);
+        for j in 0..samples {
+            let code = &mut codes[j * width..(j + 1) * width];
+            let (v, s) = (&mut v[j * m..(j + 1) * m], j * n..(j + 1) * n);
+            let g = &before[j * width..(j + 1) * width];
+            if self.is_interrupted() {
+                ended(Stop::Interrupted);
+                continue;
+            }
+            if started {
+                if problem.is_solved(&g[..n], &scratch.after[s.clone()], &code[..n]) {
+                    ended(Stop::Converged);
+                    continue;
+                }
+                given.scaled(inverse, j * m, v);
+            }
+            let mut stop = match solved.get(j) {
+                Some(true) => Stop::Converged,
+                _ => stop_of(problem.solve(g, code)),
+            };
+            self.finish(envelope, code, v);
+            let converged = stop == Stop::Converged;
+            if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
+                stop = self.by_newton(given, j, &mut code[..n], v, scratch);
+            }
+            match (started, converged) {
+                (true, true) => scratch.after[s].copy_from_slice(&problem.gradient()[..n]),
+                (true, false) => self.correlate(v, &mut scratch.after[s]),
+                (false, _) => {}
+            }
+            ended(stop);
+        }
+        (scratch.quadratic, scratch.solved) = (problem.into_scratch(), solved);
+        scratch.before = before;
+        started
+    }
+
+    /// Codes of all samples at once, from g; `v` holds c/a on entry and what the codes make of it on return, and W'V is
+    /// in the scratch: by it each is checked.
+    fn start(
+        &self,
+        envelope: Envelope,
+        problem: &mut Quadratic,
+        g: &[f64],
+        codes: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+    ) {
+        let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), problem.width());
+        let (Envelope::Quadratic(factor) | Envelope::Bounded(factor)) = envelope;
+        let Scratch {
+            after, energies, ..
+        } = scratch;
+        dispatch(Energies {
+            factor,
+            m: m.max(1),
+            v,
+            out: energies,
+        });
+        problem.start(g, energies, codes);
+        let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
+        columns.for_each(|(code, v)| self.finish(envelope, code, v));
+        after.resize(codes.len() / width * n, 0.0);
+        self.correlate_all(v, after, n);
+    }
+
+    /// Sample `j` from the code that it has come to.
+    fn by_newton(
+        &self,
+        given: Targets,
+        j: usize,
+        y: &mut [f64],
+        v: &mut [f64],
+        scratch: &mut Scratch,
+    ) -> Stop {
+        let Scratch { total, newton, .. } = scratch;
+        total.resize(v.len(), 0.0);
+        given.scaled(1.0, j * v.len(), total);
+        newton::solve(self, total, y, v, newton)
+    }
+
+    /// From c/a to v.
+    fn finish(&self, envelope: Envelope, code: &[f64], v: &mut [f64]) {
+        let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
+        self.add_atoms(-1.0 / a, &code[..self.atoms.cols()], v);
+        if let Envelope::Bounded(_) = envelope {
+            v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
+        }
+    }
+
+    /// The same for one atom, as in the paper's own experiments: closed form.
+    pub(super) fn solve_one_atom(&self, a: f64, given: Targets, y: &mut [f64], v: &mut [f64]) {
+        let inverse = 1.0 / a;
+        dispatch(OneAtom {
+            coordinate: Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0)),
+            w: self.atoms.column(0),
+            inverse,
+            given,
+            y,
+            v,
+        });
+    }
+}
+
+/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the squared residual.
+/// `energies` are the |x|^2; `y` holds the starts on entry. Each column is solved on its own. Returns the worst way any ended.
+#[allow(clippy::too_many_arguments)] // one per symbol of the problem, and how it is solved
+pub(crate) fn solve_on_gram(
+    gram: &Matrix,
+    regularizer: &dyn Regularizer,
+    g: &Matrix,
+    energies: &[f64],
+    y: &mut Matrix,
+    scratch_of: &BlockScratch,
+    interrupt: Option<&AtomicBool>,
+    lanes: bool,
+) -> Stop {
+    let n = gram.cols();
+    let penalties = || std::iter::repeat_n(regularizer as &dyn ScalarPenalty, n);
+    let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let part = (n * SAMPLES_TOGETHER).max(1);
+    let parts = (y.as_mut_slice().par_chunks_mut(part)).zip(g.as_slice().par_chunks(part));
+    let parts = parts.zip(energies.par_chunks(SAMPLES_TOGETHER));
+    let solve_part = |((y, g), energies): ((&mut [f64], &[f64]), &[f64])| {
+        scratch_of.with(|scratch| {
+            let quadratic = std::mem::take(&mut scratch.quadratic);
+            let mut problem = Quadratic::new(gram, 1.0, penalties(), quadratic, lanes);
+            if problem.can_start(y) {
+                problem.start(g, energies, y);
+            }
+            let mut worst = Stop::Converged;
+            for (g, y) in g.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
+                worst = worst.worse(match interrupted() {
+                    true => Stop::Interrupted,
+                    false => stop_of(problem.solve(g, y)),
+                });
+            }
+            scratch.quadratic = problem.into_scratch();
+            worst
+        })
+    };
+    parts
+        .with_max_len(1)
+        .map(solve_part)
+        .reduce(|| Stop::Converged, Stop::worse)
+}

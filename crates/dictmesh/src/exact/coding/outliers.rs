@@ -1,0 +1,186 @@
+//! Residuals that are quadratic up to a bound and linear beyond: Huber, and l1 with a proximal weight.
+//!
+//! e(u) = |u|^2 / (2 a) while |u_m| <= a, with slope 1 beyond, is min_z |u - z|^2 / (2 a) + |z|_1: what is too
+//! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
+//! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
+
+use super::envelope::Augmented;
+use super::{Coding, Scratch};
+use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::penalty::soft_threshold;
+use dictmesh_kernels::{Piece, ScalarPenalty};
+
+/// Atoms and rows together up to which it is worth the memory of their Gram matrix.
+const MOST: usize = 1024;
+
+/// The Gram matrix of [W I], and what solving with it takes.
+#[derive(Default)]
+pub(super) struct Extended {
+    known: bool,
+    gram: Matrix,
+    /// (y, z), by columns.
+    codes: Vec<f64>,
+}
+
+impl Extended {
+    /// To be called where the next atoms are others.
+    pub fn invalidate(&mut self) {
+        self.known = false;
+    }
+
+    /// Gets to know W, unless it does. The Gram matrix is [W'W W'; W I]: no product to form.
+    fn cache_gram(&mut self, w: &Matrix, gram: &Matrix) {
+        if self.known {
+            return;
+        }
+        let (m, n) = (w.rows(), w.cols());
+        self.gram.reshape(n + m, n + m);
+        for q in 0..n {
+            let (above, below) = self.gram.column_mut(q).split_at_mut(n);
+            above.copy_from_slice(gram.column(q));
+            below.copy_from_slice(w.column(q));
+        }
+        for i in 0..m {
+            let (above, below) = self.gram.column_mut(n + i).split_at_mut(n);
+            for (q, out) in above.iter_mut().enumerate() {
+                *out = w.get(i, q);
+            }
+            below.fill(0.0);
+            below[i] = 1.0;
+        }
+        self.known = true;
+    }
+}
+
+/// The penalty of every outlier.
+pub(super) const ABSOLUTE: &dyn ScalarPenalty = &Absolute;
+
+/// |z|, for the outliers.
+#[derive(Debug)]
+struct Absolute;
+
+impl ScalarPenalty for Absolute {
+    fn value_at(&self, z: f64) -> f64 {
+        z.abs()
+    }
+
+    fn coordinate_argmax(&self, s: f64, kappa: f64) -> f64 {
+        soft_threshold(s, 1.0) / kappa
+    }
+
+    fn quadratic_piece(&self, z: f64) -> Option<Piece> {
+        let slope = z.signum();
+        let (lo, hi) = if z > 0.0 {
+            (0.0, f64::INFINITY)
+        } else {
+            (f64::NEG_INFINITY, 0.0)
+        };
+        (z != 0.0).then_some(Piece { slope, lo, hi })
+    }
+
+    fn subgradient_at_zero(&self) -> Option<(f64, f64)> {
+        Some((-1.0, 1.0))
+    }
+
+    fn strong_convexity(&self) -> f64 {
+        0.0
+    }
+}
+
+/// The bound a of the envelope of this problem, if it has one and the way over outliers is worth it.
+pub(super) fn bound(problem: &Coding) -> Option<f64> {
+    let size = problem.atoms.rows() + problem.atoms.cols();
+    let bound = (problem.residual).huber_threshold(problem.s, problem.q)?;
+    (bound > 0.0 && problem.atoms.cols() >= super::FEW && size <= MOST).then_some(bound)
+}
+
+/// Calls `work` with the Gram matrix of [W I] and codes that start at (y, 0); `y` gets
+/// what it makes of them.
+pub(super) fn with(
+    problem: &Coding,
+    y: &mut [f64],
+    scratch: &mut Scratch,
+    work: impl FnOnce(Augmented, &mut [f64], &mut Scratch) -> bool,
+) -> bool {
+    let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
+    let mut extended = std::mem::take(&mut scratch.extended);
+    extended.cache_gram(problem.atoms, problem.gram);
+    let codes = &mut extended.codes;
+    codes.clear();
+    codes.resize(y.len() / n * (n + m), 0.0);
+    for (wide, y) in codes.chunks_exact_mut(n + m).zip(y.chunks_exact(n)) {
+        wide[..n].copy_from_slice(y);
+    }
+    let wide = Augmented {
+        gram: &extended.gram,
+        outliers: m,
+    };
+    let done = work(wide, codes, scratch);
+    for (wide, y) in codes.chunks_exact(n + m).zip(y.chunks_exact_mut(n)) {
+        y.copy_from_slice(&wide[..n]);
+    }
+    scratch.extended = extended;
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::coding::{newton, ScratchPool};
+    use crate::problem::regularizer::{
+        BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+    };
+    use crate::problem::residual::{Huber, Residual, L1};
+    use crate::random::{gaussian, stream};
+    use crate::Stop;
+
+    /// The way over outliers and the Newton steps, which know nothing of each other, find the same.
+    #[test]
+    fn outliers_and_newton_agree() {
+        let (m, n, samples) = (20, 30, 20);
+        let w = gaussian(m, n, &mut stream(1, 0));
+        let gram = w.transpose_times(&w);
+        let c = gaussian(m, samples, &mut stream(2, 0));
+        let hs: [&dyn Regularizer; 3] = [
+            &ElasticNet::new(1.0, 0.3).unwrap(),
+            &NonNegativeElasticNet::new(0.5, 0.3).unwrap(),
+            &BoxedElasticNet::new(0.5, 0.3, -0.2, 0.4).unwrap(),
+        ];
+        let residuals: [(&dyn Residual, f64); 3] = [
+            (&Huber::new(0.3).unwrap(), 0.0),
+            (&Huber::new(0.3).unwrap(), 0.4),
+            (&L1, 0.2),
+        ];
+        let mut outliers = 0;
+        for h in hs {
+            for (residual, q) in residuals {
+                let problem = Coding {
+                    residual,
+                    regularizers: &vec![h; n],
+                    atoms: &w,
+                    gram: &gram,
+                    s: 0.5,
+                    q,
+                    interrupt: None,
+                    lanes: true,
+                };
+                assert!(bound(&problem).is_some());
+                let mut y = Matrix::zeros(n, samples);
+                let mut v = Matrix::zeros(m, samples);
+                let memory = ScratchPool::default();
+                let scratch_of = memory.of(1);
+                let stop = problem.solve_batch(&c, None, &mut y, &mut v, &scratch_of);
+                assert_eq!(stop, Stop::Converged);
+                for j in 0..samples {
+                    let (mut other, mut nu) = (vec![0.0; n], vec![0.0; m]);
+                    let mut newton = newton::Steps::default();
+                    newton::solve(&problem, c.column(j), &mut other, &mut nu, &mut newton);
+                    let far = dictmesh_kernels::matrix::distance(&other, y.column(j));
+                    assert!(far < 1e-8, "{} {} {j}: {far:e}", residual.name(), h.name());
+                    outliers += v.column(j).iter().filter(|v| v.abs() == 1.0).count();
+                }
+            }
+        }
+        assert!(outliers > 100, "{outliers}");
+    }
+}

@@ -1,0 +1,71 @@
+//! Memory that coding needs and keeps nothing in: made once, used in every round.
+
+use super::newton;
+use super::outliers::Extended;
+use dictmesh_kernels::pool::PerThreadPool;
+use dictmesh_kernels::quadratic;
+use std::fmt;
+
+/// The memory for one thread at a time.
+#[derive(Default)]
+pub(super) struct Scratch {
+    /// The block whose Gram matrix was worked with last.
+    version: u64,
+    /// W'C over the curvature, by columns.
+    pub before: Vec<f64>,
+    /// W'V, by columns.
+    pub after: Vec<f64>,
+    /// |c|^2 over the curvature, of each sample.
+    pub energies: Vec<f64>,
+    /// Which samples are solved, where coordinates are few.
+    pub solved: Vec<bool>,
+    /// c and what is added to it, by columns.
+    pub total: Vec<f64>,
+    pub quadratic: quadratic::Scratch,
+    pub newton: newton::Steps,
+    /// The atoms with those for outliers.
+    pub extended: Extended,
+}
+
+/// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
+/// depends on what is in it.
+#[derive(Default)]
+pub struct ScratchPool {
+    idle: PerThreadPool<Scratch>,
+}
+
+impl ScratchPool {
+    /// For problems with the Gram matrix of the block of this version.
+    pub(crate) fn of(&self, version: u64) -> BlockScratch<'_> {
+        BlockScratch {
+            pool: self,
+            version,
+        }
+    }
+}
+
+impl fmt::Debug for ScratchPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScratchPool").finish_non_exhaustive()
+    }
+}
+
+/// The memory as problems of one Gram matrix see it.
+pub(crate) struct BlockScratch<'a> {
+    pool: &'a ScratchPool,
+    version: u64,
+}
+
+impl BlockScratch<'_> {
+    /// Calls `work` with the memory for one thread.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        self.pool.idle.with(|scratch| {
+            if scratch.version != self.version {
+                scratch.version = self.version;
+                scratch.quadratic.invalidate();
+                scratch.extended.invalidate();
+            }
+            work(scratch)
+        })
+    }
+}

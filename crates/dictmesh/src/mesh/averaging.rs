@@ -1,0 +1,64 @@
+//! How agents come to agree on the cost of a sample: each starts from its own J_k(nu_k) and ends
+//! near g = -(1/N) sum J_k. The novelty score is N g, so that thresholds survive growth.
+
+use crate::graph::Weights;
+use dictmesh_kernels::matrix::Matrix;
+
+/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g, without bias. Returns A^rounds, by repeated
+/// squaring, so that slow graphs cost no more than fast ones: g = (A^rounds)' g(0).
+pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
+    let mut square = weights.to_matrix();
+    let n = square.cols();
+    let mut power = Matrix::from_fn(n, n, |i, j| if i == j { 1.0 } else { 0.0 });
+    let mut left = rounds;
+    while left > 0 {
+        if left % 2 == 1 {
+            power = power.times(&square);
+        }
+        left /= 2;
+        if left > 0 {
+            square = square.times(&square);
+            normalise(&mut square);
+        }
+    }
+    normalise(&mut power);
+    power
+}
+
+/// Makes each agent's weights add up to 1 again, as every squaring doubles what rounding did to it.
+fn normalise(a: &mut Matrix) {
+    for k in 0..a.cols() {
+        let sum: f64 = a.column(k).iter().sum();
+        a.column_mut(k).iter_mut().for_each(|v| *v /= sum);
+    }
+}
+
+/// The rounds after which averaging is within `tolerance` of agreement, relative to the spread it
+/// starts from: the error falls by 1 - gap a round.
+pub fn rounds_to_agree(spectral_gap: f64, tolerance: f64) -> usize {
+    let remaining = 1.0 - spectral_gap;
+    if remaining <= f64::EPSILON {
+        return 1; // everybody hears everybody: one round averages exactly
+    }
+    if remaining >= 1.0 {
+        return usize::MAX; // a gap lost in rounding: there is no telling
+    }
+    (tolerance.ln() / remaining.ln()).ceil().max(1.0) as usize
+}
+
+/// The paper's scalar diffusion, with step mu_g and g_k(0) = 0:
+/// phi_k = g_k - mu_g (J_k + g_k); g_k = sum over l in N_k of a_lk phi_l. Its bias is O(mu_g).
+pub fn scalar_diffusion(weights: &Weights, costs: &[f64], mu_g: f64, rounds: usize) -> Vec<f64> {
+    let mut g = vec![0.0; costs.len()];
+    for _ in 0..rounds {
+        let phi: Vec<f64> = g
+            .iter()
+            .zip(costs)
+            .map(|(g, j)| g - mu_g * (j + g))
+            .collect();
+        g = (0..costs.len())
+            .map(|k| weights.column(k).iter().map(|(l, a)| a * phi[*l]).sum())
+            .collect();
+    }
+    g
+}

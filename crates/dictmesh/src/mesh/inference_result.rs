@@ -1,0 +1,242 @@
+//! What a batch's inference found.
+
+use super::part::Part;
+use super::reduction::{self, Term};
+use super::run::{side_by_side, Run};
+use crate::problem::samples::Samples;
+use crate::problem::task::Task;
+use crate::Stop;
+use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
+use dictmesh_kernels::products::product;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// What every agent found for a batch.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    /// nu_k of each agent, M x B.
+    pub duals: Vec<Matrix>,
+    /// y_k of each agent, N_k x B, from its own nu_k.
+    pub codes: Vec<Matrix>,
+    /// J_k(nu_k) of each agent, one number a sample.
+    pub local_costs: Vec<Vec<f64>>,
+    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample.
+    pub costs: Vec<f64>,
+    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+    pub disagreement: f64,
+    /// Rounds done.
+    pub rounds: usize,
+    /// Bytes that would cross links: eight for each number on each directed edge.
+    pub bytes: u64,
+    /// How it ended.
+    pub stop: Stop,
+    /// The samples that no code can meet, if it ended so.
+    pub infeasible: Vec<usize>,
+}
+
+/// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+fn disagreement(duals: &[&Matrix]) -> f64 {
+    let Some(first) = duals.first() else {
+        return 0.0;
+    };
+    let mut mean = Matrix::zeros(first.rows(), first.cols());
+    for nu in duals {
+        axpy(1.0 / duals.len() as f64, nu.as_slice(), mean.as_mut_slice());
+    }
+    let mut largest = 0.0_f64;
+    for nu in duals {
+        for (nu, mean) in nu.columns().zip(mean.columns()) {
+            let apart = distance(nu, mean);
+            if apart > 0.0 {
+                largest = largest.max(apart / norm(mean).max(f64::MIN_POSITIVE));
+            }
+        }
+    }
+    largest
+}
+
+/// The mean number of coefficients per sample that are not zero, of all agents together.
+pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
+    let count: usize = (codes.iter())
+        .map(|y| {
+            let parts = y.as_slice().par_chunks(1 << 14);
+            let fired = |part: &[f64]| part.iter().filter(|y| **y != 0.0).count();
+            parts.map(fired).sum::<usize>()
+        })
+        .sum();
+    count as f64 / codes.first().map_or(0, Matrix::cols).max(1) as f64
+}
+
+impl Inference {
+    /// The mean of the costs.
+    pub fn mean_cost(&self) -> f64 {
+        self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
+    }
+
+    /// The mean number of coefficients per sample that are not zero.
+    pub fn mean_sparsity(&self) -> f64 {
+        mean_sparsity(&self.codes)
+    }
+
+    /// All codes one below the other, K x B.
+    pub fn stacked_codes(&self) -> Matrix {
+        let total: usize = self.codes.iter().map(Matrix::rows).sum();
+        let mut out = Matrix::zeros(total, self.costs.len());
+        for j in 0..self.costs.len() {
+            let column = out.column_mut(j);
+            let mut at = 0;
+            for y in &self.codes {
+                column[at..at + y.rows()].copy_from_slice(y.column(j));
+                at += y.rows();
+            }
+        }
+        out
+    }
+
+    /// The paper's z of each sample as agent `k` recovers it from its own nu_k: x - u, where u is what
+    /// f* gives for nu_k. NaN in each entry that nu does not determine (|nu_m| = 1 for Huber and l1).
+    pub fn z(&self, task: &Task, x: &Samples, k: usize) -> Matrix {
+        let nu = &self.duals[k];
+        let mut z = Matrix::zeros(nu.rows(), nu.cols());
+        for j in 0..nu.cols() {
+            let column = z.column_mut(j);
+            task.residual().recover(nu.column(j), column);
+            column.iter_mut().for_each(|u| *u = -*u);
+            x.add_scaled(j, 1.0, column);
+        }
+        z
+    }
+}
+
+impl Run<'_> {
+    /// What the agents have found so far; `stop` says how it came to an end.
+    pub fn found(&self, stop: Stop) -> Inference {
+        Inference {
+            duals: self.lifted(),
+            ..self.found_without_duals(stop)
+        }
+    }
+
+    /// The same, with no duals in it.
+    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
+        let local_costs = self.local_costs();
+        let costs = (0..self.x.len())
+            .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
+            .collect();
+        let disagreements = self.parts.par_iter().map(|part| {
+            let duals: Vec<&Matrix> = part.duals().collect();
+            disagreement(&duals)
+        });
+        Inference {
+            disagreement: disagreements.reduce(|| 0.0, f64::max),
+            duals: Vec::new(),
+            codes: self.codes(),
+            stop: demote_if_nonfinite(stop, &local_costs),
+            local_costs,
+            costs,
+            rounds: self.rounds(),
+            bytes: self.bytes(),
+            infeasible: self.infeasible(),
+        }
+    }
+
+    /// The samples that no code can meet, by their numbers in the batch.
+    fn infeasible(&self) -> Vec<usize> {
+        let each = self.parts_and_firsts();
+        each.flat_map(|(part, first)| part.infeasible.iter().map(move |j| first + j))
+            .collect()
+    }
+
+    /// Every agent's nu_k in the rows of the samples.
+    fn lifted(&self) -> Vec<Matrix> {
+        let agents = self.mesh.agents.len();
+        let parts: Vec<_> = self.parts_and_firsts().collect();
+        let each = parts.into_par_iter().map(|(part, first)| {
+            let Some(reduction) = &part.reduction else {
+                return part.duals().map(Cow::Borrowed).collect();
+            };
+            let samples = part.x.len();
+            let nus = part
+                .duals()
+                .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
+            let terms: Vec<Term> = (nus.enumerate())
+                .map(|(column, (nu, at))| Term::new(column, 1.0, (reduction, at), nu, first + at))
+                .collect();
+            let all = reduction::lift(&self.mesh.blocks(), self.x, terms.len(), &terms);
+            let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
+            ranges
+                .map(|range| Cow::Owned(all.columns_range(range)))
+                .collect()
+        });
+        let each: Vec<Vec<Cow<Matrix>>> = each.collect();
+        (0..agents)
+            .into_par_iter()
+            .map(|k| side_by_side(each.iter().map(|duals| &*duals[k])))
+            .collect()
+    }
+
+    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
+    /// left zero, and a matrix may have no rows where none did. Of a reduced part no nu_k is lifted: one column
+    /// for each atom that fired is enough, whatever the batch.
+    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
+        // The (agent, atom) that fired, each a column.
+        let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
+            .flat_map(|(k, y)| (0..y.rows()).map(move |q| (k, q)))
+            .filter(|(k, q)| (0..codes[*k].cols()).any(|j| codes[*k].get(*q, j) != 0.0))
+            .collect();
+        let mut terms = Vec::new();
+        for (part, first) in self.parts_and_firsts() {
+            let Some(reduction) = &part.reduction else {
+                continue;
+            };
+            for (column, (k, q)) in fired.iter().enumerate() {
+                for at in 0..part.x.len() {
+                    let scale = codes[*k].get(*q, first + at);
+                    if scale != 0.0 {
+                        let nu = part.strategies[*k].dual();
+                        terms.push(Term::new(column, scale, (reduction, at), nu, first + at));
+                    }
+                }
+            }
+        }
+        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
+        if !terms.is_empty() {
+            let all = reduction::lift(&self.mesh.blocks(), self.x, fired.len(), &terms);
+            for ((k, q), column) in fired.iter().zip(all.columns()) {
+                if out[*k].rows() == 0 {
+                    out[*k] = Matrix::zeros(self.x.rows(), codes[*k].rows());
+                }
+                out[*k].column_mut(*q).copy_from_slice(column);
+            }
+        }
+        for (part, first) in self.parts_and_firsts() {
+            if part.reduction.is_none() {
+                add_products(part, first, codes, &mut out);
+            }
+        }
+        out
+    }
+}
+
+/// Adds nu_k y_k' of a part in all rows.
+fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix]) {
+    let each = part.strategies.par_iter().zip(codes).zip(out);
+    each.for_each(|((strategy, y), out)| {
+        let y = y.columns_range(first..first + part.x.len());
+        let product = product(strategy.dual(), &y);
+        if out.rows() == 0 {
+            *out = product;
+        } else {
+            axpy(1.0, product.as_slice(), out.as_mut_slice());
+        }
+    });
+}
+
+/// An ending that costs beyond all numbers cannot be: then nothing was found.
+pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
+    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
+        stop
+    } else {
+        stop.worse(Stop::Diverged)
+    }
+}

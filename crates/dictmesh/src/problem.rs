@@ -1,0 +1,15 @@
+//! What is solved: residual, regularizer, atoms, and the task that joins them.
+
+pub mod atoms;
+pub mod block;
+pub mod regularizer;
+pub mod residual;
+pub mod samples;
+pub mod task;
+
+pub use atoms::{AtomPenalty, AtomSet};
+pub use block::Block;
+pub use regularizer::Regularizer;
+pub use residual::Residual;
+pub use samples::{Norm, Samples};
+pub use task::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, Task, TaskSpec};

@@ -1,0 +1,108 @@
+//! `jacobi-admm`: the paper's Jacobian ADMM with its sign mended (lambda moves by nu_l - nu_k) and a
+//! weight c on the quadratic term (1 in the paper):
+//!
+//! ```text
+//! nu_k      = argmin J_k(nu) + sum over neighbours l of [ lambda_kl'(nu_l - nu) + c |nu_l - nu|^2 ]
+//! lambda_kl = lambda_kl + mu (nu_l - nu_k)
+//! ```
+//!
+//! Only L_k = sum over l of lambda_kl enters, so one vector is kept and one is sent:
+//! nu_k = argmin J_k(nu) + c d_k |nu|^2 - (L_k + 2 c sum nu_l)'nu and L_k += mu (sum nu_l - d_k nu_k).
+//!
+//! Guarantee: none in general. On a regular graph with quadratic costs of curvature h, the mode of the
+//! adjacency eigenvalue beta d stays bounded only for
+//! mu < (2 h + 4 c d (1 + beta)) / (d (1 - beta)), which is tight at the smallest beta. Bipartite graphs
+//! (even rings, paths, grids, stars, trees) have beta = -1, where mu must stay below h/d, about 1/(N d):
+//! there it crawls, and with the paper's constants it never converges.
+
+use super::{relaxed_admm, zeros, SharedConstants, Strategy};
+use super::{Local, Workspace};
+use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
+
+/// The default weight c: the rho of [`relaxed_admm`].
+pub fn default_penalty(common: &SharedConstants) -> f64 {
+    relaxed_admm::default_rho(common)
+}
+
+/// The bound above for a weight c, with lambda_min(D + B) for d (1 + beta) and lambda_max(D - B) for d (1 - beta); infinite
+/// for a single agent, which has no multipliers.
+pub fn step_bound(common: &SharedConstants, penalty: f64) -> f64 {
+    let h = relaxed_admm::curvature_or_one(common) / common.agents as f64;
+    let spectrum = common.spectrum;
+    (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest
+}
+
+/// The default step of the multipliers for a weight c: three quarters of the bound, and at most c.
+pub fn default_step(common: &SharedConstants, penalty: f64) -> f64 {
+    penalty.min(0.75 * step_bound(common, penalty))
+}
+
+/// One agent's part.
+#[derive(Debug)]
+pub struct JacobiAdmm {
+    mu: f64,
+    penalty: f64,
+    nu: Matrix,
+    /// L_k.
+    multiplier: Matrix,
+    /// L_k + 2 c sum nu_l.
+    linear: Matrix,
+    workspace: Workspace,
+    argmin_stop: Stop,
+}
+
+impl JacobiAdmm {
+    /// With multiplier step `mu` and quadratic weight `penalty`.
+    pub fn new(mu: f64, penalty: f64) -> Self {
+        let empty = Matrix::zeros(0, 0);
+        JacobiAdmm {
+            mu,
+            penalty,
+            nu: empty.clone(),
+            multiplier: empty.clone(),
+            linear: empty,
+            workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
+        }
+    }
+}
+
+impl Strategy for JacobiAdmm {
+    fn start(&mut self, local: &Local) {
+        self.nu = zeros(local);
+        self.multiplier = zeros(local);
+        self.linear = zeros(local);
+        self.workspace = Workspace::new(local);
+    }
+
+    fn adapt(&mut self, local: &Local) {
+        let q = 2.0 * self.penalty * local.degree as f64;
+        self.argmin_stop = local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
+    }
+
+    fn outgoing(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+        let degree = local.degree as f64;
+        let nu = self.nu.as_slice();
+        let multiplier = self.multiplier.as_mut_slice();
+        for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
+            .zip(combined)
+            .enumerate()
+        {
+            multiplier[i] += self.mu * (sum - degree * nu[i]);
+            *linear = multiplier[i] + 2.0 * self.penalty * sum;
+        }
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        self.argmin_stop
+    }
+}

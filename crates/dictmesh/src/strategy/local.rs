@@ -1,0 +1,221 @@
+//! What one agent has available while a batch is coded.
+
+use crate::exact::coding::{start_code, Coding};
+use crate::problem::block::Block;
+use crate::problem::regularizer::Regularizer;
+use crate::problem::residual::Residual;
+use crate::problem::task::LocalTask;
+use crate::Stop;
+use dictmesh_kernels::count;
+use dictmesh_kernels::matrix::{dot, gemm, Matrix};
+use dictmesh_kernels::pool::recycle;
+use dictmesh_kernels::simd::{self, dispatch, Simd, WithSimd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use crate::exact::coding::ScratchPool;
+
+/// All that agent k knows while a batch of B samples is coded: its own atoms and regularizer, the
+/// residual, N, its share b_k = x/|N_I| of the samples if it is informed, and its degree.
+///
+/// The paper's local cost is
+/// J_k(nu) = -b_k'nu + f*(nu)/N + h*(W_k'nu), with b_k = 0 where k is not informed.
+#[derive(Clone, Copy, Debug)]
+pub struct Local<'a> {
+    /// f, known to all.
+    pub residual: &'a dyn Residual,
+    /// h_y of this agent.
+    pub task: &'a LocalTask,
+    /// W_k.
+    pub block: &'a Block,
+    /// N.
+    pub agents: usize,
+    /// b_k, M x B, if the agent is informed.
+    pub share: Option<&'a Matrix>,
+    /// The number of neighbours, the agent itself not counted.
+    pub degree: usize,
+    /// B.
+    pub samples: usize,
+    /// What argmins compute in.
+    pub scratch: &'a ScratchPool,
+    /// Set by whoever wants no more of it.
+    pub interrupt: Option<&'a AtomicBool>,
+    /// Whether argmins solve several samples at the same time, one in each SIMD lane.
+    pub lanes: bool,
+}
+
+impl Local<'_> {
+    /// Whether somebody asked for an end: what is found from now on is thrown away.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// M.
+    pub fn rows(&self) -> usize {
+        self.block.atoms().rows()
+    }
+
+    /// The codes y_k = argmax_y (W_k'nu)'y - h(y) of this agent's own nu, N_k x B.
+    pub fn codes(&self, nu: &Matrix) -> Matrix {
+        let mut y = Matrix::zeros(self.block.len(), nu.cols());
+        self.codes_into(nu, &mut y);
+        y
+    }
+
+    fn codes_into(&self, nu: &Matrix, y: &mut Matrix) {
+        let atoms = self.block.atoms().view();
+        gemm(y.view_mut(), atoms.transpose(), nu.view(), 1.0, false);
+        let h = self.task.regularizer();
+        for s in y.as_mut_slice() {
+            *s = h.coordinate_argmax(*s, 0.0);
+        }
+    }
+
+    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a smooth f*.
+    pub fn gradient(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
+        let curvature = self.residual.conjugate_curvature();
+        self.slope(curvature / self.agents as f64, nu, out, workspace);
+    }
+
+    /// The gradient of J_k without f*, into `out` (M x B): -b_k + W_k y_k(nu).
+    pub fn gradient_without_residual(
+        &self,
+        nu: &Matrix,
+        out: &mut Matrix,
+        workspace: &mut Workspace,
+    ) {
+        self.slope(0.0, nu, out, workspace);
+    }
+
+    /// `out = weight nu - b_k + W_k y_k(nu)`.
+    fn slope(&self, weight: f64, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
+        let (atoms, y) = (self.block.atoms(), &mut workspace.codes);
+        let one = (atoms.cols() == 1).then(|| OneAtom {
+            w: atoms.column(0),
+            h: self.task.regularizer(),
+            y: y.as_mut_slice(),
+        });
+        dispatch(Slope {
+            weight,
+            share: self.share,
+            nu,
+            one,
+            out,
+        });
+        if atoms.cols() > 1 {
+            self.codes_into(nu, y);
+            gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
+        }
+    }
+
+    /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It starts from the
+    /// codes in the workspace, and leaves those of v there.
+    pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
+        let mut regularizers = std::mem::take(&mut workspace.regularizers);
+        regularizers.resize(self.block.len(), self.task.regularizer());
+        let problem = Coding {
+            residual: self.residual,
+            regularizers: &regularizers,
+            atoms: self.block.atoms(),
+            gram: self.block.gram(),
+            s: 1.0 / self.agents as f64,
+            q,
+            interrupt: self.interrupt,
+            lanes: self.lanes,
+        };
+        let (codes, scratch) = (&mut workspace.codes, self.scratch.of(self.block.version()));
+        let stop = problem.solve_batch(c, self.share, codes, v, &scratch);
+        workspace.regularizers = recycle(regularizers);
+        stop
+    }
+
+    /// J_k(nu) for each sample.
+    pub fn cost(&self, nu: &Matrix) -> Vec<f64> {
+        let s = self.block.atoms().transpose_times(nu);
+        (0..nu.cols())
+            .map(|j| {
+                let nu = nu.column(j);
+                let x = self.share.map_or(0.0, |share| dot(share.column(j), nu));
+                self.residual.conjugate(nu) / self.agents as f64
+                    + self.task.regularizer().conjugate(s.column(j))
+                    - x
+            })
+            .collect()
+    }
+}
+
+/// The only atom of an agent, and where its codes go.
+struct OneAtom<'a> {
+    w: &'a [f64],
+    h: &'a dyn Regularizer,
+    y: &'a mut [f64],
+}
+
+/// `out = weight nu - b`, plus w y(nu) where an agent has one atom, in one go.
+struct Slope<'a> {
+    weight: f64,
+    share: Option<&'a Matrix>,
+    nu: &'a Matrix,
+    one: Option<OneAtom<'a>>,
+    out: &'a mut Matrix,
+}
+
+impl WithSimd for Slope<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let weight = self.weight;
+        count(self.share.map_or(0, |share| share.as_slice().len()));
+        match self.one {
+            None => {
+                let out = self.out.as_mut_slice().iter_mut().zip(self.nu.as_slice());
+                match self.share {
+                    Some(b) => out
+                        .zip(b.as_slice())
+                        .for_each(|((out, nu), b)| *out = weight * nu - b),
+                    None => out.for_each(|(out, nu)| *out = weight * nu),
+                }
+            }
+            Some(OneAtom { w, h, y }) => {
+                for (j, y) in y.iter_mut().enumerate() {
+                    let nu = self.nu.column(j);
+                    *y = h.coordinate_argmax(simd::dot(simd, w, nu), 0.0);
+                    count(w.len());
+                    let out = self.out.column_mut(j).iter_mut().zip(nu).zip(w);
+                    match self.share {
+                        Some(b) => out
+                            .zip(b.column(j))
+                            .for_each(|(((out, nu), w), b)| *out = weight * nu - b + *y * w),
+                        None => out.for_each(|((out, nu), w)| *out = weight * nu + *y * w),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What agent k computes in, round after round: its codes, and memory that is made in the first round and
+/// used again in all others, so that a round allocates nothing.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    codes: Matrix,
+    /// Empty between two uses.
+    regularizers: Vec<&'static dyn Regularizer>,
+}
+
+impl Workspace {
+    /// For the samples and the block of `local`, with codes to start [`Local::argmin`] from.
+    pub fn new(local: &Local) -> Self {
+        let start = start_code(local.task.regularizer());
+        Workspace {
+            codes: Matrix::from_fn(local.block.len(), local.samples, |_, _| start),
+            regularizers: Vec::new(),
+        }
+    }
+
+    /// The codes that were found last, N_k x B.
+    pub fn codes(&self) -> &Matrix {
+        &self.codes
+    }
+}

@@ -1,0 +1,164 @@
+//! `relaxed-admm`, the default: relaxed decentralised ADMM in broadcast form. One vector goes to the
+//! neighbours each round, two are kept, s_k and t_k, both 0 at the start; d_k is the degree.
+//!
+//! ```text
+//! nu_k = argmin J_k(nu) + rho d_k/2 |nu|^2 - s_k'nu
+//! s_k <- (1 - alpha) s_k + alpha (2 rho sum over neighbours nu_l - t_k)
+//! t_k <- (1 - alpha) t_k + alpha (2 rho d_k nu_k - s_k)            (old s_k and t_k in both)
+//! ```
+//!
+//! The argmin is closed form for one atom and the squared residual, and a problem in N_k variables
+//! otherwise. Guarantee: every nu_k tends to nu for any rho > 0 and 0 < alpha < 1 (linearly where f*
+//! is strongly convex); y_k and the cost converge for all residuals. (Bastianello, Carli, Schenato,
+//! Todescato 2020.)
+//!
+//! With a random start, s_k = t_k = r_k in place of 0. The limit is the same, as it depends on the start through
+//! sum over k of (s_k - t_k) alone, which never changes. r_k fades as (1 - 2 alpha)^round.
+
+use super::{zeros, SharedConstants, Strategy};
+use super::{Local, Workspace};
+use crate::random::{gaussian, Rng};
+use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
+
+/// The default relaxation.
+pub const DEFAULT_ALPHA: f64 = 0.9;
+
+/// rho = sqrt(2 m L) / (lambda_2^(1/4) d^(3/4)), with lambda_2 the algebraic connectivity of the graph
+/// and d its mean degree, m = c/N (1/N where f* is flat) and L = (c + |W|^2/delta)/N. Atoms are
+/// private, so (1 + sqrt(K/M))^2, the value for incoherent unit atoms, stands in for |W|^2, and four
+/// times that for non-negative atoms, which are alike. 1 for a single agent, which needs none.
+///
+/// Theory suggests 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))), which is too large on rings and paths
+/// and too small on stars; DESIGN.md has the rounds both need.
+pub fn default_rho(common: &SharedConstants) -> f64 {
+    if common.agents < 2 {
+        return 1.0;
+    }
+    let n = common.agents as f64;
+    let m = curvature_or_one(common) / n;
+    let w = 1.0 + (common.atoms as f64 / common.rows as f64).sqrt();
+    let alike = if common.non_negative { 4.0 } else { 1.0 };
+    let l = (common.curvature + alike * w * w / common.delta) / n;
+    (2.0 * m * l).sqrt()
+        / (common.spectrum.laplacian_second.powf(0.25) * common.mean_degree.powf(0.75))
+}
+
+/// The curvature of f*, or 1 where it has none and only a scale is wanted.
+pub(super) fn curvature_or_one(common: &SharedConstants) -> f64 {
+    if common.curvature > 0.0 {
+        common.curvature
+    } else {
+        1.0
+    }
+}
+
+/// One agent's part.
+#[derive(Debug)]
+pub struct RelaxedAdmm {
+    rho: f64,
+    alpha: f64,
+    nu: Matrix,
+    s: Matrix,
+    t: Matrix,
+    workspace: Workspace,
+    argmin_stop: Stop,
+    /// The size of the random start and where it is drawn from.
+    random_start: Option<(f64, Rng)>,
+}
+
+impl RelaxedAdmm {
+    /// With penalty `rho` and relaxation `alpha`.
+    pub fn new(rho: f64, alpha: f64) -> Self {
+        let empty = Matrix::zeros(0, 0);
+        RelaxedAdmm {
+            rho,
+            alpha,
+            nu: empty.clone(),
+            s: empty.clone(),
+            t: empty,
+            workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
+            random_start: None,
+        }
+    }
+
+    /// Starts from s_k = t_k = r_k, another one for each sample, with |r_k| about `size`.
+    pub fn with_random_start(mut self, size: f64, own: Rng) -> Self {
+        self.random_start = Some((size, own));
+        self
+    }
+}
+
+impl Strategy for RelaxedAdmm {
+    fn start(&mut self, local: &Local) {
+        self.nu = zeros(local);
+        self.s = zeros(local);
+        if let Some((size, own)) = &mut self.random_start {
+            self.s = gaussian(local.rows(), local.samples, own);
+            let scale = *size / (local.rows() as f64).sqrt();
+            self.s.as_mut_slice().iter_mut().for_each(|r| *r *= scale);
+        }
+        self.t = self.s.clone();
+        self.workspace = Workspace::new(local);
+    }
+
+    fn adapt(&mut self, local: &Local) {
+        let q = self.rho * local.degree as f64;
+        self.argmin_stop = local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
+    }
+
+    fn outgoing(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+        let two_rho = 2.0 * self.rho;
+        dispatch(Absorb {
+            alpha: self.alpha,
+            two_rho,
+            sent: two_rho * local.degree as f64,
+            s: self.s.as_mut_slice(),
+            t: self.t.as_mut_slice(),
+            nu: self.nu.as_slice(),
+            sum: combined,
+        });
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        self.argmin_stop
+    }
+}
+
+/// The new s_k and t_k from the old ones.
+struct Absorb<'a> {
+    alpha: f64,
+    two_rho: f64,
+    /// 2 rho d_k.
+    sent: f64,
+    s: &'a mut [f64],
+    t: &'a mut [f64],
+    nu: &'a [f64],
+    sum: &'a [f64],
+}
+
+impl WithSimd for Absorb<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let (keep, alpha) = (1.0 - self.alpha, self.alpha);
+        let old = self.s.iter_mut().zip(self.t);
+        let new = self.nu.iter().zip(self.sum);
+        for ((s, t), (nu, sum)) in old.zip(new) {
+            let (old_s, old_t) = (*s, *t);
+            *s = keep * old_s + alpha * (self.two_rho * sum - old_t);
+            *t = keep * old_t + alpha * (self.sent * nu - old_s);
+        }
+    }
+}
