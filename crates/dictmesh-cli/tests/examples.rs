@@ -95,14 +95,17 @@ fn the_late_topic_is_on_top() {
     assert!(late > 1 && scores[..late].iter().all(|s| s.1), "{scores:?}");
 }
 
-/// The README shows the settings as the program writes them.
+/// The how-to page shows the settings as the program writes them.
 #[test]
-fn the_settings_of_the_readme_are_those_of_the_examples() {
+fn the_settings_of_the_page_are_those_of_the_examples() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), "examples data --quiet");
     let written = std::fs::read_to_string(dir.path().join("data/settings.toml")).unwrap();
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).unwrap();
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/how-to/command-line.md"
+    );
+    let page = std::fs::read_to_string(page).unwrap();
     let (_, settings) = written.split_once('\n').unwrap();
-    assert!(readme.contains(&format!("```toml\n{settings}```")));
+    assert!(page.contains(&format!("```toml\n{settings}```")));
 }

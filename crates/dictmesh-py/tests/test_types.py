@@ -27,10 +27,10 @@ def test_every_public_thing_has_a_doc_with_an_example():
         assert ">>> " in getattr(dictmesh, name).__doc__, name
 
 
-def test_the_readmes_python_runs(tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S | re.M)
-    if not blocks:
-        pytest.skip("the README shows no Python")
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/python.md"])
+def test_the_python_of_the_pages_runs(page, tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), flags=re.S | re.M)
+    assert blocks
     for block in blocks:
         done = subprocess.run(
             [sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=300

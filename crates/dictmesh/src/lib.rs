@@ -48,6 +48,7 @@ pub mod mesh;
 pub mod model;
 pub mod problem;
 pub mod random;
+pub mod spec;
 mod stop;
 pub mod strategy;
 
@@ -60,9 +61,10 @@ pub use mesh::learning::{AtomInit, Update};
 pub use mesh::{Inference, Mesh, Stopping};
 pub use model::Model;
 pub use problem::{Norm, Samples, Task};
+pub use spec::Spec;
 pub use stop::Stop;
 
-/// The README's program is a test too.
+/// The program of the how-to page is a test too.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/how-to/rust-library.md")]
+struct HowTo;

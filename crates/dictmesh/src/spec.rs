@@ -1,0 +1,238 @@
+//! Pieces by name: how files, flags and peers refer to a residual, a regularizer, an atom set or a strategy.
+//!
+//! A [`Spec`] is plain data, a name with parameters. A [`Names`] maps names to constructors. Both are a
+//! convenience on top of the library, which takes pieces as values.
+
+use crate::error::{Error, Result};
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A piece by name and parameters, in a file `{"kind": "huber", "eta": 0.2}`.
+///
+/// A piece without parameters may be written as its name alone: `"unit-ball"`.
+///
+/// ```
+/// use dictmesh::Spec;
+/// let spec = Spec::new("huber").with("eta", 0.2);
+/// assert_eq!(serde_json::to_string(&spec).unwrap(), r#"{"kind":"huber","eta":0.2}"#);
+/// assert_eq!(spec.number("eta")?, Some(0.2));
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Spec {
+    kind: String,
+    #[serde(flatten)]
+    parameters: Map<String, Value>,
+}
+
+impl Spec {
+    /// The piece of this name, without parameters.
+    pub fn new(kind: impl Into<String>) -> Self {
+        Spec {
+            kind: kind.into(),
+            parameters: Map::new(),
+        }
+    }
+
+    /// The same with a parameter. A value that JSON cannot hold (NaN, infinity) becomes null.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.parameters.insert(name.to_string(), value.into());
+        self
+    }
+
+    /// The same with a parameter if there is a value.
+    pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
+    /// The name.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The parameters, in order of their names.
+    pub fn parameters(&self) -> &Map<String, Value> {
+        &self.parameters
+    }
+
+    /// A parameter that is a number; `None` where it is missing or null.
+    pub fn number(&self, name: &'static str) -> Result<Option<f64>> {
+        match self.parameters.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match value.as_f64() {
+                Some(number) => Ok(Some(number)),
+                None => Err(Error::parameter(name, value, "must be a number")),
+            },
+        }
+    }
+
+    /// A parameter that must be there and be a number.
+    pub fn required(&self, name: &'static str) -> Result<f64> {
+        self.number(name)?.ok_or_else(|| {
+            Error::parameter(
+                name,
+                "nothing",
+                format!("\"{}\" needs this number", self.kind),
+            )
+        })
+    }
+
+    /// Any other parameter, read by serde; `None` where it is missing or null.
+    pub fn get<T: de::DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>> {
+        match self.parameters.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => serde_json::from_value(value.clone())
+                .map(Some)
+                .map_err(|why| Error::parameter(name, value, why.to_string())),
+        }
+    }
+
+    /// `Ok` if every parameter is one of these; the error names one that is not.
+    pub fn allow(&self, names: &[&str]) -> Result<()> {
+        match self
+            .parameters
+            .keys()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            None => Ok(()),
+            Some(name) => Err(Error::UnknownName {
+                kind: "parameter",
+                given: format!("{}.{name}", self.kind),
+                known: match names {
+                    [] => "none".to_string(),
+                    names => names.join(", "),
+                },
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        let mut separator = " (";
+        for (name, value) in &self.parameters {
+            write!(f, "{separator}{name} = {value}")?;
+            separator = ", ";
+        }
+        f.write_str(if separator == ", " { ")" } else { "" })
+    }
+}
+
+impl<'de> Deserialize<'de> for Spec {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        match Value::deserialize(from)? {
+            Value::String(kind) => Ok(Spec::new(kind)),
+            Value::Object(mut parameters) => match parameters.remove("kind") {
+                Some(Value::String(kind)) => Ok(Spec { kind, parameters }),
+                _ => Err(de::Error::custom("a piece needs its name under \"kind\"")),
+            },
+            other => Err(de::Error::custom(format!(
+                "a piece is its name or a table with its name under \"kind\"; got {other}"
+            ))),
+        }
+    }
+}
+
+/// How a piece of type `T` is made from its [`Spec`].
+pub type Maker<T> = Arc<dyn Fn(&Spec) -> Result<Arc<T>> + Send + Sync>;
+
+/// The pieces of one type that files, flags and peers may name.
+pub struct Names<T: ?Sized> {
+    /// "residual", "strategy": for messages.
+    what: &'static str,
+    makers: BTreeMap<String, Maker<T>>,
+}
+
+impl<T: ?Sized> Names<T> {
+    /// No name yet; `what` is the type of piece in messages.
+    pub fn new(what: &'static str) -> Self {
+        Names {
+            what,
+            makers: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one more name, or with another piece under a name it has.
+    pub fn with(
+        mut self,
+        kind: &str,
+        make: impl Fn(&Spec) -> Result<Arc<T>> + Send + Sync + 'static,
+    ) -> Self {
+        self.makers.insert(kind.to_string(), Arc::new(make));
+        self
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.makers.keys().map(String::as_str)
+    }
+
+    /// The piece of a description. A name that is not registered is an error that gives it.
+    pub fn build(&self, spec: &Spec) -> Result<Arc<T>> {
+        match self.makers.get(spec.kind()) {
+            Some(make) => make(spec),
+            None => Err(Error::UnknownName {
+                kind: self.what,
+                given: spec.kind().to_string(),
+                known: self.names().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+}
+
+impl<T: ?Sized> Clone for Names<T> {
+    fn clone(&self) -> Self {
+        Names {
+            what: self.what,
+            makers: self.makers.clone(),
+        }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Names<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_comes_back_from_json_by_name_alone_and_with_parameters() {
+        let spec = Spec::new("boxed")
+            .with("gamma", 0.25)
+            .with_some("lo", None::<f64>);
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
+        assert_eq!(
+            serde_json::from_str::<Spec>("\"ring\"").unwrap(),
+            Spec::new("ring")
+        );
+        for bad in ["3", "{}", "{\"kind\": 3}", "[]"] {
+            assert!(serde_json::from_str::<Spec>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_parameters_are_named() {
+        let names =
+            Names::<dyn fmt::Debug + Send + Sync>::new("residual").with("one", |_| Ok(Arc::new(1)));
+        assert!(names.build(&Spec::new("one")).is_ok());
+        let error = names.build(&Spec::new("two")).unwrap_err().to_string();
+        assert!(error.contains("two") && error.contains("one") && error.contains("residual"));
+        let spec = Spec::new("one").with("eta", "a");
+        assert!(spec.allow(&["eta"]).is_ok());
+        assert!(spec.allow(&[]).unwrap_err().to_string().contains("eta"));
+        assert!(spec.number("eta").is_err() && spec.required("mu").is_err());
+    }
+}
