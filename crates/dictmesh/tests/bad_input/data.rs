@@ -121,12 +121,12 @@ fn dimensions_that_do_not_agree() {
     refused(builder().build(M, &[1; 3], AtomInit::Given(&short)), &rows);
 
     refused(
-        Matrix::from_vec(2, 3, vec![0.0; 5]),
+        Matrix::from_vec(2, 3, vec![0.0; 5]).map_err(Into::into),
         &["2 x 3", "got 5", "expected 6"],
     );
     let columns = [vec![0.0; 3], vec![0.0; 2]];
     refused(
-        Matrix::from_columns(3, &columns),
+        Matrix::from_columns(3, &columns).map_err(Into::into),
         &["column 1", "got 2", "expected 3"],
     );
     refused(
@@ -134,7 +134,9 @@ fn dimensions_that_do_not_agree() {
         &["column 1", "got 2"],
     );
     refused(
-        Matrix::zeros(2, 1).append_columns(&Matrix::zeros(3, 1)),
+        Matrix::zeros(2, 1)
+            .append_columns(&Matrix::zeros(3, 1))
+            .map_err(Into::into),
         &["rows", "got 3", "expected 2"],
     );
     assert_eq!(

@@ -3,7 +3,7 @@
 use super::{atom_rules, regularizers, residuals};
 use dictmesh::problem::atoms::AtomSet;
 use dictmesh::problem::regularizer::{
-    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPenalty,
 };
 use dictmesh::problem::residual::{Huber, Residual, L1};
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};

@@ -2,7 +2,7 @@
 
 use super::{brute_force_max, config, number, regularizers};
 use dictmesh::problem::regularizer::{
-    soft_threshold, ElasticNet, NonNegativeElasticNet, Regularizer,
+    soft_threshold, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPenalty,
 };
 use proptest::prelude::*;
 
