@@ -32,11 +32,12 @@ mod trace;
 use attack::{all_at_once, attack, beyond, Joint};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::samples::Samples;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy::Strategy;
 use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{dot, norm, Matrix};
 use rayon::prelude::*;
+use std::sync::Arc;
 use trace::View;
 
 /// What messages must stay below: far more than any that mean something.
@@ -50,7 +51,7 @@ pub const RECOVERED: f64 = 0.99;
 #[derive(Clone, Debug)]
 struct Traffic {
     /// With every constant.
-    strategy: StrategySpec,
+    strategy: Arc<dyn Strategy>,
     /// What agent k sent in round n is `sent[n][k]`.
     sent: Vec<Vec<Matrix>>,
 }
@@ -109,7 +110,7 @@ impl Attack {
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// The strategy with every constant.
-    pub strategy: StrategySpec,
+    pub strategy: Arc<dyn Strategy>,
     /// Rounds that were recorded.
     pub rounds: usize,
     /// For each agent with atoms and neighbours, what the neighbour that sees most of it recovers, knowing x; or as many
@@ -129,7 +130,7 @@ pub struct Audit {
 pub fn audit(
     mesh: &Mesh,
     x: &Samples,
-    strategy: &StrategySpec,
+    strategy: &Arc<dyn Strategy>,
     rounds: usize,
     colluding: usize,
 ) -> Result<Audit> {

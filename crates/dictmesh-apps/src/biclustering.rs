@@ -33,16 +33,18 @@ use dictmesh::mesh::{Event, Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::Task;
 use dictmesh::random::stream;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{axpy, norm, Matrix};
 use rand::RngExt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Settings. The thresholds gamma and beta are in the units of X: of w'x, and of x y averaged over all
 /// columns.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Biclustering {
     /// N, the number of layers and of agents, each with one atom; at least 1.
     pub layers: usize,
@@ -55,7 +57,7 @@ pub struct Biclustering {
     /// What is done to X first.
     pub prepare: Prepare,
     /// The inference strategy, on a complete graph with a_lk = 1/N.
-    pub strategy: StrategySpec,
+    pub strategy: Arc<dyn Strategy>,
     /// When its rounds end.
     pub stopping: Stopping,
     /// The dictionary update.
@@ -91,7 +93,7 @@ impl Default for Biclustering {
             delta: 0.1,
             beta: 0.03,
             prepare: Prepare::Standardise,
-            strategy: StrategySpec::default(),
+            strategy: strategy::default(),
             stopping: Stopping::tolerance(1e-4),
             update: Update::Adaptive { forgetting: 0.8 },
             batch: 512,
@@ -115,7 +117,7 @@ impl Biclustering {
             delta: 0.01,
             beta: 0.01,
             prepare: Prepare::Nothing,
-            strategy: StrategySpec::Diffusion { mu: Some(0.01) },
+            strategy: Arc::new(Diffusion { mu: Some(0.01) }),
             stopping: Stopping::rounds(2000),
             update: Update::Constant { mu_w: 5e-3 },
             batch: 1,

@@ -26,7 +26,8 @@ use dictmesh::mesh::learning::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, MeshBuilder, Stopping};
 use dictmesh::problem::Task;
 use dictmesh::random::stream;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{dot, Matrix};
@@ -63,7 +64,7 @@ pub enum Coding {
 }
 
 /// Settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Denoising {
     /// Side of the square patches, at least 2; M is its square.
     pub patch: usize,
@@ -85,7 +86,7 @@ pub struct Denoising {
     /// Who codes.
     pub coding: Coding,
     /// The inference strategy of the mesh.
-    pub strategy: StrategySpec,
+    pub strategy: Arc<dyn Strategy>,
     /// When its rounds end.
     pub stopping: Stopping,
     /// The dictionary update.
@@ -116,7 +117,7 @@ impl Default for Denoising {
             atoms_each: 1,
             topology: TopologySpec::Complete,
             coding: Coding::Exact,
-            strategy: StrategySpec::default(),
+            strategy: strategy::default(),
             stopping: Stopping::tolerance(1e-3),
             update: Update::Adaptive { forgetting: 0.985 },
             batch: 256,
@@ -231,7 +232,7 @@ impl Denoising {
                 .stopping(self.stopping),
             // An agent alone solves its whole problem in the one round of this strategy.
             Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
-                .strategy(StrategySpec::default())
+                .strategy(strategy::default())
                 .stopping(Stopping::rounds(1)),
         };
         Ok(builder

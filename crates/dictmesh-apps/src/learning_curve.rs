@@ -17,10 +17,11 @@ pub use ladder::{tune, Tuned};
 use dictmesh::exact::Exact;
 use dictmesh::mesh::{Mesh, Run};
 use dictmesh::problem::samples::Samples;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy::Strategy;
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{distance, norm, Matrix};
+use std::sync::Arc;
 
 /// What is worth counting rounds to, in dB: 40 is a relative error of 1e-2, the paper's "satisfactory".
 pub const GOALS: [f64; 3] = [20.0, 40.0, 60.0];
@@ -73,7 +74,7 @@ pub enum Ending {
 #[derive(Clone, Debug)]
 pub struct LearningCurve {
     /// The strategy with all its constants.
-    pub strategy: StrategySpec,
+    pub strategy: Arc<dyn Strategy>,
     /// Some of the rounds, more and more apart; 1, 2 and 5 times the powers of ten and the last one are
     /// among them.
     pub points: Vec<Point>,
@@ -112,7 +113,7 @@ impl<'a> Target<'a> {
     pub fn curve(
         &self,
         mesh: &Mesh,
-        strategy: &StrategySpec,
+        strategy: &Arc<dyn Strategy>,
         rounds: usize,
     ) -> Result<LearningCurve> {
         let mut mesh = mesh.clone();

@@ -5,7 +5,9 @@ use crate::given::Given;
 use anyhow::{ensure, Result};
 use clap::Args;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology};
 use serde_json::{json, Value};
 use std::path::PathBuf;
@@ -65,7 +67,7 @@ impl Documents {
         let strategy = mesh.strategy().resolve(&mesh.common())?;
         Ok(json!({
             "seconds": round,
-            "strategy": strategy,
+            "strategy": strategy.spec(),
             "first_setup": first - round,
             "setup": started - round,
             "rounds_to_1e-3": converged.rounds,
@@ -89,12 +91,8 @@ impl Documents {
             None => TaskSpec::nmf(self.given.gamma, self.given.delta),
         };
         let strategy = match self.mu {
-            Some(mu) => StrategySpec::Diffusion { mu: Some(mu) },
-            None => StrategySpec::RelaxedAdmm {
-                rho: self.rho,
-                alpha: None,
-                random_start: None,
-            },
+            Some(mu) => strategy::build(&Spec::new("diffusion").with("mu", mu)).unwrap(),
+            None => strategy::build(&Spec::new("relaxed-admm").with_some("rho", self.rho)).unwrap(),
         };
         Ok(
             Mesh::builder(task.build()?, Topology::from_edges(n, &edges)?)

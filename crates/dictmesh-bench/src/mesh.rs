@@ -6,7 +6,7 @@ use clap::Args;
 use dictmesh::graph::TopologySpec;
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
 use dictmesh::{AtomInit, Mesh, Samples, Stopping};
 use serde_json::{json, Value};
 use std::time::Instant;
@@ -34,7 +34,7 @@ impl Rounds {
             &mut stream(1, 0),
         ))?;
         let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, topology)
-            .strategy(StrategySpec::default())
+            .strategy(strategy::default())
             .stopping(Stopping::rounds(self.rounds))
             .threads(threads)
             .build(

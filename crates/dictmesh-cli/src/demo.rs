@@ -2,7 +2,8 @@
 
 use crate::planted::{Planted, ATOMS, PIXELS};
 use dictmesh::problem::Task;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
@@ -145,8 +146,8 @@ fn compare(
 ) -> Result<Vec<StrategyRow>, Error> {
     let exact = mesh.exact(x)?.duals;
     let mut rows = Vec::new();
-    for (done, name) in StrategySpec::NAMES.into_iter().enumerate() {
-        mesh.set_strategy(StrategySpec::from_name(name)?)?;
+    for (done, name) in strategy::GOSSIP.into_iter().enumerate() {
+        mesh.set_strategy(strategy::named(name)?)?;
         let mut run = mesh.run(x)?;
         let mut accuracy = f64::INFINITY;
         while run.rounds() < ROUND_LIMIT && accuracy > TARGET {
@@ -165,7 +166,7 @@ fn compare(
         progress(Progress {
             phase: "comparing strategies",
             done: done + 1,
-            total: StrategySpec::NAMES.len(),
+            total: strategy::GOSSIP.len(),
             cost: None,
         });
     }

@@ -29,8 +29,8 @@ use checkpoint::{Checkpoints, State, Surroundings};
 use dictmesh::mesh::learning::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::problem::Task;
+use dictmesh::strategy::AgentStrategy;
 use dictmesh::strategy::ScratchPool;
-use dictmesh::strategy::Strategy;
 use dictmesh::AgentId;
 use dictmesh::Matrix;
 use opening::Trouble;
@@ -50,7 +50,9 @@ pub struct Agent {
     source: Option<Box<dyn Source>>,
     observer: Observer,
     control: Control,
-    strategy: Box<dyn Strategy>,
+    strategy: Box<dyn AgentStrategy>,
+    /// Whether the strategy of an agent without neighbours solves the whole problem in one round.
+    solves_alone: bool,
     scratch: ScratchPool,
     /// W_k, its use, and the samples they have seen.
     state: State,
@@ -91,7 +93,7 @@ impl Agent {
         observer: Observer,
         control: Control,
     ) -> Result<Self, Error> {
-        let task = settings.check()?;
+        let (task, strategy) = settings.check()?;
         let (mut checkpoints, found) = Checkpoints::open(state, settings.owner())?;
         let expected = settings.neighbours.iter().filter(|n| !n.joins);
         let mut active: Vec<AgentId> = expected.map(|n| n.id).collect();
@@ -119,7 +121,8 @@ impl Agent {
         };
         Ok(Agent {
             talk: Talk::new(exchange, settings.policy, settings.float32),
-            strategy: settings.strategy.build_private(own_numbers()?)?,
+            strategy: strategy.agent(own_numbers()?)?,
+            solves_alone: strategy.solves_alone(),
             task,
             settings,
             source,

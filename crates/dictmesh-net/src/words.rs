@@ -65,15 +65,12 @@ pub fn words(value: &Value) -> String {
 mod tests {
     use super::*;
     use dictmesh::problem::TaskSpec;
-    use dictmesh::strategy::StrategySpec;
+    use dictmesh::{strategy, Spec};
     use dictmesh::{Stopping, Update};
 
     #[test]
     fn choices_are_words() {
-        let mut strategy = StrategySpec::default();
-        if let StrategySpec::RelaxedAdmm { rho, .. } = &mut strategy {
-            *rho = Some(1.5);
-        }
+        let strategy = Spec::new("relaxed-admm").with("rho", 1.5);
         let said = plain(&strategy);
         assert!(
             said.starts_with("relaxed-admm (") && said.contains("rho 1.5"),

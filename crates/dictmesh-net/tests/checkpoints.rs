@@ -5,7 +5,7 @@ mod common;
 
 use common::{Plan, Running, Started};
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
 use dictmesh_net::memory::Hub;
@@ -62,7 +62,7 @@ fn settings_that_changed_everywhere_are_refused_by_name() {
             &["task was", "0.05", "and is now", "0.07"],
         ),
         (
-            |s| s.strategy = StrategySpec::Diffusion { mu: Some(0.01) },
+            |s| s.strategy = Spec::new("diffusion").with("mu", 0.01),
             &["strategy was", "and is now diffusion (mu 0.01)"],
         ),
         (

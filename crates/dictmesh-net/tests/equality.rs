@@ -6,7 +6,7 @@ mod common;
 use common::{apart, start_all, Plan};
 use dictmesh::problem::{ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Matrix, Samples, Stop, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::memory::Hub;
@@ -65,9 +65,9 @@ fn assert_equal(plan: &Plan, what: &str) {
 }
 
 fn each_strategy(n: usize, samples: usize, rounds: usize) {
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let mut plan = Plan::new(graph(n), 6, samples);
-        plan.strategy = StrategySpec::from_name(name).unwrap();
+        plan.strategy = Spec::new(name);
         plan.stopping = Stopping::rounds(rounds);
         plan.batch = if n > 5 { 4 } else { 1 };
         plan.informed = if n > 2 { vec![1, 2] } else { vec![n - 1] };
@@ -114,7 +114,7 @@ fn the_tolerance_stops_all_in_the_round_in_which_it_stops_the_mesh() {
     for name in ["relaxed-admm", "exact-diffusion", "diffusion"] {
         for n in [1, 2, 5] {
             let mut plan = Plan::new(graph(n), 6, 40);
-            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.strategy = Spec::new(name);
             plan.stopping = Stopping {
                 tolerance: Some(1e-3),
                 rounds: 400,
@@ -129,10 +129,10 @@ fn the_tolerance_stops_all_in_the_round_in_which_it_stops_the_mesh() {
 /// has learned from the two hundred before.
 #[test]
 fn codes_are_those_of_the_mesh_after_hundreds_of_samples() {
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         for n in [1, 2, 5, 16] {
             let mut plan = Plan::new(graph(n), 9, 300);
-            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.strategy = Spec::new(name);
             plan.batch = 100;
             plan.sizes[n - 1] += 2;
             let start = plan.mesh(false);
@@ -205,7 +205,7 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
         plan.informed = if n == 1 { vec![0] } else { vec![1, 3] };
         let start = plan
             .builder()
-            .reduction(false)
+            .accels(dictmesh::accel::Accels::none())
             .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();
         let mut mesh = start.clone();
@@ -240,7 +240,7 @@ fn weights_of_every_rule() {
     ] {
         for name in ["diffusion", "consensus"] {
             let mut plan = Plan::new(graph(5), 6, 30);
-            plan.strategy = StrategySpec::from_name(name).unwrap();
+            plan.strategy = Spec::new(name);
             plan.rule = rule.clone();
             assert_equal(&plan, &format!("{name} {rule:?}"));
         }

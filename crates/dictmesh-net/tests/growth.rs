@@ -5,7 +5,7 @@
 mod common;
 
 use common::{agreements, Done, Dripping, Plan, Running, Started};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Matrix, Mesh, Stopping, Topology, Update};
 use dictmesh_net::agent::{Agreed, Event, Neighbour, Outcome, Policy};
 use dictmesh_net::memory::Hub;
@@ -19,11 +19,9 @@ use std::time::Duration;
 fn plan(samples: usize) -> Plan {
     let topology = Topology::from_edges(4, &[(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]).unwrap();
     let mut plan = Plan::new(topology, 5, samples);
-    plan.strategy = StrategySpec::RelaxedAdmm {
-        rho: Some(0.5),
-        alpha: Some(0.9),
-        random_start: None,
-    };
+    plan.strategy = Spec::new("relaxed-admm")
+        .with("rho", 0.5)
+        .with("alpha", 0.9);
     plan.stopping = Stopping::rounds(8);
     plan.update = Update::Constant { mu_w: 0.05 };
     plan.informed = vec![0, 3];

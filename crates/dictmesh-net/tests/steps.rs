@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Done, Dripping, Plan, Running, Started};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Matrix, Mesh, Stop, Stopping, Topology, Update};
 use dictmesh_net::agent::{Neighbour, Outcome, Policy};
 use dictmesh_net::config::{self, Agreed};
@@ -36,7 +36,7 @@ fn plan(strategy: &str, policy: config::Policy) -> Plan {
         score: true,
         float32: false,
         task: plan.task.clone(),
-        strategy: StrategySpec::from_name(strategy).unwrap(),
+        strategy: Spec::new(strategy),
         stopping: plan.stopping,
         update: Update::default(),
     };
@@ -132,7 +132,7 @@ impl Coding {
 /// Under `go-on` steps are chosen for whatever a loss leaves.
 #[test]
 fn a_loss_is_stood_by_every_strategy() {
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let deadline = Duration::from_millis(500);
         let plan = plan(name, config::Policy::GoOn);
         let mut coding = Coding::started(plan, Policy::GoOn { deadline }, false);
@@ -150,7 +150,7 @@ fn a_loss_is_stood_by_every_strategy() {
 /// whoever leaves unchecked ends the run, with a reason.
 #[test]
 fn a_leave_is_stood_or_ends_the_run_with_a_reason() {
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let mut coding = Coding::started(plan(name, config::Policy::Wait), Policy::Wait, false);
         coding.agents[4]
             .control
@@ -186,10 +186,7 @@ fn fixed_rounds_that_run_away_end_the_run_with_a_reason() {
 /// where it is not, `mesh add` would refuse the newcomer, and the run says what becomes of it.
 #[test]
 fn a_newcomer_is_stood_or_ends_the_run_with_a_reason() {
-    for (name, atoms) in StrategySpec::NAMES
-        .into_iter()
-        .flat_map(|n| [(n, 2), (n, 60)])
-    {
+    for (name, atoms) in strategy::NAMES.into_iter().flat_map(|n| [(n, 2), (n, 60)]) {
         let mut coding = Coding::started(plan(name, config::Policy::Wait), Policy::Wait, true);
         let own = Matrix::from_fn(5, atoms, |i, j| ((1 + i * i + 3 * j) as f64).sin() / 2.3);
         let mut newcomer = coding.agent(0);

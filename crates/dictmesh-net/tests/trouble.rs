@@ -5,7 +5,7 @@ mod common;
 
 use bytes::{Bytes, BytesMut};
 use common::{Done, Plan, Running, Says, Started};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{Stopping, Topology};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::codec::{self, Limits, HEADER};
@@ -49,7 +49,7 @@ fn lie(frame: Bytes, word: f64) -> Bytes {
 #[test]
 fn who_has_them_says_so() {
     let diverges = |plan: &mut Plan| {
-        plan.strategy = StrategySpec::Diffusion { mu: Some(50.0) };
+        plan.strategy = Spec::new("diffusion").with("mu", 50.0);
         plan.stopping = Stopping::rounds(400);
     };
     let all = ended(diverges, |frame| frame);

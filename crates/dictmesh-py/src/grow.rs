@@ -4,7 +4,7 @@ use crate::data::View;
 use crate::from_json;
 use crate::work::said;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Mesh, Stopping};
 use dictmesh_apps::novelty::{Growth, Join, Novelty, NoveltyDetector};
 use pyo3::prelude::*;
@@ -19,15 +19,15 @@ struct Settings {
     atoms_each: usize,
     /// The probability that an agent is joined to another; 1 joins everybody.
     p: f64,
-    strategy: StrategySpec,
+    strategy: Spec,
     stopping: Stopping,
     batch: usize,
     seed: u64,
 }
 
 impl Settings {
-    fn novelty(&self) -> Novelty {
-        Novelty {
+    fn novelty(&self) -> dictmesh::Result<Novelty> {
+        Ok(Novelty {
             task: self.task.clone(),
             agents: self.agents,
             atoms_each: self.atoms_each,
@@ -35,19 +35,19 @@ impl Settings {
                 1.0 => Join::Everybody,
                 p => Join::Random { p },
             },
-            strategy: self.strategy.clone(),
+            strategy: strategy::build(&self.strategy)?,
             stopping: self.stopping,
             batch: self.batch,
             seed: self.seed,
             ..Novelty::default()
-        }
+        })
     }
 }
 
 /// The mesh of a detector, whose atoms start from these samples.
 pub fn start(settings: &str, x: &View<'_>) -> PyResult<Mesh> {
     let settings: Settings = from_json(settings)?;
-    let built = said(settings.novelty().build(&x.all()?))?;
+    let built = said(said(settings.novelty())?.build(&x.all()?))?;
     Ok(built.into_mesh())
 }
 
@@ -58,7 +58,7 @@ pub fn grown(mesh: Mesh, settings: &str, x: &View<'_>, count: usize) -> PyResult
         count,
         atoms_each: settings.atoms_each,
     };
-    let mut detector = said(NoveltyDetector::around(mesh, settings.novelty()))?;
+    let mut detector = said(NoveltyDetector::around(mesh, said(settings.novelty())?))?;
     said(detector.grow(growth, AtomInit::Samples(&x.all()?)))?;
     Ok(detector.into_mesh())
 }

@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::work::{attend, said, Report};
 use crate::{from_json, grow, raise};
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -30,7 +30,7 @@ struct Settings {
     /// None: a random graph, or a complete one where that is not connected.
     topology: Option<TopologySpec>,
     weights: WeightRule,
-    strategy: StrategySpec,
+    strategy: Spec,
     stopping: Stopping,
     update: Update,
     batch: usize,
@@ -61,7 +61,7 @@ impl Settings {
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
         let mut builder = dictmesh::Mesh::builder(self.task.build()?, topology)
             .weights(self.weights.clone())
-            .strategy(self.strategy.clone())
+            .strategy(strategy::build(&self.strategy)?)
             .stopping(self.stopping)
             .update(self.update)
             .batch(self.batch)
@@ -269,7 +269,8 @@ impl Mesh {
 
     /// Another strategy and other rules for the end of rounds, as JSON.
     fn set_strategy(&mut self, strategy: &str, stopping: &str) -> PyResult<()> {
-        let (strategy, stopping) = (from_json(strategy)?, from_json(stopping)?);
+        let (strategy, stopping) = (from_json::<Spec>(strategy)?, from_json(stopping)?);
+        let strategy = said(strategy::build(&strategy))?;
         said(self.inner.set_strategy(strategy))?;
         said(self.inner.set_stopping(stopping))
     }

@@ -94,7 +94,7 @@ pub enum Error {
     )]
     Diverged {
         /// The strategy's name.
-        strategy: &'static str,
+        strategy: String,
     },
     /// A name that is not on the list.
     #[error("unknown {kind} \"{given}\": choose one of {known}")]

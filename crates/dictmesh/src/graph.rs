@@ -18,9 +18,11 @@
 
 mod shapes;
 mod spec;
+mod tree;
 mod weights;
 
 pub use spec::TopologySpec;
+pub use tree::SpanningTree;
 pub use weights::{lazy_column, own_column, Mixing, WeightRule, Weights};
 
 use crate::error::{Error, Result};
@@ -44,6 +46,7 @@ pub struct Topology {
     adjacency: Vec<Vec<usize>>,
     /// Computed at the first call: not every use needs it, and it costs a search from every agent.
     diameter: OnceLock<usize>,
+    tree: OnceLock<SpanningTree>,
 }
 
 /// Eigenvalues that say how well a graph mixes; all 0 for one agent.
@@ -119,6 +122,7 @@ impl Topology {
             None => Ok(Topology {
                 adjacency,
                 diameter: OnceLock::new(),
+                tree: OnceLock::new(),
             }),
             Some(unreachable) => Err(Error::Disconnected {
                 agents: n,
@@ -175,6 +179,11 @@ impl Topology {
                 .max()
                 .unwrap_or(0)
         })
+    }
+
+    /// The spanning tree over which sums run. The first call searches, later ones look it up.
+    pub fn spanning_tree(&self) -> &SpanningTree {
+        self.tree.get_or_init(|| SpanningTree::new(self))
     }
 
     /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D = diag(d_k).

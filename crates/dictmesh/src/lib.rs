@@ -41,11 +41,13 @@
 //! prints; nothing panics on data. Not guaranteed: the same last digits on processors with different
 //! vector units, and that learning finds a global optimum (the problem is not convex).
 
+pub mod accel;
 mod error;
 pub mod exact;
 pub mod graph;
 pub mod mesh;
 pub mod model;
+pub mod network;
 pub mod problem;
 pub mod random;
 pub mod spec;

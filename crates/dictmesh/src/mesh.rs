@@ -2,26 +2,24 @@
 
 mod access;
 mod agreement;
-mod alone;
 pub mod averaging;
+mod batch_codes;
 mod builder;
-mod coded;
+mod chunk;
 mod events;
 mod exchange;
 mod growth;
-mod infeasible;
 mod inference_result;
 pub mod learning;
 pub mod measure;
-mod part;
-mod reduction;
 mod restore;
+pub mod rounds;
 mod run;
-mod stopping;
+pub mod stopping;
 
+use batch_codes::BatchCarry;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
-use coded::{BatchCarry, BatchCodes};
 pub use events::{Event, Warning};
 use inference_result::demote_if_nonfinite;
 pub use inference_result::Inference;
@@ -29,6 +27,7 @@ pub use restore::Progress;
 pub use run::Run;
 pub use stopping::Stopping;
 
+use crate::accel::{Accels, AgentView, BatchCodes};
 use crate::error::{Error, Result};
 use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
@@ -37,7 +36,7 @@ use crate::problem::block::Block;
 use crate::problem::samples::Samples;
 use crate::problem::task::{LocalTask, Task};
 use crate::strategy::{Local, ScratchPool};
-use crate::strategy::{SharedConstants, StrategySpec};
+use crate::strategy::{SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use learning::{update_block, AtomStats, Update};
@@ -76,18 +75,16 @@ pub struct Mesh {
     topology: Topology,
     rule: WeightRule,
     weights: Weights,
-    /// (I + A)/2, for the strategies that want it.
-    lazy: Weights,
     spectrum: Spectrum,
     mixing: Mixing,
     /// A^rounds of plain averaging, once somebody asked for it.
     averaging: Arc<OnceLock<Matrix>>,
     agents: Vec<Agent>,
     rows: usize,
-    strategy: StrategySpec,
+    strategy: Arc<dyn Strategy>,
     stopping: Stopping,
     warm_start: bool,
-    reduction: bool,
+    accels: Accels,
     update: Update,
     batch: usize,
     seed: u64,
@@ -96,7 +93,6 @@ pub struct Mesh {
     blocks_learned: usize,
     samples_learned: u64,
     pool: Option<Arc<rayon::ThreadPool>>,
-    gram: Arc<reduction::Gram>,
     scratch: Arc<ScratchPool>,
     interrupt: Option<Arc<AtomicBool>>,
 }
@@ -110,7 +106,7 @@ impl Mesh {
     /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
         self.in_pool(|| {
-            let mut run = Run::start_reduced(self, x)?;
+            let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
             Ok(run.found(stop))
         })
@@ -119,7 +115,7 @@ impl Mesh {
     /// The same without bringing the duals back into all rows.
     pub fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
         self.in_pool(|| {
-            let mut run = Run::start_reduced(self, x)?;
+            let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
             Ok(run.found_without_duals(stop))
         })
@@ -140,7 +136,7 @@ impl Mesh {
     /// it, and how the inference ended: the cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.in_pool(|| {
-            let mut run = Run::start_reduced(self, x)?;
+            let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
             let costs = run.local_costs();
             Ok((self.average(&costs), demote_if_nonfinite(stop, &costs)))
@@ -163,13 +159,13 @@ impl Mesh {
         self.update.check(self.task.residual())?;
         let s = self.blocks_learned + 1;
         let mut worst = Stop::Converged;
-        let (mut kept, pool) = (BatchCarry::default(), self.pool.clone());
+        let (mut carry, pool) = (BatchCarry::default(), self.pool.clone());
         for from in (0..block.len()).step_by(self.batch) {
             let batch = from..(from + self.batch).min(block.len());
             let samples = batch.len();
-            let work = || self.learn_batch(block, batch, s, &mut kept);
+            let work = || self.learn_batch(block, batch, s, &mut carry);
             let (found, movement) = in_pool(&pool, work)?;
-            let mut stop = found.stop;
+            let mut stop = found.stop.unwrap_or(Stop::RoundLimit);
             if stop == Stop::Interrupted {
                 return Ok(stop);
             }
@@ -201,21 +197,21 @@ impl Mesh {
         block: &Samples,
         batch: Range<usize>,
         s: usize,
-        kept: &mut BatchCarry,
+        carry: &mut BatchCarry,
     ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
         // Inference: nu_k by exchange with the neighbours, y_k from it.
-        let mut found = self.code(block, batch, kept)?;
+        let mut found = self.code(block, batch, carry)?;
         // Update: each agent alone.
         let movement = match found.stop {
-            Stop::Converged | Stop::RoundLimit => {
+            Some(Stop::Converged | Stop::RoundLimit) => {
                 self.samples_learned += samples;
                 self.blocks_learned = s;
                 self.update(std::mem::take(&mut found.products), &found.codes, s)
             }
-            Stop::Diverged | Stop::Infeasible | Stop::Interrupted => 0.0,
+            _ => 0.0,
         };
-        kept.y = found.codes.pop().unwrap_or_default();
+        carry.memory.y = found.codes.pop().unwrap_or_default();
         Ok((found, movement))
     }
 
@@ -254,6 +250,16 @@ impl Mesh {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
+    }
+
+    /// Every agent as a speed-up sees it.
+    fn views(&self) -> Vec<AgentView<'_>> {
+        (self.agents.iter())
+            .map(|agent| AgentView {
+                task: &agent.task,
+                block: &agent.block,
+            })
+            .collect()
     }
 
     fn parts(&self) -> Vec<Part<'_>> {
@@ -295,11 +301,12 @@ impl Mesh {
             block: &agent.block,
             agents: self.agents.len(),
             share: share.filter(|_| agent.informed),
+            is_root: self.topology.spanning_tree().root() == k,
             degree: self.topology.degree(k),
             samples,
             scratch: &self.scratch,
             interrupt: self.interrupt.as_deref(),
-            lanes: true,
+            lanes: self.accels.lanes(),
         }
     }
 

@@ -68,7 +68,7 @@ use crate::mesh::learning::Update;
 pub use crate::mesh::Progress;
 use crate::mesh::Stopping;
 use crate::problem::task::TaskSpec;
-use crate::strategy::StrategySpec;
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::Matrix;
 use format::Fault;
 use serde::{Deserialize, Serialize};
@@ -86,8 +86,23 @@ pub struct Model {
     pub blocks: Vec<BlockData>,
 }
 
-fn yes() -> bool {
-    true
+fn all() -> String {
+    "all".to_string()
+}
+
+/// Speed-ups by their names, or as older files have them: `true` for all, `false` for none.
+fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Reduction(bool),
+        Names(String),
+    }
+    Ok(match Either::deserialize(from)? {
+        Either::Reduction(true) => all(),
+        Either::Reduction(false) => "none".to_string(),
+        Either::Names(names) => names,
+    })
 }
 
 /// All there is to know of a mesh but the atoms: the choices made for it, and how far it came.
@@ -102,7 +117,7 @@ pub struct Description {
     /// The rule of the combination weights.
     pub weights: WeightRule,
     /// The inference strategy, as it was given.
-    pub strategy: StrategySpec,
+    pub strategy: Spec,
     /// When the rounds of one batch end.
     pub stopping: Stopping,
     /// The dictionary update.
@@ -111,9 +126,9 @@ pub struct Description {
     pub batch: usize,
     /// Whether learning starts each batch from where the last one ended.
     pub warm_start: bool,
-    /// Whether batches may be rotated into fewer rows.
-    #[serde(default = "yes")]
-    pub reduction: bool,
+    /// The speed-ups: "all", "none" or names separated by commas. Older files have `reduction` in its place.
+    #[serde(default = "all", alias = "reduction", deserialize_with = "accel_names")]
+    pub accel: String,
     /// The seed of everything random.
     pub seed: u64,
     /// The agents that samples reach.

@@ -17,7 +17,7 @@ use super::evidence::{known_norm, Column, Evidence, Owner};
 use super::trace::View;
 use super::Traffic;
 use dictmesh::mesh::Mesh;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy::Strategy;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 
@@ -35,8 +35,8 @@ pub struct Limit {
 
 impl Limit {
     pub fn read(mesh: &Mesh, traffic: &Traffic, view: &View, nu: &Matrix) -> Option<Limit> {
-        let inverse = pseudo_inverse(&balance(mesh, &traffic.strategy))?;
-        let kappa = kappa(&traffic.strategy)?;
+        let inverse = pseudo_inverse(&balance(mesh, &*traffic.strategy))?;
+        let kappa = kappa(&*traffic.strategy)?;
         let reference = *view.attackers.first()?;
         let base = potential(traffic, reference);
         let rows = view.sight.iter().filter(|k| **k != reference).map(|k| {
@@ -161,26 +161,29 @@ fn potential(traffic: &Traffic, k: AgentId) -> Matrix {
 }
 
 /// L, such that L Phi = -kappa G.
-fn balance(mesh: &Mesh, strategy: &StrategySpec) -> Matrix {
+fn balance(mesh: &Mesh, strategy: &dyn Strategy) -> Matrix {
     let (topology, weights) = (mesh.topology(), mesh.weights());
     let apart = |k: AgentId, l: AgentId| f64::from(u8::from(k == l)) - weights.get(l, k);
-    Matrix::from_fn(mesh.agents(), mesh.agents(), |k, l| match strategy {
-        StrategySpec::RelaxedAdmm { .. } | StrategySpec::JacobiAdmm { .. } => match k == l {
+    let spec = strategy.spec();
+    Matrix::from_fn(mesh.agents(), mesh.agents(), |k, l| match spec.kind() {
+        "relaxed-admm" | "jacobi-admm" => match k == l {
             true => topology.degree(k) as f64,
             false => -f64::from(u8::from(topology.neighbours(k).contains(&l))),
         },
-        StrategySpec::ExactDiffusion { .. } => 0.5 * apart(k, l),
-        StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. } => apart(k, l),
+        "exact-diffusion" => 0.5 * apart(k, l),
+        _ => apart(k, l),
     })
 }
 
-fn kappa(strategy: &StrategySpec) -> Option<f64> {
-    match *strategy {
-        StrategySpec::RelaxedAdmm { rho, alpha, .. } => Some(1.0 / (alpha? * rho?)),
-        StrategySpec::JacobiAdmm { mu, .. } => Some(1.0 / mu?),
-        StrategySpec::Diffusion { mu }
-        | StrategySpec::Consensus { mu }
-        | StrategySpec::ExactDiffusion { mu } => mu,
+/// The constant of the equation; `None` for a strategy that this attack does not cover.
+fn kappa(strategy: &dyn Strategy) -> Option<f64> {
+    let spec = strategy.spec();
+    let constant = |name| spec.number(name).ok().flatten();
+    match spec.kind() {
+        "relaxed-admm" => Some(1.0 / (constant("alpha")? * constant("rho")?)),
+        "jacobi-admm" => Some(1.0 / constant("mu")?),
+        "diffusion" | "consensus" | "exact-diffusion" => constant("mu"),
+        _ => None,
     }
 }
 

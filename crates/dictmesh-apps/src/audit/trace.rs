@@ -4,7 +4,7 @@ use super::Traffic;
 use dictmesh::graph::{Topology, Weights};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::regularizer::Regularizer;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy::relaxed_admm;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
@@ -84,13 +84,12 @@ impl Trace {
         let mut reader = Reader::new(mesh, traffic, view);
         let mut fading = None;
         let degree = mesh.topology().degree(view.target) as f64;
-        match traffic.strategy {
-            StrategySpec::RelaxedAdmm {
-                rho: Some(rho),
-                alpha: Some(alpha),
-                random_start,
-            } => {
-                fading = random_start.map(|_| 1.0 - 2.0 * alpha);
+        let spec = traffic.strategy.spec();
+        let constant = |name| spec.number(name).ok().flatten();
+        match (spec.kind(), constant("mu"), constant("rho")) {
+            ("relaxed-admm", _, Some(rho)) => {
+                let alpha = constant("alpha").unwrap_or(relaxed_admm::DEFAULT_ALPHA);
+                fading = constant("random_start").map(|_| 1.0 - 2.0 * alpha);
                 reader.admm(rho * degree, |own, sum, (s, t)| {
                     (
                         (1.0 - alpha) * s + alpha * (2.0 * rho * sum - t),
@@ -98,17 +97,17 @@ impl Trace {
                     )
                 });
             }
-            StrategySpec::JacobiAdmm {
-                mu: Some(mu),
-                penalty: Some(c),
-            } => reader.admm(2.0 * c * degree, |own, sum, (_, multiplier)| {
-                let multiplier = multiplier + mu * (sum - degree * own);
-                (multiplier + 2.0 * c * sum, multiplier)
-            }),
-            StrategySpec::Diffusion { mu: Some(mu) } => reader.diffusion(mu),
-            StrategySpec::Consensus { mu: Some(mu) } => reader.consensus(mu),
-            StrategySpec::ExactDiffusion { mu: Some(mu) } => reader.exact_diffusion(mu),
-            // A resolved strategy has its constants.
+            ("jacobi-admm", Some(mu), _) => {
+                let c = constant("penalty").unwrap_or(1.0);
+                reader.admm(2.0 * c * degree, |own, sum, (_, multiplier)| {
+                    let multiplier = multiplier + mu * (sum - degree * own);
+                    (multiplier + 2.0 * c * sum, multiplier)
+                });
+            }
+            ("diffusion", Some(mu), _) => reader.diffusion(mu),
+            ("consensus", Some(mu), _) => reader.consensus(mu),
+            ("exact-diffusion", Some(mu), _) => reader.exact_diffusion(mu),
+            // Other strategies are not attacked this way.
             _ => {}
         }
         Trace {

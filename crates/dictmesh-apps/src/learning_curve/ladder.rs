@@ -2,8 +2,10 @@
 
 use super::{Ending, LearningCurve, Target};
 use dictmesh::mesh::Mesh;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Result};
+use std::sync::Arc;
 
 /// At most so many doublings or halvings away from the default.
 const RUNGS: i32 = 6;
@@ -26,7 +28,7 @@ pub struct Tuned {
 pub fn tune(
     target: &Target<'_>,
     mesh: &Mesh,
-    strategy: &StrategySpec,
+    strategy: &Arc<dyn Strategy>,
     goal: usize,
     rounds: usize,
 ) -> Result<Tuned> {
@@ -76,8 +78,9 @@ struct Search<'a> {
 impl Search<'_> {
     /// Tries a multiple of the default; whether it is better than all before.
     fn attempt(&mut self, factor: f64) -> Result<bool> {
-        let strategy = scaled(&self.default.strategy, factor);
-        let tried = match self.target.curve(self.mesh, &strategy, self.rounds) {
+        let scaled = scaled(&*self.default.strategy, factor);
+        let curve = scaled.and_then(|s| self.target.curve(self.mesh, &s, self.rounds));
+        let tried = match curve {
             Ok(curve) => curve,
             // A constant that overflows is no better; anything else would have failed before.
             Err(Error::Parameter { .. }) => return Ok(false),
@@ -93,14 +96,15 @@ impl Search<'_> {
 }
 
 /// The strategy with its step, or penalty, times `factor`.
-fn scaled(strategy: &StrategySpec, factor: f64) -> StrategySpec {
-    let mut scaled = strategy.clone();
-    match &mut scaled {
-        StrategySpec::Diffusion { mu }
-        | StrategySpec::Consensus { mu }
-        | StrategySpec::ExactDiffusion { mu }
-        | StrategySpec::JacobiAdmm { mu, .. } => *mu = mu.map(|mu| factor * mu),
-        StrategySpec::RelaxedAdmm { rho, .. } => *rho = rho.map(|rho| factor * rho),
+fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Arc<dyn Strategy>> {
+    let spec = strategy.spec();
+    let name = if spec.kind() == "relaxed-admm" {
+        "rho"
+    } else {
+        "mu"
+    };
+    match spec.number(name)? {
+        Some(constant) => strategy::build(&spec.with(name, factor * constant)),
+        None => strategy::build(&spec),
     }
-    scaled
 }

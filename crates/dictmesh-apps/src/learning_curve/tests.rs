@@ -23,7 +23,7 @@ fn problem() -> (Mesh, Samples) {
 fn rounds_are_those_of_the_relative_error() {
     let (mesh, x) = problem();
     let target = Target::new(&mesh, &x).unwrap();
-    let curve = target.curve(&mesh, &StrategySpec::default(), 2000).unwrap();
+    let curve = target.curve(&mesh, &strategy::default(), 2000).unwrap();
     let star = mesh.exact(&x).unwrap().duals;
     let mut run = mesh.run(&x).unwrap();
     let mut first = [None; 3];
@@ -42,7 +42,7 @@ fn rounds_are_those_of_the_relative_error() {
     assert_eq!(curve.nu, first);
     assert!((35..75).contains(&curve.nu[1].unwrap()), "{:?}", curve.nu);
     assert_eq!(curve.ending, Ending::Reached);
-    let diffusion = StrategySpec::Diffusion { mu: None };
+    let diffusion = strategy::build(&Spec::new("diffusion")).unwrap();
     let curve = target.curve(&mesh, &diffusion, 500).unwrap();
     assert_eq!(curve.both(), [None; 3]);
 }
@@ -51,16 +51,10 @@ fn rounds_are_those_of_the_relative_error() {
 fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
     let (mesh, x) = problem();
     let target = Target::new(&mesh, &x).unwrap();
-    let good = tune(&target, &mesh, &StrategySpec::default(), 1, 2000).unwrap();
+    let good = tune(&target, &mesh, &strategy::default(), 1, 2000).unwrap();
     assert!(!good.default.is_better(&good.best, 1));
-    let StrategySpec::RelaxedAdmm { rho: Some(rho), .. } = good.default.strategy else {
-        panic!("another strategy");
-    };
-    let bad = StrategySpec::RelaxedAdmm {
-        rho: Some(8.0 * rho),
-        alpha: None,
-        random_start: None,
-    };
+    let rho = good.default.strategy.spec().required("rho").unwrap();
+    let bad = strategy::build(&Spec::new("relaxed-admm").with("rho", 8.0 * rho)).unwrap();
     let mended = tune(&target, &mesh, &bad, 1, 2000).unwrap();
     let rounds = |curve: &LearningCurve| curve.both()[1].unwrap();
     assert!(rounds(&mended.best) * 2 < rounds(&mended.default));
@@ -88,7 +82,11 @@ fn the_rate_of_the_fully_connected_mesh_is_the_one_on_paper() {
     .unwrap();
     let target = Target::new(&mesh, &x).unwrap();
     let curve = target
-        .curve(&mesh, &StrategySpec::Diffusion { mu: Some(mu) }, 2000)
+        .curve(
+            &mesh,
+            &strategy::build(&Spec::new("diffusion").with("mu", mu)).unwrap(),
+            2000,
+        )
         .unwrap();
     let per_20_db = 10.0_f64.ln() / -(1.0 - mu * eta / n as f64).ln();
     let [_, b, c] = curve.nu.map(|r| r.unwrap() as f64);
@@ -104,7 +102,7 @@ fn what_cannot_be_measured_is_refused() {
     assert!(refused.contains("smaller gamma"), "{refused}");
     // A step far too large is seen to diverge, at once.
     let target = Target::new(&mesh, &x).unwrap();
-    let wild = StrategySpec::Diffusion { mu: Some(10.0) };
+    let wild = strategy::build(&Spec::new("diffusion").with("mu", 10.0)).unwrap();
     let curve = target.curve(&mesh, &wild, 2000).unwrap();
     assert_eq!(curve.ending, Ending::Diverged);
     assert!(curve.last().round < 200);

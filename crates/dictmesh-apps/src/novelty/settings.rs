@@ -7,8 +7,10 @@ use dictmesh::mesh::learning::Update;
 use dictmesh::mesh::{Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::{Error, Result};
+use std::sync::Arc;
 
 /// How the agents come to agree on the cost of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +78,7 @@ impl Threshold {
 }
 
 /// Settings of the detector.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Novelty {
     /// What coding a sample costs. Samples are meant to have norm 1.
     pub task: TaskSpec,
@@ -89,7 +91,7 @@ pub struct Novelty {
     /// The combination weights.
     pub weights: WeightRule,
     /// The inference strategy.
-    pub strategy: StrategySpec,
+    pub strategy: Arc<dyn Strategy>,
     /// When its rounds end.
     pub stopping: Stopping,
     /// The dictionary update.
@@ -126,7 +128,7 @@ impl Default for Novelty {
             atoms_each: 1,
             join: Join::Random { p: 0.5 },
             weights: WeightRule::Metropolis,
-            strategy: StrategySpec::default(),
+            strategy: strategy::default(),
             stopping: Stopping::tolerance(1e-3),
             // Forgetting is per batch, so at ten samples a batch even .97 would forget a block.
             update: Update::Adaptive { forgetting: 1.0 },
@@ -153,7 +155,7 @@ impl Novelty {
     pub fn paper() -> Self {
         Novelty {
             task: TaskSpec::nmf_huber(0.05, 0.1, 0.2),
-            strategy: StrategySpec::Diffusion { mu: Some(0.05) },
+            strategy: Arc::new(Diffusion { mu: Some(0.05) }),
             stopping: Stopping::rounds(1000),
             update: Update::Schedule { mu_w: 1.0 },
             batch: 1,
@@ -174,7 +176,7 @@ impl Novelty {
         Novelty {
             join: Join::Everybody,
             weights: WeightRule::Uniform,
-            strategy: StrategySpec::Diffusion { mu: Some(0.5) },
+            strategy: Arc::new(Diffusion { mu: Some(0.5) }),
             stopping: Stopping::rounds(100),
             ..Novelty::paper()
         }

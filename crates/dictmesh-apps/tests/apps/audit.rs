@@ -3,9 +3,12 @@
 use dictmesh::problem::atoms::AtomSet;
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
 use dictmesh_apps::audit::{audit, chance, Audit};
+use std::sync::Arc;
 
 const ROWS: usize = 40;
 const SAMPLES: usize = 50;
@@ -49,16 +52,12 @@ fn svd() -> Task {
     Task::sparse_svd(0.1, 0.1).unwrap()
 }
 
-fn diffusion() -> StrategySpec {
-    StrategySpec::Diffusion { mu: None }
+fn diffusion() -> Arc<dyn Strategy> {
+    strategy::build(&Spec::new("diffusion")).unwrap()
 }
 
-fn admm(random_start: Option<f64>) -> StrategySpec {
-    StrategySpec::RelaxedAdmm {
-        rho: None,
-        alpha: None,
-        random_start,
-    }
+fn admm(random_start: Option<f64>) -> Arc<dyn Strategy> {
+    strategy::build(&Spec::new("relaxed-admm").with_some("random_start", random_start)).unwrap()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -78,8 +77,8 @@ fn told(name: &str, audit: &Audit) {
 }
 
 /// All strategies, and the random start that is to hide something.
-fn strategies() -> Vec<StrategySpec> {
-    let plain = StrategySpec::NAMES.map(|name| StrategySpec::from_name(name).unwrap());
+fn strategies() -> Vec<Arc<dyn Strategy>> {
+    let plain = strategy::NAMES.map(|name| strategy::named(name).unwrap());
     plain.into_iter().chain([admm(Some(1.0))]).collect()
 }
 
@@ -194,7 +193,7 @@ fn blocks_other_losses_and_uninformed_agents() {
 #[test]
 fn refusals_say_what_to_do() {
     let (mesh, x) = planted(Topology::ring(4).unwrap(), 1, &[], svd());
-    let refused = |strategy: &StrategySpec, rounds: usize, words: &str| {
+    let refused = |strategy: &Arc<dyn Strategy>, rounds: usize, words: &str| {
         let error = audit(&mesh, &x, strategy, rounds, 1)
             .unwrap_err()
             .to_string();

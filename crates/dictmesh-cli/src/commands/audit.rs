@@ -10,11 +10,13 @@ use crate::demo::Progress;
 use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::{AtomInit, Error, Mesh, Samples};
 use dictmesh_apps::audit::{audit, Audit};
 use dictmesh_apps::learning_curve::Target;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Rounds that are recorded, if nothing else is said.
 const ROUNDS: usize = 400;
@@ -155,9 +157,9 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
 }
 
 /// All strategies, and relaxed-admm with random starts too; or those of one strategy alone, if one is named.
-fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, StrategySpec)>> {
+fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, Arc<dyn Strategy>)>> {
     let mut list = Vec::new();
-    for name in StrategySpec::NAMES {
+    for name in strategy::GOSSIP {
         let plain = match options.strategy.as_deref() {
             Some(named) if named != name => continue,
             Some(_) => options.strategy()?,
@@ -167,16 +169,13 @@ fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, StrategySpe
                 ..options.clone()
             }
             .strategy()?,
-            None => StrategySpec::from_name(name).map_err(say)?,
+            None => strategy::named(name).map_err(say)?,
         };
         list.push((name.to_string(), plain.clone()));
-        if let StrategySpec::RelaxedAdmm { rho, alpha, .. } = plain {
+        if name == "relaxed-admm" {
             for size in &args.random_start {
-                let hidden = StrategySpec::RelaxedAdmm {
-                    rho,
-                    alpha,
-                    random_start: Some(*size),
-                };
+                let hidden = plain.spec().with("random_start", *size);
+                let hidden = strategy::build(&hidden).map_err(say)?;
                 list.push((format!("relaxed-admm, random start {size}"), hidden));
             }
         }

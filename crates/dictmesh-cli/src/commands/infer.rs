@@ -10,7 +10,8 @@ use crate::options::names::{OneOf, STRATEGIES};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::{Matrix, Mesh, Samples, Stop};
 use std::path::{Path, PathBuf};
 
@@ -117,7 +118,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
     if args.strategy != "exact" {
-        let strategy = StrategySpec::from_name(&args.strategy).map_err(say)?;
+        let strategy = strategy::named(&args.strategy).map_err(say)?;
         opened.mesh.set_strategy(strategy).map_err(say)?;
     }
     opened.check_memory(&args.model, BATCH, args.strategy == "exact")?;

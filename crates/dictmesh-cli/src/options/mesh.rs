@@ -8,8 +8,11 @@ use crate::commands::say;
 use crate::memory::{check_sizes, Sizes};
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Stopping, Topology, TopologySpec, Update, WeightRule};
+use std::sync::Arc;
 
 /// How many of `k` atoms each of `n` agents gets.
 pub fn dealt(n: usize, k: usize) -> Vec<usize> {
@@ -120,28 +123,20 @@ impl Options {
     }
 
     /// The strategy with its constants.
-    pub fn strategy(&self) -> Result<StrategySpec> {
+    pub fn strategy(&self) -> Result<Arc<dyn Strategy>> {
         let name = self.strategy.as_deref().unwrap_or("relaxed-admm");
         known("strategy", name, &STRATEGIES)?;
-        let mut spec = StrategySpec::from_name(name).map_err(say)?;
-        match &mut spec {
-            StrategySpec::RelaxedAdmm { rho, .. } => {
-                *rho = self.rho;
-                if self.mu.is_some() {
-                    return Err("--mu: relaxed-admm has no step; its penalty is --rho".into());
-                }
+        let spec = match (name, self.mu, self.rho) {
+            ("relaxed-admm", Some(_), _) => {
+                return Err("--mu: relaxed-admm has no step; its penalty is --rho".into())
             }
-            StrategySpec::Diffusion { mu }
-            | StrategySpec::Consensus { mu }
-            | StrategySpec::ExactDiffusion { mu }
-            | StrategySpec::JacobiAdmm { mu, .. } => {
-                *mu = self.mu;
-                if self.rho.is_some() {
-                    return Err(format!("--rho belongs to relaxed-admm; {name} has --mu"));
-                }
+            ("relaxed-admm", None, rho) => Spec::new(name).with_some("rho", rho),
+            (_, _, Some(_)) => {
+                return Err(format!("--rho belongs to relaxed-admm; {name} has --mu"))
             }
-        }
-        Ok(spec)
+            (_, mu, None) => Spec::new(name).with_some("mu", mu),
+        };
+        strategy::build(&spec).map_err(say)
     }
 
     /// When the rounds of a batch end.

@@ -6,12 +6,12 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use dictmesh::problem::atoms::AtomSet;
 use dictmesh::problem::{ResidualSpec, TaskSpec};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
 use dictmesh::{TopologySpec, Update};
 use std::ffi::OsStr;
 
 pub const TASKS: [&str; 4] = TaskSpec::PRESETS;
-pub const STRATEGIES: [&str; 5] = StrategySpec::NAMES;
+pub const STRATEGIES: [&str; 6] = strategy::NAMES;
 pub const WEIGHTS: [&str; 2] = ["metropolis", "uniform"];
 const UPDATES: [&str; 3] = ["adaptive", "constant", "schedule"];
 pub const REGULARIZERS: [&str; 3] = [

@@ -96,13 +96,13 @@ fn in_one_process(model: &Model, x: &Samples) -> Mesh {
     let sizes: Vec<usize> = model.blocks.iter().map(|b| b.atoms.cols()).collect();
     let mut mesh = Mesh::builder(d.task.build().unwrap(), topology)
         .weights(d.weights.clone())
-        .strategy(d.strategy.clone())
+        .strategy(dictmesh::strategy::build(&d.strategy).unwrap())
         .stopping(d.stopping)
         .update(d.update)
         .batch(d.batch)
         .seed(d.seed)
         .informed(&d.informed)
-        .reduction(false)
+        .accels(dictmesh::accel::Accels::none())
         .build(d.rows, &sizes, AtomInit::Samples(x))
         .unwrap();
     mesh.learn(x, |_| Continue(())).unwrap();
@@ -174,7 +174,7 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
 fn a_complete_graph_is_an_allreduce_and_learns_the_same() {
     check_mpi();
     let x = samples(200);
-    for strategy in dictmesh::strategy::StrategySpec::NAMES {
+    for strategy in dictmesh::strategy::NAMES {
         let dir = tempfile::tempdir().unwrap();
         write(dir.path(), &x);
         let flags = "--atoms 9 --batch 8 --rounds 15 --json --topology complete --strategy";

@@ -4,12 +4,13 @@
 //! When a round brings nothing new it has heard of everybody, and the number of rounds was the largest distance of
 //! anybody from it; the largest of these numbers is the diameter. After 2 N rounds all know everything.
 
+use super::inference::Place;
 use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
 use crate::error::Error;
 use crate::exchange::{Fault, Tag};
 use crate::words::listed;
-use dictmesh::graph::own_column;
+use dictmesh::network::own_column;
 use dictmesh::AgentId;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,6 +76,8 @@ impl fmt::Display for Record {
 pub(super) struct Members {
     pub records: BTreeMap<AgentId, Record>,
     pub diameter: usize,
+    /// The place of this agent in the spanning tree, whose root is the agent with the smallest number.
+    pub place: Place,
 }
 
 impl Members {
@@ -186,6 +189,8 @@ pub(super) fn agree(
 ) -> Result<Members, Halt> {
     let id = own.id;
     let mut records = BTreeMap::from([(id, own)]);
+    // Hops to each agent, and the first neighbour, by number, on a shortest way there.
+    let mut towards = BTreeMap::from([(id, Place::default())]);
     let (mut new, mut distance, mut diameter) = (vec![id], None, 0_usize);
     let mut told_by = id;
     let mut tag = Tag::agreement(epoch);
@@ -208,6 +213,9 @@ pub(super) fn agree(
                     }
                     None => {
                         new.push(record.id);
+                        let depth = tag.round as usize + 1;
+                        let parent = Some(from);
+                        towards.insert(record.id, Place { depth, parent });
                         records.insert(record.id, record);
                     }
                     Some(known) if *known == record => {}
@@ -233,7 +241,12 @@ pub(super) fn agree(
         return Err(Error::Protocol { from: told_by, why }.into());
     }
     *contradictions = 0;
-    Ok(Members { records, diameter })
+    let root = towards.first_key_value();
+    Ok(Members {
+        place: root.map_or_else(Place::default, |(_, place)| *place),
+        records,
+        diameter,
+    })
 }
 
 /// What is said in the next round: the largest distance so far, and the records that were new in the last.

@@ -9,8 +9,8 @@ use super::opening::Trouble;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
-use dictmesh::mesh::learning::{product, update_block};
-use dictmesh::mesh::measure::has_diverged;
+use dictmesh::network::measure::has_diverged;
+use dictmesh::network::{product, update_block};
 use dictmesh::strategy::Local;
 use dictmesh::AgentId;
 use dictmesh::{Matrix, Samples, Stop};
@@ -77,6 +77,7 @@ impl Agent {
             block: &self.state.block,
             agents,
             share: share.as_ref(),
+            is_root: mesh.members.place.parent.is_none(),
             degree: self.talk.degree(),
             samples,
             scratch: &self.scratch,
@@ -86,9 +87,10 @@ impl Agent {
         let inference = Inference {
             id,
             local,
-            combine: self.settings.strategy.combine(),
-            weights: &mesh.combination,
+            weights: &mesh.rules,
+            place: mesh.members.place,
             sums: mesh.sums,
+            single: agents == 1 && self.solves_alone,
             stopping: self.settings.stopping,
             diameter,
             sizes: sizes.as_deref(),
@@ -96,7 +98,7 @@ impl Agent {
             epoch,
             position,
         };
-        let found = inference.run(&mut *self.strategy, &mut self.talk)?;
+        let found = inference.run(&mut self.strategy, &mut self.talk)?;
         let nu = self.strategy.dual();
         let y = local.codes(nu);
         let averaging = Averaging {

@@ -141,7 +141,7 @@ impl Checkpoints {
         if let Some(directory) = self.directory.clone().filter(|_| on_disk) {
             let path = path_of(&directory, state.position);
             let bytes = format::write(&self.owner, &state, around);
-            dictmesh::model::write_whole(&path, |to| to.write_all(&bytes))?;
+            dictmesh::network::write_whole(&path, |to| to.write_all(&bytes))?;
             self.files.retain(|p| *p != state.position);
             self.files.push(state.position);
             while self.files.len() > KEPT {
@@ -192,7 +192,7 @@ impl Checkpoints {
         };
         let path = path_of(directory, position);
         fs::remove_file(&path).map_err(failed(&path))?;
-        dictmesh::model::sync_directory(directory).map_err(failed(directory))
+        dictmesh::network::sync_directory(directory).map_err(failed(directory))
     }
 
     fn read(&self, position: u64) -> Result<(State, Surroundings), Error> {

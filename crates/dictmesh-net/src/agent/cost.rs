@@ -5,7 +5,7 @@
 
 use super::talk::{Halt, Talk};
 use crate::exchange::{Phase, Tag};
-use dictmesh::strategy::combine;
+use dictmesh::network::combine;
 use dictmesh::AgentId;
 
 /// The distance between neighbours to stop at, relative to the largest number either had.

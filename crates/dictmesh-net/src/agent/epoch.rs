@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::exchange::Fault;
 use crate::source::Taken;
 use crate::words::{agents, listed};
-use dictmesh::graph::lazy_column;
+use dictmesh::network::lazy_column;
 use dictmesh::strategy::Combine;
 use dictmesh::AgentId;
 use dictmesh::Samples;
@@ -28,8 +28,8 @@ pub(super) struct Mesh {
     pub members: Members,
     /// (l, a_lk), rising, for averages.
     pub weights: Vec<(AgentId, f64)>,
-    /// The same as the strategy wants them.
-    pub combination: Vec<(AgentId, f64)>,
+    /// The same by each rule of [`Combine`].
+    pub rules: [Vec<(AgentId, f64)>; 3],
     /// Whether all are each other's neighbours, with the same weights, and sums over all are cheaper than a frame
     /// from each.
     pub sums: bool,
@@ -105,17 +105,22 @@ impl Agent {
         }));
         self.check_given_weights()?;
         let weights = members.weights(id, self.talk.neighbours(), &self.settings.weighting);
-        let combination = match self.settings.strategy.combine() {
+        let rules = [
+            Combine::Weights,
+            Combine::LazyWeights,
+            Combine::NeighbourSum,
+        ];
+        let rules = rules.map(|rule| match rule {
             Combine::Weights => weights.clone(),
             Combine::LazyWeights => lazy_column(id, &weights),
             Combine::NeighbourSum => self.talk.neighbours().iter().map(|l| (*l, 1.0)).collect(),
-        };
+        });
         let given = matches!(self.settings.weighting, Weighting::Given(_));
         Ok(Mesh {
             sums: self.talk.can_sum() && members.is_complete() && !given,
             members,
             weights,
-            combination,
+            rules,
         })
     }
 

@@ -3,7 +3,7 @@
 
 use super::inference::Inference;
 use super::talk::{Halt, Talk};
-use dictmesh::strategy::infeasible::{parts, proven};
+use dictmesh::network::infeasible::{parts, proven};
 use dictmesh::AgentId;
 use dictmesh::Matrix;
 

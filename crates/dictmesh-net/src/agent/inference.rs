@@ -1,26 +1,26 @@
-//! The rounds by which an agent finds its nu_k of a batch.
+//! The rounds by which an agent finds its nu_k of a batch: the library's loop, with the neighbours at the other
+//! end of links.
 
 use super::talk::{Halt, Talk};
 use crate::codec::SCALARS;
+use crate::error::Error;
 use crate::exchange::{Phase, Tag};
-use dictmesh::mesh::measure::{self, RateEstimator};
-use dictmesh::strategy::Local;
-use dictmesh::strategy::{combine, Combine, Strategy};
-use dictmesh::AgentId;
-use dictmesh::{Matrix, Stop, Stopping};
-
-/// The number of a round that never comes.
-const NEVER: f64 = u32::MAX as f64;
+use dictmesh::network::{combine, infer, measure, round, Carrier, Flood, Rounds, StoppingRule};
+use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Local};
+use dictmesh::{AgentId, Matrix, Stop, Stopping};
 
 /// What stays the same through the rounds of a batch.
 pub(super) struct Inference<'a> {
     pub id: AgentId,
     pub local: Local<'a>,
-    pub combine: Combine,
-    /// As the strategy wants them.
-    pub weights: &'a [(AgentId, f64)],
+    /// (l, a_lk) of the senders by each rule of [`Combine`], rising.
+    pub weights: &'a [Vec<(AgentId, f64)>; 3],
+    /// The agent's place in the spanning tree.
+    pub place: Place,
     /// Whether all neighbours, who are all agents, have the same weight, and only sums over all agents are exchanged.
     pub sums: bool,
+    /// Whether the first argmin of this agent, which has no neighbours, is the whole problem.
+    pub single: bool,
     pub stopping: Stopping,
     pub diameter: usize,
     /// |x| of each sample, where the agent is informed: what nu is held against.
@@ -31,156 +31,80 @@ pub(super) struct Inference<'a> {
     pub position: u64,
 }
 
+/// Where an agent is in the spanning tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Hops to the root.
+    pub depth: usize,
+    /// The neighbour one hop nearer to it; `None` for the root.
+    pub parent: Option<AgentId>,
+}
+
 /// How the rounds ended.
 pub(super) struct Found {
     pub stop: Stop,
     pub rounds: usize,
     /// The largest residual of the last flood.
     pub residual: Option<f64>,
-    /// Whether this agent knows of numbers beyond all bounds that not all have heard of yet.
+    /// Whether iterates of some agent diverged, which not all agents know yet.
     pub troubled: bool,
 }
 
-/// Where the rounds of a batch have come to.
-struct Course {
-    rounds: usize,
-    /// Rounds of the strategy and those of proofs.
-    exchanges: u32,
+/// One agent's rounds of a batch.
+struct Course<'c, 'a> {
+    inference: &'c Inference<'a>,
+    strategy: &'c mut Box<dyn AgentStrategy>,
+    wire: Wire<'c, 'a>,
     /// nu_k before the last round, where it is needed after it.
     before: Matrix,
-    /// What came in, combined.
-    combined: Vec<f64>,
+    /// What the last exchange brought.
+    heard: Matrix,
+    last: Option<Exchange>,
+}
+
+/// The links, and what travels over them beside arrays.
+struct Wire<'c, 'a> {
+    inference: &'c Inference<'a>,
+    talk: &'c mut Talk,
+    rounds: usize,
+    /// Exchanges of the strategy and those of proofs.
+    exchanges: u32,
     flood: Flood,
-    /// The round in which all stop, once it is proven that no code meets the constraint.
-    infeasible_by: Option<usize>,
-}
-
-/// What travels with the dual vectors.
-struct Flood {
-    /// The largest residual that was heard of since the last window.
-    residual: f64,
-    /// The earliest round after which somebody's numbers were beyond all bounds.
-    trouble: f64,
-    /// When the residual was measured, until it has reached everybody.
-    measured: Option<usize>,
-    floods: RateEstimator,
-    last: Option<f64>,
-}
-
-impl Flood {
-    fn hear(&mut self, residual: f64, trouble: f64) {
-        self.residual = self.residual.max(residual);
-        self.trouble = self.trouble.min(trouble);
-    }
-}
-
-impl Course {
-    fn new(numbers: usize) -> Self {
-        Course {
-            rounds: 0,
-            exchanges: 0,
-            before: Matrix::zeros(0, 0),
-            combined: vec![0.0; numbers],
-            flood: Flood {
-                residual: 0.0,
-                trouble: NEVER,
-                measured: None,
-                floods: RateEstimator::default(),
-                last: None,
-            },
-            infeasible_by: None,
-        }
-    }
-
-    fn found(&self, stop: Stop) -> Found {
-        Found {
-            stop,
-            rounds: self.rounds,
-            residual: self.flood.last,
-            troubled: false,
-        }
-    }
 }
 
 impl Inference<'_> {
     /// Rounds until the stopping rule ends them, for all agents in the same round.
-    pub fn run(&self, strategy: &mut dyn Strategy, talk: &mut Talk) -> Result<Found, Halt> {
-        let mut course = Course::new(self.local.rows() * self.local.samples);
-        strategy.start(&self.local);
-        while course.rounds < self.stopping.rounds {
-            let next = course.rounds + 1;
-            if self.measures(next) || next == self.stopping.rounds {
-                course.before = strategy.dual().clone();
-            }
-            strategy.adapt(&self.local);
-            self.exchange(strategy.outgoing(), &mut course, talk)?;
-            strategy.absorb(&self.local, &course.combined);
-            course.rounds = next;
-            if let Some(stop) = self.end(strategy, &mut course, talk)? {
-                return Ok(course.found(stop));
-            }
-        }
-        let away = self.has_diverged(strategy.dual());
-        Ok(Found {
-            troubled: away || course.flood.trouble < NEVER,
-            ..course.found(Stop::RoundLimit)
-        })
-    }
-
-    /// What this round means for all, if it means the end before the limit of rounds.
-    fn end(
+    pub fn run(
         &self,
-        strategy: &dyn Strategy,
-        course: &mut Course,
+        strategy: &mut Box<dyn AgentStrategy>,
         talk: &mut Talk,
-    ) -> Result<Option<Stop>, Halt> {
-        let rounds = course.rounds;
-        if course.infeasible_by.is_some_and(|by| rounds >= by) {
-            return Ok(Some(Stop::Infeasible));
-        }
-        if let Some(stop) = self.judge(&mut course.flood, rounds) {
-            return Ok(Some(stop));
-        }
-        let (measures, last) = (self.measures(rounds), rounds == self.stopping.rounds);
-        if measures {
-            self.measure(strategy.dual(), course);
-            let now = self.is_alone().then(|| strategy.argmin_stop());
-            if let Some(stop) = now.or_else(|| self.judge(&mut course.flood, rounds)) {
-                return Ok(Some(stop));
-            }
-        }
-        // The proof takes as many rounds as two floods: it is tried after 1, 2, 4, 8, ... windows, and at the end.
-        let due = measures && (rounds / self.window()).is_power_of_two() || last;
-        if due && course.infeasible_by.is_none() && self.can_be_proven_infeasible() {
-            let Course {
-                before, exchanges, ..
-            } = &mut *course;
-            let proven = match self.is_alone() {
-                true => strategy.argmin_stop() == Stop::Infeasible,
-                false => self.is_infeasible(strategy.dual(), before, exchanges, talk)?,
-            };
-            course.infeasible_by = proven.then_some(rounds + self.diameter);
-        }
-        let now = course.infeasible_by.filter(|by| last || *by == rounds);
-        Ok(now.map(|_| Stop::Infeasible))
-    }
-
-    /// Whether there is nobody to exchange anything with, so that the first argmin is the whole problem.
-    fn is_alone(&self) -> bool {
-        self.local.agents == 1 && self.combine == Combine::NeighbourSum
-    }
-
-    /// Rounds between two measurements.
-    fn window(&self) -> usize {
-        match self.is_alone() {
-            true => 1,
-            false => measure::window(self.diameter),
-        }
-    }
-
-    /// Whether this round, counted from 1, is measured.
-    fn measures(&self, round: usize) -> bool {
-        self.stopping.tolerance.is_some() && round.is_multiple_of(self.window())
+    ) -> Result<Found, Halt> {
+        strategy.start(&self.local);
+        let constrained = self.can_be_proven_infeasible();
+        let mut rule = StoppingRule::new(self.stopping, self.diameter, self.single, constrained);
+        let mut course = Course {
+            inference: self,
+            strategy,
+            wire: Wire {
+                inference: self,
+                talk,
+                rounds: 0,
+                exchanges: 0,
+                flood: Flood::default(),
+            },
+            before: Matrix::default(),
+            heard: Matrix::zeros(self.local.rows() * self.local.samples, 1),
+            last: None,
+        };
+        let stop = infer(&mut course, &mut rule)?;
+        let diverged =
+            course.wire.flood.trouble < Flood::NEVER || self.has_diverged(course.strategy.dual());
+        Ok(Found {
+            stop,
+            rounds: course.wire.rounds,
+            residual: rule.last_residual(),
+            troubled: stop == Stop::RoundLimit && diverged,
+        })
     }
 
     /// Whether there is a constraint, and room in a frame for what all agents add to the proof.
@@ -201,105 +125,203 @@ impl Inference<'_> {
         }
     }
 
-    /// What this agent says, with what it knows of the others, goes out; theirs comes in and is combined.
-    fn exchange(
-        &self,
-        outgoing: &Matrix,
-        course: &mut Course,
-        talk: &mut Talk,
-    ) -> Result<(), Halt> {
-        let flood = &mut course.flood;
-        talk.own.tag = self.tag(&mut course.exchanges);
-        let own = &mut talk.own;
-        own.dual.clear();
-        own.dual.extend_from_slice(outgoing.as_slice());
-        // Others refuse what is no number, so it is told instead of sent.
-        if own
-            .dual
-            .iter()
-            .fold(false, |found, v| found | !v.is_finite())
-        {
-            own.dual.fill(0.0);
-            flood.trouble = flood.trouble.min(course.rounds as f64);
-        }
-        own.scalars.clear();
-        own.scalars.extend([flood.residual, flood.trouble]);
-        match self.sums {
-            true => self.sum(outgoing.as_slice(), flood, talk, &mut course.combined),
-            false => self.hear(outgoing.as_slice(), flood, talk, &mut course.combined),
-        }
+    fn has_diverged(&self, nu: &Matrix) -> bool {
+        let delta = self.local.task.regularizer().strong_convexity();
+        (self.sizes).is_some_and(|sizes| measure::has_diverged(nu, sizes, delta))
+    }
+}
+
+impl Rounds for Course<'_, '_> {
+    type Error = Halt;
+
+    fn rounds(&self) -> usize {
+        self.wire.rounds
     }
 
-    /// In the order of the agents.
-    fn hear(
-        &self,
-        outgoing: &[f64],
-        flood: &mut Flood,
-        talk: &mut Talk,
-        combined: &mut [f64],
-    ) -> Result<(), Halt> {
-        talk.round()?;
-        for (_, frame) in talk.heard() {
-            flood.hear(frame.scalars[0], frame.scalars[1]);
+    /// One round: what neighbours report in it may end the batch.
+    fn advance(&mut self, to: usize, keep: bool) -> Result<(), Halt> {
+        if keep && self.wire.rounds + 1 == to {
+            self.before = self.strategy.dual().clone();
         }
-        combine(
-            talk.weighted(self.id, self.weights, outgoing, |f| &f.dual),
-            combined,
-        );
+        let local = |_| self.inference.local;
+        let agents = std::slice::from_mut(&mut *self.strategy);
+        let last = round(agents, &local, &mut self.wire, &mut self.heard, false)?;
+        self.last = Some(last);
+        self.wire.rounds += 1;
+        Ok(())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        false // links report an interruption as a fault
+    }
+
+    fn flood(&mut self) -> &mut Flood {
+        &mut self.wire.flood
+    }
+
+    fn measure(&self) -> Option<f64> {
+        let (nu, degree) = (self.strategy.dual(), self.inference.local.degree);
+        let sums = self.last == Some(Exchange::Combine(Combine::NeighbourSum));
+        let sum = sums.then(|| (degree, self.heard.as_slice()));
+        let residual = measure::residual(nu, &self.before, sum);
+        (residual.is_finite() && !self.inference.has_diverged(nu)).then_some(residual)
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        self.strategy.argmin_stop()
+    }
+
+    /// One agent cannot decide it for all: the flag travels with the costs of the batch.
+    fn has_diverged(&self) -> bool {
+        false
+    }
+
+    fn proves_infeasible(&mut self) -> Result<bool, Halt> {
+        if self.inference.single {
+            return Ok(self.strategy.argmin_stop() == Stop::Infeasible);
+        }
+        let Wire {
+            talk, exchanges, ..
+        } = &mut self.wire;
+        let nu = self.strategy.dual();
+        self.inference
+            .is_infeasible(nu, &self.before, exchanges, talk)
+    }
+}
+
+impl Carrier for Wire<'_, '_> {
+    type Error = Halt;
+
+    fn carry(
+        &mut self,
+        exchange: Exchange,
+        agents: &[Box<dyn AgentStrategy>],
+        heard: &mut Matrix,
+    ) -> Result<(), Halt> {
+        let [agent] = agents else {
+            return Ok(()); // one agent runs here
+        };
+        let (outgoing, heard) = (agent.outgoing().as_slice(), heard.as_mut_slice());
+        match exchange {
+            Exchange::Combine(rule) => self.combine(rule, outgoing, heard),
+            Exchange::SumToRoot => self.sum_to_root(outgoing, heard),
+            Exchange::Broadcast => self.broadcast(outgoing, heard),
+        }
+    }
+}
+
+impl Wire<'_, '_> {
+    /// Prepares the frame of the next round. Neighbours refuse numbers that are not finite, so such an array
+    /// is replaced by a report of it.
+    fn prepare(&mut self, dual: &[f64]) {
+        let own = &mut self.talk.own;
+        own.tag = self.inference.tag(&mut self.exchanges);
+        own.dual.clear();
+        own.dual.extend_from_slice(dual);
+        if dual.iter().fold(false, |found, v| found | !v.is_finite()) {
+            own.dual.fill(0.0);
+            self.flood.report_trouble(self.rounds);
+        }
+        own.scalars.clear();
+        own.scalars
+            .extend([self.flood.residual, self.flood.trouble]);
+    }
+
+    /// One round with all neighbours; their reports join the flood.
+    fn round(&mut self) -> Result<(), Halt> {
+        self.talk.round()?;
+        for (_, frame) in self.talk.heard() {
+            self.flood.hear(frame.scalars[0], frame.scalars[1]);
+        }
+        Ok(())
+    }
+
+    /// sum_l a_lk psi_l, in the order of the agents.
+    fn combine(&mut self, rule: Combine, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
+        let weights = &self.inference.weights[rule as usize];
+        self.prepare(outgoing);
+        if self.inference.sums {
+            return self.combine_by_sum(weights, outgoing, heard);
+        }
+        self.round()?;
+        let (id, talk) = (self.inference.id, &*self.talk);
+        combine(talk.weighted(id, weights, outgoing, |f| &f.dual), heard);
         Ok(())
     }
 
     /// The same by a sum over all agents, where each neighbour has the weight w:
     /// sum_l a_lk psi_l = w sum_l psi_l + (a_kk - w) psi_k.
-    fn sum(
-        &self,
+    fn combine_by_sum(
+        &mut self,
+        weights: &[(AgentId, f64)],
         outgoing: &[f64],
-        flood: &mut Flood,
-        talk: &mut Talk,
-        combined: &mut [f64],
+        heard: &mut [f64],
     ) -> Result<(), Halt> {
         // The earliest trouble is the largest of the negatives.
-        talk.own.scalars[1] = -flood.trouble;
+        self.talk.own.scalars[1] = -self.flood.trouble;
         let mut most = [0.0; 2];
-        talk.sum(combined, &mut most)?;
-        flood.hear(most[0], -most[1]);
-        let of = |own: bool| self.weights.iter().find(|(l, _)| (*l == self.id) == own);
+        self.talk.sum(heard, &mut most)?;
+        self.flood.hear(most[0], -most[1]);
+        let id = self.inference.id;
+        let of = |own: bool| weights.iter().find(|(l, _)| (*l == id) == own);
         let [own, w] = [true, false].map(|own| of(own).map_or(0.0, |(_, a)| *a));
-        let each = combined.iter_mut().zip(outgoing);
+        let each = heard.iter_mut().zip(outgoing);
         each.for_each(|(sum, psi)| *sum = w * *sum + (own - w) * psi);
         Ok(())
     }
 
-    /// What the agent sees of its own nu at the end of a window.
-    fn measure(&self, nu: &Matrix, course: &mut Course) {
-        let Course {
-            before, combined, ..
-        } = course;
-        let own = measure::residual(self.combine, self.local.degree, nu, before, combined);
-        let flood = &mut course.flood;
-        if !own.is_finite() || self.has_diverged(nu) {
-            flood.trouble = flood.trouble.min(course.rounds as f64);
+    /// Partial sums move one hop towards the root in each of as many rounds as the graph has diameter.
+    fn sum_to_root(&mut self, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
+        let Place { depth, parent } = self.inference.place;
+        heard.copy_from_slice(outgoing);
+        for left in (1..=self.inference.diameter).rev() {
+            let turn = parent.filter(|_| depth == left);
+            self.prepare(if turn.is_some() { heard } else { &[] });
+            (self.talk.own.scalars).push(turn.map_or(-1.0, |parent| parent as f64));
+            self.round()?;
+            for (from, frame) in self.talk.heard() {
+                if frame.scalars.get(2) != Some(&(self.inference.id as f64)) {
+                    continue;
+                }
+                check_length(from, frame.dual.len(), heard.len())?;
+                let each = heard.iter_mut().zip(&frame.dual);
+                each.for_each(|(sum, part)| *sum += part);
+            }
         }
-        flood.residual = if own.is_finite() { own } else { 0.0 };
-        flood.measured = Some(course.rounds);
+        if parent.is_some() {
+            heard.fill(0.0);
+        }
+        Ok(())
     }
 
-    /// What has reached everybody by now means the end, if it does: all see it in the same round.
-    fn judge(&self, flood: &mut Flood, rounds: usize) -> Option<Stop> {
-        if rounds as f64 >= flood.trouble + self.diameter as f64 {
-            return Some(Stop::Diverged);
+    /// The root's array moves one hop in each of as many rounds as the graph has diameter.
+    fn broadcast(&mut self, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
+        let Place { depth, parent } = self.inference.place;
+        if parent.is_none() {
+            heard.copy_from_slice(outgoing);
         }
-        let measured = flood.measured.filter(|at| rounds >= at + self.diameter);
-        measured?;
-        flood.measured = None;
-        flood.last = Some(flood.residual);
-        let tolerance = self.stopping.tolerance?;
-        let met = (flood.floods).meets(flood.residual, self.window(), tolerance);
-        met.then_some(Stop::Converged)
+        for hop in 0..self.inference.diameter {
+            self.prepare(if depth == hop { heard } else { &[] });
+            self.talk.own.scalars.push(-1.0);
+            self.round()?;
+            if depth == hop + 1 {
+                let from_parent = self.talk.heard().find(|(from, _)| Some(*from) == parent);
+                if let Some((from, frame)) = from_parent {
+                    check_length(from, frame.dual.len(), heard.len())?;
+                    heard.copy_from_slice(&frame.dual);
+                }
+            }
+        }
+        Ok(())
     }
+}
 
-    fn has_diverged(&self, nu: &Matrix) -> bool {
-        let delta = self.local.task.regularizer().strong_convexity();
-        (self.sizes).is_some_and(|sizes| measure::has_diverged(nu, sizes, delta))
+fn check_length(from: AgentId, given: usize, expected: usize) -> Result<(), Error> {
+    match given == expected {
+        true => Ok(()),
+        false => Err(Error::Protocol {
+            from,
+            why: format!("it sent {given} numbers of an array of {expected}"),
+        }),
     }
 }

@@ -4,8 +4,9 @@ use super::checkpoint::{self, Owner};
 use crate::error::Error;
 use crate::words::{leaves, listed, plain, value, words};
 use dictmesh::problem::{Task, TaskSpec};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy::{self, Strategy};
 use dictmesh::AgentId;
+use dictmesh::Spec;
 use dictmesh::{Stopping, Update};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -56,8 +57,8 @@ pub struct AgentSettings {
     pub neighbours: Vec<Neighbour>,
     /// What is solved.
     pub task: TaskSpec,
-    /// How, with every constant given (`StrategySpec::resolve`).
-    pub strategy: StrategySpec,
+    /// How, with every constant given (`Strategy::resolve`).
+    pub strategy: Spec,
     /// When the rounds of a batch end.
     pub stopping: Stopping,
     /// The dictionary update; `None` only codes.
@@ -86,7 +87,7 @@ pub struct AgentSettings {
 
 impl AgentSettings {
     /// With defaults for all that need not be chosen.
-    pub fn new(id: AgentId, task: TaskSpec, strategy: StrategySpec, rows: usize) -> Self {
+    pub fn new(id: AgentId, task: TaskSpec, strategy: Spec, rows: usize) -> Self {
         AgentSettings {
             id,
             run: String::new(),
@@ -164,8 +165,8 @@ impl AgentSettings {
         checkpoint::gone(state, &self.owner())
     }
 
-    /// The task at work, if all choices are possible.
-    pub(super) fn check(&self) -> Result<Task, Error> {
+    /// The task and the strategy at work, if all choices are possible.
+    pub(super) fn check(&self) -> Result<(Task, Arc<dyn Strategy>), Error> {
         let refuse = |name, given: String, allowed: &str| {
             let allowed = allowed.to_string();
             Err(Error::Setting {
@@ -176,9 +177,9 @@ impl AgentSettings {
         };
         let task = self.task.build()?;
         let symmetric = !matches!(self.weighting, Weighting::Given(_));
-        self.strategy.check(task.residual(), symmetric)?;
-        self.strategy
-            .build_private(dictmesh::random::stream(0, 0))?;
+        let strategy = strategy::build(&self.strategy)?;
+        strategy.check(task.residual(), symmetric)?;
+        strategy.agent(dictmesh::random::stream(0, 0))?; // every constant has a value
         self.stopping.check()?;
         if let Some(update) = &self.update {
             update.check(task.residual())?;
@@ -197,7 +198,7 @@ impl AgentSettings {
             let allowed = "an agent is not its own neighbour, and each neighbour is named once";
             return refuse("neighbours", listed(&ids), allowed);
         }
-        Ok(task)
+        Ok((task, strategy))
     }
 }
 

@@ -128,7 +128,7 @@ impl Talk {
     }
 
     /// What was said and heard with the weights of those who said it, where they have one, rising: what
-    /// [`combine`](dictmesh::strategy::combine) takes. Weights and neighbours are both rising.
+    /// [`combine`](dictmesh::network::combine) takes. Weights and neighbours are both rising.
     pub fn weighted<'a>(
         &'a self,
         id: AgentId,

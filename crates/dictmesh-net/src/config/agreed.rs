@@ -4,8 +4,8 @@ use super::{ConfigError, Policy, Result};
 use crate::codec::Limits;
 use dictmesh::mesh::Stopping;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
 use dictmesh::AgentId;
+use dictmesh::{strategy, Spec};
 use dictmesh::{Topology, Update, WeightRule, Weights};
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,7 @@ pub struct Agreed {
     /// What is being solved.
     pub task: TaskSpec,
     /// The inference strategy, with all its constants.
-    pub strategy: StrategySpec,
+    pub strategy: Spec,
     /// When the rounds of one batch end.
     pub stopping: Stopping,
     /// The dictionary update.
@@ -71,11 +71,11 @@ impl Agreed {
         }
         let task = self.task.build().map_err(library)?;
         self.update.check(task.residual()).map_err(library)?;
-        self.strategy
-            .check(task.residual(), true)
-            .map_err(library)?;
+        let strategy = strategy::build(&self.strategy).map_err(library)?;
+        strategy.check(task.residual(), true).map_err(library)?;
         // Constants must be there: an agent cannot compute them from what it knows.
-        self.strategy.build().map(drop).map_err(|e| {
+        let own = dictmesh::random::stream(0, 0);
+        strategy.agent(own).map(drop).map_err(|e| {
             ConfigError::new(format!(
                 "strategy: {e}; dictmesh mesh init fills the constants in for a whole mesh"
             ))
@@ -98,16 +98,16 @@ impl Agreed {
         let Some(tolerance) = self.stopping.tolerance.filter(|_| self.float32) else {
             return Ok(());
         };
-        let least = match self.strategy {
+        let least = match self.strategy.kind() {
             // It adds up what its vectors are rounded by.
-            StrategySpec::ExactDiffusion { .. } => 1e-2,
+            "exact-diffusion" => 1e-2,
             _ => 1e-5,
         };
         if tolerance < least {
             return Err(ConfigError::new(format!(
                 "tolerance {tolerance:e}: where dual vectors travel in single precision (float32), few graphs meet less than {least:e} \
                  with {}; take that or more, or double precision",
-                self.strategy.name()
+                self.strategy.kind()
             )));
         }
         Ok(())
@@ -123,11 +123,11 @@ impl Agreed {
     ) -> dictmesh::Result<Self> {
         let task = self.task.build()?;
         let weights = Weights::new(topology, &self.weights)?;
-        self.strategy
-            .check(task.residual(), weights.is_symmetric())?;
+        let strategy = strategy::build(&self.strategy)?;
+        strategy.check(task.residual(), weights.is_symmetric())?;
         let agents: Vec<(AgentId, usize)> = atoms.iter().copied().enumerate().collect();
         let common = self.common(topology, &agents, policy)?;
-        self.strategy = self.strategy.resolve(&common)?;
+        self.strategy = strategy.resolve(&common)?.spec();
         Ok(self)
     }
 }
@@ -146,7 +146,7 @@ pub(super) mod tests {
             score: true,
             float32: false,
             task: TaskSpec::nmf(0.05, 0.1),
-            strategy: StrategySpec::default(),
+            strategy: Spec::new("relaxed-admm"),
             stopping: Stopping::tolerance(1e-4),
             update: Update::default(),
         }
@@ -156,7 +156,7 @@ pub(super) mod tests {
     fn what_single_precision_cannot_meet_is_refused() {
         let topology = Topology::ring(3).unwrap();
         let check = |name: &str, float32, stopping| {
-            let strategy = StrategySpec::from_name(name).unwrap();
+            let strategy = Spec::new(name);
             let given = Agreed {
                 strategy,
                 float32,
@@ -183,10 +183,10 @@ pub(super) mod tests {
     fn constants_are_those_of_the_mesh_for_every_strategy() {
         let topology = Topology::grid(2, 3).unwrap();
         let sizes = [2, 1, 3, 0, 2, 1];
-        for name in StrategySpec::NAMES {
+        for name in strategy::NAMES {
             for task in [TaskSpec::nmf(0.05, 0.1), TaskSpec::sparse_svd(0.1, 0.2)] {
                 let plain = Agreed {
-                    strategy: StrategySpec::from_name(name).unwrap(),
+                    strategy: Spec::new(name),
                     task: task.clone(),
                     ..agreed()
                 };
@@ -199,7 +199,11 @@ pub(super) mod tests {
                     .unwrap();
                 assert_eq!(
                     ours.strategy,
-                    plain.strategy.resolve(&mesh.common()).unwrap()
+                    strategy::build(&plain.strategy)
+                        .unwrap()
+                        .resolve(&mesh.common())
+                        .unwrap()
+                        .spec()
                 );
             }
         }

@@ -5,7 +5,7 @@ use super::{Agreed, ConfigError, MeshConfig, Policy, Result};
 use dictmesh::problem::LocalTask;
 use dictmesh::strategy::SharedConstants;
 use dictmesh::AgentId;
-use dictmesh::{Topology, WeightRule, Weights};
+use dictmesh::{strategy, Topology, WeightRule, Weights};
 use std::collections::BTreeSet;
 
 impl Agreed {
@@ -62,7 +62,7 @@ impl MeshConfig {
              stable up to {after:.3e} only in what it would become; constants stay through a run. Let another agent \
              come or go (a newcomer with fewer atoms, or other neighbours), or begin another run with --mu {:.1e}, or with relaxed-admm, \
              which is stable in every mesh",
-            self.agreed.strategy.name(),
+            self.agreed.strategy.kind(),
             0.75 * after
         )))
     }
@@ -98,7 +98,9 @@ impl MeshConfig {
             .agreed
             .common(&topology, &each.collect::<Vec<_>>(), self.policy);
         let common = common.map_err(|e| ConfigError::new(e.to_string()))?;
-        Ok(self.agreed.strategy.step(&common))
+        let strategy = strategy::build(&self.agreed.strategy);
+        let strategy = strategy.map_err(|e| ConfigError::new(e.to_string()))?;
+        Ok(strategy.step(&common))
     }
 }
 
@@ -106,7 +108,7 @@ impl MeshConfig {
 mod tests {
     use super::super::mesh::tests::mesh;
     use super::*;
-    use dictmesh::strategy::StrategySpec;
+    use dictmesh::Spec;
 
     fn ring(n: usize, strategy: &str, policy: Policy) -> MeshConfig {
         let mut mesh = mesh();
@@ -116,7 +118,7 @@ mod tests {
             (agent.name, agent.address) = (format!("a{k}"), format!("127.0.0.1:{}", 7000 + k));
         }
         mesh.edges = (0..n).map(|k| (k, (k + 1) % n)).collect();
-        mesh.agreed.strategy = StrategySpec::from_name(strategy).unwrap();
+        mesh.agreed.strategy = Spec::new(strategy);
         mesh.policy = policy;
         mesh.completed().unwrap()
     }
@@ -125,7 +127,7 @@ mod tests {
     #[test]
     fn a_leave_that_the_step_does_not_stand_is_refused() {
         let (all, rest): (BTreeSet<_>, BTreeSet<_>) = ((0..5).collect(), (0..4).collect());
-        for strategy in StrategySpec::NAMES {
+        for strategy in strategy::NAMES {
             let wait = ring(5, strategy, Policy::Wait).check_step(&all, &rest);
             assert_eq!(wait.is_err(), strategy == "jacobi-admm", "{strategy}");
             let said = wait.map_or_else(|e| e.to_string(), |()| "relaxed-admm".into());
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn a_newcomer_with_too_many_atoms_for_the_step_is_refused() {
         let (now, then): (BTreeSet<_>, BTreeSet<_>) = ((0..3).collect(), (0..4).collect());
-        for strategy in StrategySpec::NAMES {
+        for strategy in strategy::NAMES {
             let mut mesh = ring(3, strategy, Policy::Wait);
             let mut newcomer = mesh.agents[0].clone();
             newcomer.atoms = 12;
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn a_given_step_is_whoever_gave_it_s_own_choice_but_doubted_where_agents_may_be_lost() {
         let mut mesh = ring(5, "diffusion", Policy::GoOn);
-        mesh.agreed.strategy = StrategySpec::Diffusion { mu: Some(30.0) };
+        mesh.agreed.strategy = Spec::new("diffusion").with("mu", 30.0);
         let said = mesh.doubtful_step().unwrap();
         assert!(said.contains("mu = 3.000e1"), "{said}");
         mesh.check_step(&(0..5).collect(), &(0..4).collect())

@@ -4,8 +4,8 @@
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
 use dictmesh::AgentId;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::{
     Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome, Weighting,
@@ -37,7 +37,7 @@ pub fn samples(rows: usize, count: usize, seed: u64) -> Samples {
 pub struct Plan {
     pub task: TaskSpec,
     pub topology: Topology,
-    pub strategy: StrategySpec,
+    pub strategy: Spec,
     pub stopping: Stopping,
     pub batch: usize,
     pub rows: usize,
@@ -53,7 +53,7 @@ impl Plan {
         let n = topology.agents();
         Plan {
             task: TaskSpec::sparse_svd(0.05, 0.1),
-            strategy: StrategySpec::default(),
+            strategy: Spec::new("relaxed-admm"),
             stopping: Stopping::rounds(12),
             batch: 1,
             rows,
@@ -68,7 +68,7 @@ impl Plan {
 
     pub fn builder(&self) -> MeshBuilder {
         Mesh::builder(self.task.build().unwrap(), self.topology.clone())
-            .strategy(self.strategy.clone())
+            .strategy(dictmesh::strategy::build(&self.strategy).unwrap())
             .stopping(self.stopping)
             .batch(self.batch)
             .update(self.update)
@@ -78,14 +78,20 @@ impl Plan {
 
     /// The mesh in one process, before it has learned.
     pub fn mesh(&self, reduction: bool) -> Mesh {
-        let builder = self.builder().reduction(reduction);
+        let builder = self.builder().accels(match reduction {
+            true => dictmesh::accel::Accels::all(),
+            false => dictmesh::accel::Accels::none(),
+        });
         builder
             .build(self.rows, &self.sizes, AtomInit::Random)
             .unwrap()
     }
 
     pub fn settings(&self, mesh: &Mesh, k: AgentId) -> AgentSettings {
-        let strategy = self.strategy.resolve(&mesh.common()).unwrap();
+        let strategy = (dictmesh::strategy::build(&self.strategy).unwrap())
+            .resolve(&mesh.common())
+            .unwrap()
+            .spec();
         let neighbours = self.topology.neighbours(k).iter();
         AgentSettings {
             run: "test".to_string(),

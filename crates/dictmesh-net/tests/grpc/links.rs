@@ -3,8 +3,8 @@
 use crate::common::*;
 use bytes::Bytes;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::StrategySpec;
 use dictmesh::Stopping;
+use dictmesh::{strategy, Spec};
 use dictmesh_net::agent::AgentSettings;
 use dictmesh_net::grpc::{GrpcWire, Settings};
 use dictmesh_net::Wire;
@@ -121,7 +121,7 @@ fn a_neighbour_that_does_not_listen_costs_no_memory_and_nobody_else_waits() {
 
 /// What the agents of a run agree on, as the program has it.
 fn choices() -> AgentSettings {
-    let strategy = StrategySpec::Diffusion { mu: Some(0.125) };
+    let strategy = Spec::new("diffusion").with("mu", 0.125);
     let mut choices = AgentSettings::new(0, TaskSpec::nmf(0.05, 0.1), strategy, 100);
     (choices.run, choices.batch) = ("a-run".into(), 16);
     choices.stopping = Stopping::rounds(50);
@@ -171,11 +171,11 @@ fn a_mismatch_is_named_on_both_sides() {
             ["task.regularizer.gamma", "is 0.05", "0.25"],
         ),
         (
-            |s| s.strategy = StrategySpec::Diffusion { mu: Some(0.5) },
+            |s| s.strategy = Spec::new("diffusion").with("mu", 0.5),
             ["strategy.mu", "is 0.125", "0.5"],
         ),
         (
-            |s| s.strategy = StrategySpec::Consensus { mu: Some(0.125) },
+            |s| s.strategy = Spec::new("consensus").with("mu", 0.125),
             ["strategy", "is diffusion", "consensus"],
         ),
         (

@@ -11,9 +11,10 @@ mod scalars;
 mod tap;
 
 use common::Plan;
-use dictmesh::mesh::measure;
-use dictmesh::strategy::{combine, StrategySpec};
+use dictmesh::network::measure;
+use dictmesh::strategy;
 use dictmesh::AgentId;
+use dictmesh::Spec;
 use dictmesh::{Matrix, Mesh, Stop, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow::Continue;
@@ -76,7 +77,7 @@ impl Story {
 
     /// `rounds` rounds of the batch from this sample, be they needed or not.
     fn tell_rounds(&mut self, mesh: &Mesh, x: &dictmesh::Samples, from: u64, rounds: u32) {
-        let how = mesh.strategy().combine();
+        let sums = mesh.strategy().solves_alone(); // the strategies that add up what neighbours sent
         let mut run = mesh.run(x).unwrap();
         let mut before: Vec<Matrix> = run.duals().cloned().collect();
         for round in 0..rounds {
@@ -87,7 +88,8 @@ impl Story {
                 let around = mesh.topology().neighbours(k);
                 let mut sum = vec![0.0; nu.as_slice().len()];
                 combine(around.iter().map(|l| (1.0, sent[*l].as_slice())), &mut sum);
-                let residual = measure::residual(how, around.len(), nu, &before[k], &sum);
+                let residual =
+                    measure::residual(nu, &before[k], sums.then_some((around.len(), &sum[..])));
                 let known = self.residuals.entry(from).or_default();
                 known.insert(residual.to_bits());
             }
@@ -150,14 +152,14 @@ fn assert_nothing_private(bytes: &[u8], private: &BTreeSet<u64>, what: &str) {
 fn plan(strategy: &str) -> Plan {
     let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)];
     let mut plan = Plan::new(Topology::from_edges(4, &edges).unwrap(), 8, 12);
-    plan.strategy = StrategySpec::from_name(strategy).unwrap();
+    plan.strategy = Spec::new(strategy);
     plan.batch = 4;
     plan
 }
 
 #[test]
 fn only_tags_dual_vectors_and_control_scalars_leave_an_agent() {
-    for strategy in StrategySpec::NAMES {
+    for strategy in strategy::GOSSIP {
         let (plan, rounds) = (plan(strategy), 12); // as the plan has it
         let story = in_one_process(&plan, rounds);
         assert!(story.private.len() > 100);

@@ -8,8 +8,8 @@ use super::{
 };
 use dictmesh::problem::ResidualSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
 use dictmesh::AgentId;
+use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Matrix, Samples, Stop, Stopping, Topology, Update};
 use dictmesh_net::agent::{Event, Neighbour};
 use dictmesh_net::memory::Hub;
@@ -54,7 +54,7 @@ fn assert_all_known(
 
 #[test]
 fn runs_that_measure_when_to_stop_tell_the_largest_residual_and_nothing_else() {
-    for strategy in StrategySpec::NAMES {
+    for strategy in strategy::GOSSIP {
         let mut plan = plan(strategy);
         plan.stopping = Stopping {
             tolerance: Some(1e-2),
@@ -78,7 +78,7 @@ fn runs_that_measure_when_to_stop_tell_the_largest_residual_and_nothing_else() {
 /// Rounded numbers are another run's, so that its own atoms and codes are looked for.
 #[test]
 fn in_single_precision_too() {
-    for strategy in StrategySpec::NAMES {
+    for strategy in strategy::GOSSIP {
         let plan = plan(strategy);
         let (story, mesh) = (in_one_process(&plan, 12), plan.mesh(false));
         let tap = Tap {
@@ -219,7 +219,7 @@ fn infeasible(residual: ResidualSpec) -> (Plan, Matrix) {
 fn a_proof_that_no_code_meets_a_constraint_tells_the_sizes_of_samples_too() {
     for residual in [ResidualSpec::Equality, ResidualSpec::Ball { sigma: 0.05 }] {
         let (plan, atoms) = infeasible(residual);
-        let builder = plan.builder().reduction(false);
+        let builder = plan.builder().accels(dictmesh::accel::Accels::none());
         let mesh = builder
             .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();

@@ -1,13 +1,14 @@
 //! What can be asked of a mesh, and changed between batches.
 
 use super::{Mesh, Stopping};
+use crate::accel::Accels;
 use crate::error::Result;
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
 use crate::mesh::learning::{AtomStats, Update};
 use crate::problem::block::Block;
 use crate::problem::task::Task;
-use crate::strategy::StrategySpec;
+use crate::strategy::Strategy;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -47,16 +48,26 @@ impl Mesh {
     }
 
     /// The strategy, as it was given.
-    pub fn strategy(&self) -> &StrategySpec {
+    pub fn strategy(&self) -> &Arc<dyn Strategy> {
         &self.strategy
     }
 
     /// Changes the strategy.
-    pub fn set_strategy(&mut self, strategy: StrategySpec) -> Result<()> {
+    pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
         strategy.resolve(&self.common())?;
         self.strategy = strategy;
         Ok(())
+    }
+
+    /// The speed-ups.
+    pub fn accels(&self) -> &Accels {
+        &self.accels
+    }
+
+    /// Changes the speed-ups.
+    pub fn set_accels(&mut self, accels: Accels) {
+        self.accels = accels;
     }
 
     /// When the rounds of one batch end.

@@ -1,7 +1,7 @@
 //! What a mesh tells: of each batch it learned, and of steps that may not hold.
 
 use super::Mesh;
-use crate::strategy::{consensus, diffusion, StrategySpec};
+use crate::strategy::diffusion;
 use crate::Stop;
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub enum Warning {
     /// The step of a gradient strategy is above what guarantees convergence.
     StepAboveBound {
         /// The strategy.
-        strategy: &'static str,
+        strategy: String,
         /// The step that was given.
         mu: f64,
         /// The bound of the paper's table, from N_max and delta.
@@ -73,17 +73,15 @@ impl Mesh {
 
     /// What works but may not be meant.
     pub fn warnings(&self) -> Vec<Warning> {
-        let (table, exact) = self.step_bounds();
-        // The region of stability relative to diffusion's, which is 1/sigma_k.
-        let (mu, factor) = match self.strategy {
-            StrategySpec::Diffusion { mu } => (mu, 1.0),
-            StrategySpec::Consensus { mu } => (mu, consensus::stability(&self.common())),
-            StrategySpec::ExactDiffusion { mu } => (mu, 2.0),
-            StrategySpec::JacobiAdmm { .. } | StrategySpec::RelaxedAdmm { .. } => (None, 1.0),
+        let shared = self.common();
+        let Some(factor) = self.strategy.stability(&shared) else {
+            return Vec::new();
         };
+        let (table, exact) = self.step_bounds();
+        let mu = self.strategy.step(&shared).map(|(mu, _)| mu);
         match mu {
             Some(mu) if mu > factor * exact => vec![Warning::StepAboveBound {
-                strategy: self.strategy.name(),
+                strategy: self.strategy.spec().kind().to_string(),
                 mu,
                 table: factor * table,
                 exact: factor * exact,

@@ -155,7 +155,6 @@ impl Mesh {
         self.spectrum = topology.spectrum();
         self.mixing = weights.mixing();
         self.averaging = Default::default();
-        self.lazy = weights.lazy();
         self.weights = weights;
         self.topology = topology;
     }

@@ -1,8 +1,9 @@
 //! What a batch's inference found.
 
-use super::part::Part;
-use super::reduction::{self, Term};
+use super::chunk::SampleChunk;
+use super::measure::larger;
 use super::run::{side_by_side, Run};
+use crate::accel::{lift_all, Term};
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
@@ -47,8 +48,8 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
     for nu in duals {
         for (nu, mean) in nu.columns().zip(mean.columns()) {
             let apart = distance(nu, mean);
-            if apart > 0.0 {
-                largest = largest.max(apart / norm(mean).max(f64::MIN_POSITIVE));
+            if apart > 0.0 || apart.is_nan() {
+                largest = larger(largest, apart / norm(mean).max(f64::MIN_POSITIVE));
             }
         }
     }
@@ -123,12 +124,12 @@ impl Run<'_> {
         let costs = (0..self.x.len())
             .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
             .collect();
-        let disagreements = self.parts.par_iter().map(|part| {
-            let duals: Vec<&Matrix> = part.duals().collect();
+        let disagreements = self.chunks.par_iter().map(|chunk| {
+            let duals: Vec<&Matrix> = chunk.duals().collect();
             disagreement(&duals)
         });
         Inference {
-            disagreement: disagreements.reduce(|| 0.0, f64::max),
+            disagreement: disagreements.reduce(|| 0.0, larger),
             duals: Vec::new(),
             codes: self.codes(),
             stop: demote_if_nonfinite(stop, &local_costs),
@@ -142,27 +143,30 @@ impl Run<'_> {
 
     /// The samples that no code can meet, by their numbers in the batch.
     fn infeasible(&self) -> Vec<usize> {
-        let each = self.parts_and_firsts();
-        each.flat_map(|(part, first)| part.infeasible.iter().map(move |j| first + j))
+        let each = self.chunks.iter();
+        each.flat_map(|chunk| chunk.infeasible.iter().map(|j| chunk.samples.start + j))
             .collect()
     }
 
     /// Every agent's nu_k in the rows of the samples.
     fn lifted(&self) -> Vec<Matrix> {
         let agents = self.mesh.agents.len();
-        let parts: Vec<_> = self.parts_and_firsts().collect();
-        let each = parts.into_par_iter().map(|(part, first)| {
-            let Some(reduction) = &part.reduction else {
-                return part.duals().map(Cow::Borrowed).collect();
+        let each = self.chunks.par_iter().map(|chunk| {
+            let Some(reduced) = &chunk.reduced else {
+                return chunk.duals().map(Cow::Borrowed).collect();
             };
-            let samples = part.x.len();
-            let nus = part
+            let samples = chunk.samples.len();
+            let nus = chunk
                 .duals()
                 .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
-            let terms: Vec<Term> = (nus.enumerate())
-                .map(|(column, (nu, at))| Term::new(column, 1.0, (reduction, at), nu, first + at))
-                .collect();
-            let all = reduction::lift(&self.mesh.blocks(), self.x, terms.len(), &terms);
+            let terms = nus.enumerate().map(|(column, (nu, at))| Term {
+                column,
+                scale: 1.0,
+                sample: chunk.samples.start + at,
+                lift: reduced.lift(at, nu.column(at)),
+            });
+            let terms: Vec<Term> = terms.collect();
+            let all = lift_all(&self.mesh.blocks(), self.x, terms.len(), &terms);
             let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
             ranges
                 .map(|range| Cow::Owned(all.columns_range(range)))
@@ -175,9 +179,9 @@ impl Run<'_> {
             .collect()
     }
 
-    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
-    /// left zero, and a matrix may have no rows where none did. Of a reduced part no nu_k is lifted: one column
-    /// for each atom that fired is enough, whatever the batch.
+    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire stay zero,
+    /// and a matrix may have no rows where none did. Of a reduced chunk no nu_k is lifted: one column per
+    /// atom that fired is enough, whatever the batch.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
         // The (agent, atom) that fired, each a column.
         let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
@@ -185,23 +189,28 @@ impl Run<'_> {
             .filter(|(k, q)| (0..codes[*k].cols()).any(|j| codes[*k].get(*q, j) != 0.0))
             .collect();
         let mut terms = Vec::new();
-        for (part, first) in self.parts_and_firsts() {
-            let Some(reduction) = &part.reduction else {
+        for chunk in &self.chunks {
+            let Some(reduced) = &chunk.reduced else {
                 continue;
             };
             for (column, (k, q)) in fired.iter().enumerate() {
-                for at in 0..part.x.len() {
-                    let scale = codes[*k].get(*q, first + at);
+                for at in 0..chunk.samples.len() {
+                    let sample = chunk.samples.start + at;
+                    let scale = codes[*k].get(*q, sample);
                     if scale != 0.0 {
-                        let nu = part.strategies[*k].dual();
-                        terms.push(Term::new(column, scale, (reduction, at), nu, first + at));
+                        terms.push(Term {
+                            column,
+                            scale,
+                            sample,
+                            lift: reduced.lift(at, chunk.agents[*k].dual().column(at)),
+                        });
                     }
                 }
             }
         }
         let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
         if !terms.is_empty() {
-            let all = reduction::lift(&self.mesh.blocks(), self.x, fired.len(), &terms);
+            let all = lift_all(&self.mesh.blocks(), self.x, fired.len(), &terms);
             for ((k, q), column) in fired.iter().zip(all.columns()) {
                 if out[*k].rows() == 0 {
                     out[*k] = Matrix::zeros(self.x.rows(), codes[*k].rows());
@@ -209,21 +218,19 @@ impl Run<'_> {
                 out[*k].column_mut(*q).copy_from_slice(column);
             }
         }
-        for (part, first) in self.parts_and_firsts() {
-            if part.reduction.is_none() {
-                add_products(part, first, codes, &mut out);
-            }
+        for chunk in self.chunks.iter().filter(|chunk| chunk.reduced.is_none()) {
+            add_products(chunk, codes, &mut out);
         }
         out
     }
 }
 
-/// Adds nu_k y_k' of a part in all rows.
-fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix]) {
-    let each = part.strategies.par_iter().zip(codes).zip(out);
-    each.for_each(|((strategy, y), out)| {
-        let y = y.columns_range(first..first + part.x.len());
-        let product = product(strategy.dual(), &y);
+/// Adds nu_k y_k' of a chunk in all rows.
+fn add_products(chunk: &SampleChunk, codes: &[Matrix], out: &mut [Matrix]) {
+    let each = chunk.agents.par_iter().zip(codes).zip(out);
+    each.for_each(|((agent, y), out)| {
+        let y = y.columns_range(chunk.samples.clone());
+        let product = product(agent.dual(), &y);
         if out.rows() == 0 {
             *out = product;
         } else {
@@ -232,7 +239,7 @@ fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix])
     });
 }
 
-/// An ending that costs beyond all numbers cannot be: then nothing was found.
+/// `stop`, or `Diverged` where a cost is not finite: then nothing was found.
 pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
     if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
         stop

@@ -1,7 +1,6 @@
 //! What each agent measures of its own nu_k to find out when to stop, and what all of them conclude from the largest
 //! such number: one definition for the mesh in this process and agents on a network.
 
-use crate::strategy::Combine;
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
 
 /// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
@@ -18,21 +17,15 @@ pub fn window(diameter: usize) -> usize {
     diameter.max(WINDOW)
 }
 
-/// The largest relative change of an agent's nu for any sample in one round and, where `combined` is the plain sum
-/// over its neighbours, its distance from their mean. NaN if anything is.
-pub fn residual(
-    combine: Combine,
-    degree: usize,
-    nu: &Matrix,
-    before: &Matrix,
-    combined: &[f64],
-) -> f64 {
+/// The largest relative change of an agent's nu for any sample in one round and, where the plain `sum` over
+/// its neighbours is given with their number, its distance from their mean. NaN if anything is.
+pub fn residual(nu: &Matrix, before: &Matrix, sum: Option<(usize, &[f64])>) -> f64 {
     let mut largest = 0.0_f64;
     for j in 0..nu.cols() {
         let new = nu.column(j);
         let mut moved = distance(new, before.column(j));
-        if combine == Combine::NeighbourSum && degree > 0 {
-            let sum = &combined[j * nu.rows()..(j + 1) * nu.rows()];
+        if let Some((degree, sum)) = sum.filter(|(degree, _)| *degree > 0) {
+            let sum = &sum[j * nu.rows()..(j + 1) * nu.rows()];
             moved = larger(moved, distance_from(new, 1.0 / degree as f64, sum));
         }
         if moved != 0.0 {

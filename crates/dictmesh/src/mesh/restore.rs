@@ -42,10 +42,6 @@ impl Mesh {
         self.blocks_learned = self.blocks_learned.saturating_sub(1);
     }
 
-    pub(crate) fn reduction(&self) -> bool {
-        self.reduction
-    }
-
     pub(crate) fn warm_start(&self) -> bool {
         self.warm_start
     }

@@ -1,64 +1,46 @@
-//! One batch coded by all agents, in parts or as a whole.
+//! One batch coded by all agents, in chunks or as a whole.
 
-use super::exchange::Exchange;
-use super::part::Part;
-use super::reduction;
+use super::chunk::SampleChunk;
+use super::exchange::Links;
+use super::measure;
+use super::rounds::{infer, Rounds};
+use super::stopping::{Flood, Stopping, StoppingRule};
 use super::Mesh;
+use crate::accel::{Accels, Batch};
 use crate::error::{Error, Result};
 use crate::problem::samples::Samples;
-use crate::strategy::{Strategy, StrategySpec};
-use dictmesh_kernels::matrix::Matrix;
+use crate::spec::Spec;
+use crate::strategy::AgentStrategy;
+use crate::Stop;
+use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
-use std::borrow::Cow;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 /// All agents of a mesh at work on one batch, to be stepped round by round.
-///
-/// A batch that the mesh itself codes is cut into parts where it can be rotated: what the agents do to one sample
-/// does not depend on the others, but that all stop together.
 #[derive(Debug)]
 pub struct Run<'m> {
     pub(super) mesh: &'m Mesh,
     pub(super) x: &'m Samples,
-    pub(super) parts: Vec<Part<'m>>,
-    /// What was sent to find out when to stop.
-    pub(super) flooded: u64,
+    pub(super) chunks: Vec<SampleChunk<'m>>,
+    flood: Flood,
+    /// Bytes that crossed links for the stopping rule.
+    flooded: u64,
 }
 
 impl<'m> Run<'m> {
-    /// At nu = 0, in the rows of the samples.
+    /// At nu = 0, in the rows of the samples and in one chunk, so that its arrays can be looked at.
     pub(super) fn start(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
-        Run::whole(mesh, x, None)
+        Run::new(mesh, x, &Accels::none(), None)
     }
 
-    /// At nu = 0, in fewer rows where that gives the same.
-    pub(super) fn start_reduced(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
-        mesh.check_samples(x)?;
-        // A random start does not lie in the span of atoms and samples.
-        if !mesh.reduction || mesh.strategy.random_start().is_some() {
-            return Run::start(mesh, x);
-        }
-        let blocks = mesh.blocks();
-        let parts = reduction::parts(mesh.task.residual(), &blocks, &mesh.gram, x);
-        let alone = parts.len() == 1;
-        let exchange = Arc::new(Exchange::new(mesh));
-        let parts = parts.into_par_iter().map(|(range, reduction)| {
-            let x = match alone {
-                true => Cow::Borrowed(x),
-                false => Cow::Owned(x.range(range)),
-            };
-            Part::build(mesh, x, exchange.clone(), alone, reduction, None)
-        });
-        Ok(Run {
-            mesh,
-            x,
-            parts: parts.collect::<Result<_>>()?,
-            flooded: 0,
-        })
+    /// At nu = 0, in the chunks and rows of the mesh's speed-ups.
+    pub(super) fn start_accelerated(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
+        Run::new(mesh, x, &mesh.accels, None)
     }
 
-    /// Where the strategies of an earlier run ended. They must be of this mesh's strategy, for as many
-    /// samples of the same dimension and for blocks of the same sizes.
+    /// Where the agents of an earlier run ended. They must be of this mesh's strategy, for as many samples of
+    /// the same dimension and for blocks of the same sizes.
     pub(super) fn start_warm(mesh: &'m Mesh, x: &'m Samples, state: State) -> Result<Self> {
         let now = State::shape(mesh, x.rows(), x.len())?;
         let differs = |what: &str, given: String, expected: String| {
@@ -69,11 +51,11 @@ impl<'m> Run<'m> {
             })
         };
         let shape = |s: &State| (s.rows, s.samples);
-        if state.spec != now.spec {
+        if state.strategy != now.strategy {
             return differs(
                 "the strategy",
-                format!("{:?}", state.spec),
-                format!("{:?}", now.spec),
+                state.strategy.to_string(),
+                now.strategy.to_string(),
             );
         }
         if shape(&state) != shape(&now) {
@@ -81,70 +63,88 @@ impl<'m> Run<'m> {
             return differs("batches of", say(shape(&state)), say(shape(&now)));
         }
         if state.sizes != now.sizes {
-            return differs(
-                "blocks of",
-                format!("{:?}", state.sizes),
-                format!("{:?}", now.sizes),
-            );
+            let say = |sizes: &[usize]| format!("{sizes:?}");
+            return differs("blocks of", say(&state.sizes), say(&now.sizes));
         }
-        Run::whole(mesh, x, Some(state.strategies))
+        Run::new(mesh, x, &Accels::none(), Some(state.agents))
     }
 
-    fn whole(
+    fn new(
         mesh: &'m Mesh,
         x: &'m Samples,
-        strategies: Option<Vec<Box<dyn Strategy>>>,
+        accels: &Accels,
+        mut agents: Option<Vec<Box<dyn AgentStrategy>>>,
     ) -> Result<Self> {
         mesh.check_samples(x)?;
-        let exchange = Arc::new(Exchange::new(mesh));
-        let part = Part::build(mesh, Cow::Borrowed(x), exchange, true, None, strategies)?;
+        let links = Arc::new(Links::new(&mesh.topology, &mesh.weights, &mesh.accels));
+        let batch: Arc<Batch<'m>> = Arc::new(mesh.batch_of(x));
+        let chunks = accels.chunks(&batch);
+        let chunks: Vec<SampleChunk<'m>> = match agents.take() {
+            Some(agents) => (chunks.into_iter().zip([agents]))
+                .map(|(chunk, agents)| {
+                    SampleChunk::build(mesh, links.clone(), batch.clone(), chunk, Some(agents))
+                })
+                .collect::<Result<_>>()?,
+            None => (chunks.into_par_iter())
+                .map(|chunk| SampleChunk::build(mesh, links.clone(), batch.clone(), chunk, None))
+                .collect::<Result<_>>()?,
+        };
         Ok(Run {
             mesh,
             x,
-            parts: vec![part],
+            chunks,
+            flood: Flood::default(),
             flooded: 0,
         })
     }
 
-    /// One round: adapt, exchange, combine, absorb.
+    /// One round: adapt, exchange, absorb.
     pub fn round(&mut self) {
-        self.parts.iter_mut().for_each(Part::round);
+        self.chunks.iter_mut().for_each(SampleChunk::round);
     }
 
-    /// Rounds until so many are done, each part for itself; the duals of each part before the last one, if they
-    /// are to be kept.
-    pub(super) fn advance(&mut self, to: usize, keep: bool) -> Vec<Vec<Matrix>> {
-        match &mut self.parts[..] {
-            [part] => vec![part.advance(to, keep)],
-            parts => (parts.par_iter_mut())
-                .with_max_len(1)
-                .map(|part| part.advance(to, keep))
-                .collect(),
-        }
+    /// Rounds until the stopping rule ends them.
+    pub fn until(&mut self, stopping: &Stopping) -> Stop {
+        let constrained = self.mesh.task().residual().can_be_infeasible();
+        let diameter = self.mesh.topology().diameter();
+        let mut rule = StoppingRule::new(*stopping, diameter, self.is_single(), constrained);
+        self.flood = Flood::default();
+        let Ok(stop) = infer(self, &mut rule);
+        let links = (0..self.mesh.agents.len()).map(|k| self.mesh.topology().degree(k));
+        // One number crosses every link in each of `diameter` rounds.
+        self.flooded += (8 * rule.measurements() * diameter * links.sum::<usize>()) as u64;
+        stop
     }
 
-    /// What a later run can go on from.
+    fn is_single(&self) -> bool {
+        self.mesh.agents.len() == 1 && self.mesh.strategy.solves_alone()
+    }
+
+    /// What a later run can continue from.
     pub(super) fn into_state(self) -> Result<State> {
         let mut state = State::shape(self.mesh, self.x.rows(), self.x.len())?;
-        let strategies = self.parts.into_iter().flat_map(|part| part.strategies);
-        state.strategies = strategies.collect();
+        state.agents = self
+            .chunks
+            .into_iter()
+            .flat_map(|chunk| chunk.agents)
+            .collect();
         Ok(state)
     }
 
-    /// What every agent sent to its neighbours in the last round, M x B, after at least one.
+    /// What every agent sent in the last exchange, M x B, after at least one round.
     pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
-        (self.parts.iter()).flat_map(|part| part.strategies.iter().map(|s| s.outgoing()))
+        (self.chunks.iter()).flat_map(|chunk| chunk.agents.iter().map(|agent| agent.outgoing()))
     }
 
     /// Every agent's own nu_k, M x B.
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
-        // Runs that can be asked for it have one part, in all rows.
-        self.parts.iter().flat_map(|part| part.duals())
+        // Runs whose duals are public have one chunk, in all rows.
+        self.chunks.iter().flat_map(|chunk| chunk.duals())
     }
 
     /// Every agent's own y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
-        let each: Vec<Vec<Matrix>> = self.parts.par_iter().map(|part| part.codes()).collect();
+        let each: Vec<Vec<Matrix>> = self.chunks.par_iter().map(|chunk| chunk.codes()).collect();
         let agents = (0..self.mesh.agents.len()).into_par_iter();
         let joined = agents.map(|k| side_by_side(each.iter().map(|codes| &codes[k])));
         joined.collect()
@@ -152,43 +152,84 @@ impl<'m> Run<'m> {
 
     /// Rounds done.
     pub fn rounds(&self) -> usize {
-        self.parts.first().map_or(0, |part| part.rounds)
+        self.chunks.first().map_or(0, |chunk| chunk.rounds)
     }
 
-    /// Bytes that crossed links so far.
+    /// Bytes that crossed links so far. Agents of a network send all M rows, so rows left out by a speed-up
+    /// count.
     pub fn bytes(&self) -> u64 {
-        // Rotation is ours alone: agents on a network would send all M rows.
-        let array = 8 * (self.x.rows() * self.x.len()) as u64;
-        self.links() * array * self.rounds() as u64 + self.flooded
-    }
-
-    /// Directed edges: what each round's arrays cross.
-    pub(super) fn links(&self) -> u64 {
-        let topology = &self.mesh.topology;
-        (0..topology.agents())
-            .map(|k| topology.degree(k) as u64)
-            .sum()
+        let array = |chunk: &SampleChunk| 8 * (self.x.rows() * chunk.samples.len()) as u64;
+        let arrays = self
+            .chunks
+            .iter()
+            .map(|chunk| chunk.crossings * array(chunk));
+        arrays.sum::<u64>() + self.flooded
     }
 
     /// J_k(nu_k) of each agent, one number a sample.
     pub(super) fn local_costs(&self) -> Vec<Vec<f64>> {
-        let each: Vec<_> = self.parts.par_iter().map(|p| p.local_costs()).collect();
+        let each: Vec<_> = self
+            .chunks
+            .par_iter()
+            .map(|chunk| chunk.local_costs())
+            .collect();
         (0..self.mesh.agents.len())
             .map(|k| each.iter().flat_map(|costs| &costs[k]).copied().collect())
             .collect()
     }
+}
 
-    /// Each part and the number of its first sample.
-    pub(super) fn parts_and_firsts(&self) -> impl Iterator<Item = (&Part<'m>, usize)> {
-        self.parts.iter().scan(0, |next, part| {
-            let first = *next;
-            *next += part.x.len();
-            Some((part, first))
-        })
+/// All agents of the mesh run here: what one of them knows, all know at once.
+impl Rounds for Run<'_> {
+    type Error = Infallible;
+
+    fn rounds(&self) -> usize {
+        Run::rounds(self)
+    }
+
+    fn advance(&mut self, to: usize, keep: bool) -> std::result::Result<(), Infallible> {
+        match &mut self.chunks[..] {
+            [chunk] => chunk.advance(to, keep),
+            chunks => (chunks.par_iter_mut().with_max_len(1)).for_each(|c| c.advance(to, keep)),
+        }
+        Ok(())
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.mesh.is_interrupted()
+    }
+
+    fn flood(&mut self) -> &mut Flood {
+        &mut self.flood
+    }
+
+    fn measure(&self) -> Option<f64> {
+        let each: Vec<f64> = self
+            .chunks
+            .par_iter()
+            .map(|c| c.largest_residual())
+            .collect();
+        let residual = each.into_iter().fold(0.0, measure::larger);
+        (residual.is_finite() && !Rounds::has_diverged(self)).then_some(residual)
+    }
+
+    fn argmin_stop(&self) -> Stop {
+        let stops = self.chunks.iter().map(SampleChunk::argmin_stop);
+        stops.fold(Stop::Converged, Stop::worse)
+    }
+
+    fn has_diverged(&self) -> bool {
+        self.chunks.iter().any(|chunk| chunk.has_diverged())
+    }
+
+    fn proves_infeasible(&mut self) -> std::result::Result<bool, Infallible> {
+        let single = self.is_single();
+        let each = self.chunks.iter_mut();
+        Ok(each.fold(false, |found, chunk| chunk.find_infeasible(single) || found))
     }
 }
 
-/// Matrices of as many rows, one beside the other.
+/// Matrices of equally many rows, side by side.
 pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) -> Matrix {
     let rows = parts.clone().next().map_or(0, Matrix::rows);
     let cols = parts.clone().map(Matrix::cols).sum();
@@ -202,67 +243,24 @@ pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) 
     out
 }
 
-/// The strategies of a run, and what they belong to.
+/// The iterates of a run, and what they belong to.
 #[derive(Debug)]
 pub(super) struct State {
-    spec: StrategySpec,
+    strategy: Spec,
     rows: usize,
     pub samples: usize,
     sizes: Vec<usize>,
-    strategies: Vec<Box<dyn Strategy>>,
+    agents: Vec<Box<dyn AgentStrategy>>,
 }
 
 impl State {
     fn shape(mesh: &Mesh, rows: usize, samples: usize) -> Result<Self> {
         Ok(State {
-            spec: mesh.strategy.resolve(&mesh.common())?,
+            strategy: mesh.strategy.resolve(&mesh.common())?.spec(),
             rows,
             samples,
             sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),
-            strategies: Vec::new(),
+            agents: Vec::new(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mesh::Stopping;
-    use crate::problem::task::Task;
-    use crate::random::{gaussian, stream};
-    use crate::{AtomInit, Topology};
-    use dictmesh_kernels::matrix::norm;
-
-    /// 400 rows of which x has the first 40; the atoms have weight in all others, too little to reach the box in
-    /// any of them, but |nu| there is above 1. The run must stay rotated: the length alone proves nothing, and
-    /// no rotated row may be cut. Few and many atoms at an agent, whose argmins go different ways.
-    #[test]
-    fn many_small_rows_stay_rotated_though_they_are_long_together() {
-        for sizes in [vec![1; 6], vec![20, 20]] {
-            let (agents, atoms) = (sizes.len(), sizes.iter().sum());
-            let drawn = gaussian(400, atoms, &mut stream(1, 0));
-            let w = Matrix::from_fn(400, atoms, |i, q| 0.03 + 0.02 * drawn.get(i, q).abs());
-            let x = Matrix::from_fn(400, 2, |i, j| match i {
-                0..40 => 0.5 + 0.2 * j as f64,
-                _ => 0.0,
-            });
-            let x = Samples::dense(x).unwrap();
-            let task = Task::nmf_huber(0.01, 0.1, 0.2).unwrap();
-            let mesh = Mesh::builder(task, Topology::ring(agents).unwrap())
-                .build(400, &sizes, AtomInit::Given(&w))
-                .unwrap();
-            let mut run = Run::start_reduced(&mesh, &x).unwrap();
-            assert_eq!(run.parts.len(), 2);
-            let stop = run.until(&Stopping::tolerance(1e-6));
-            assert!(run.parts.iter().all(|part| part.reduction.is_some()));
-            let found = run.found(stop);
-            let nu = &found.duals[1].column(1)[40..];
-            assert!(norm(nu) > 1.0 && nu.iter().all(|v| v.abs() < 1.0));
-            let mut plain = Run::start(&mesh, &x).unwrap();
-            assert_eq!(plain.until(&Stopping::tolerance(1e-6)), stop);
-            let (a, b) = (&found.duals[1], plain.duals().nth(1).unwrap());
-            let mut apart = a.as_slice().iter().zip(b.as_slice());
-            assert!(apart.all(|(a, b)| (a - b).abs() < 1e-9));
-        }
     }
 }

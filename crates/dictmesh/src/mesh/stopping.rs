@@ -1,14 +1,9 @@
 //! When the rounds of a batch end, and how.
 
-use super::part::Part;
-use super::run::Run;
+use super::measure::{self, RateEstimator};
+use super::rounds::Rounds;
 use crate::error::{Error, Result};
-use crate::mesh::measure::{self, RateEstimator};
-use crate::strategy::Combine;
-use crate::strategy::{Local, Workspace};
 use crate::Stop;
-use dictmesh_kernels::matrix::Matrix;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// When the rounds of one batch end.
@@ -36,10 +31,10 @@ impl Stopping {
     /// `diffusion` and `consensus` that is itself off by their bias), or after 100,000 rounds.
     ///
     /// Each agent measures by how much its nu_k changed in a round, relative to its size, and how far
-    /// it is from its neighbours; the agents flood the largest such number for as many rounds as the
+    /// it is from its neighbours. The agents flood the largest such number for as many rounds as the
     /// graph has diameter, so that all know it and stop together. The rate at which it fell over the
-    /// last four floods turns it into an estimate of what remains. It is an estimate, right to a factor of a few, not a certificate: that is
-    /// [`Mesh::exact`](super::Mesh::exact)'s.
+    /// last four floods turns it into an estimate of what remains. The estimate is right to a factor of
+    /// a few; it is not a certificate, which is [`Mesh::exact`](super::Mesh::exact)'s.
     pub fn tolerance(tolerance: f64) -> Self {
         Stopping {
             tolerance: Some(tolerance),
@@ -66,137 +61,204 @@ impl Default for Stopping {
     }
 }
 
-impl Run<'_> {
-    /// Rounds until the stopping rule ends them.
-    pub fn until(&mut self, stopping: &Stopping) -> Stop {
-        let diameter = self.mesh.topology().diameter();
-        let window = if self.is_alone() {
-            1
-        } else {
-            measure::window(diameter)
-        };
-        let constraint = self.mesh.task().residual().can_be_infeasible();
-        let mut floods = RateEstimator::default();
-        let mut decided: Option<(usize, Stop)> = None;
-        while self.rounds() < stopping.rounds {
-            // Agents measure in the last round of each window, then flood what they measured.
-            let window_end = (self.rounds() + 1).next_multiple_of(window);
-            let measured = stopping.tolerance.map(|_| window_end);
-            let due = decided.map(|(due, _)| due);
-            let next = [measured, due].into_iter().flatten();
-            let to = next.fold(stopping.rounds, usize::min);
-            let measure = stopping.tolerance.filter(|_| to == window_end);
-            let keep = measure.is_some() || (to == stopping.rounds && constraint);
-            let before = self.advance(to, keep);
-            match decided {
-                // A round that was cut short has found nothing.
-                _ if self.is_interrupted() => return Stop::Interrupted,
-                Some((due, stop)) if self.rounds() >= due => return stop,
-                _ => {}
-            }
-            if let Some(tolerance) = measure {
-                self.flooded += self.links() * 8 * diameter as u64;
-                match self.judge(&before, &mut floods, window, tolerance) {
-                    Some(stop) if diameter == 0 => return stop,
-                    Some(stop) => decided = Some((self.rounds() + diameter, stop)),
-                    None => {}
-                }
-            } else if keep && self.find_infeasible(&before) {
-                return Stop::Infeasible;
-            }
-        }
-        match decided {
-            Some((_, stop)) if stop != Stop::Converged => stop,
-            _ if self.has_diverged() => Stop::Diverged,
-            _ => Stop::RoundLimit,
-        }
+/// What the agents know of each other's residuals: it travels with the arrays, one hop a round.
+#[derive(Clone, Copy, Debug)]
+pub struct Flood {
+    /// The largest residual known since the last measurement.
+    pub residual: f64,
+    /// The earliest round after which some agent's iterates had diverged; [`Flood::NEVER`] if none.
+    pub trouble: f64,
+}
+
+impl Flood {
+    /// The number of a round that never comes.
+    pub const NEVER: f64 = u32::MAX as f64;
+
+    /// Takes in what a neighbour knows.
+    pub fn hear(&mut self, residual: f64, trouble: f64) {
+        self.residual = self.residual.max(residual);
+        self.trouble = self.trouble.min(trouble);
     }
 
-    fn is_alone(&self) -> bool {
-        self.parts.iter().all(|part| part.is_alone())
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.parts.iter().any(|part| part.local(0).is_interrupted())
-    }
-
-    fn has_diverged(&self) -> bool {
-        self.parts.iter().any(|part| part.has_diverged())
-    }
-
-    /// Whether the way nu moved in the last round proves that some samples cannot be met.
-    fn find_infeasible(&mut self, before: &[Vec<Matrix>]) -> bool {
-        let each = self.parts.iter_mut().zip(before);
-        each.fold(false, |found, (part, before)| {
-            part.find_infeasible(before) || found
-        })
-    }
-
-    /// What the agents measured means, if it means the end.
-    fn judge(
-        &mut self,
-        before: &[Vec<Matrix>],
-        floods: &mut RateEstimator,
-        window: usize,
-        tolerance: f64,
-    ) -> Option<Stop> {
-        let each = self.parts.par_iter().zip(before);
-        let each = each.map(|(part, before)| part.largest_residual(before));
-        let each: Vec<f64> = each.collect();
-        let residual = each.into_iter().fold(0.0, measure::larger);
-        if !residual.is_finite() || self.has_diverged() {
-            return Some(Stop::Diverged);
-        }
-        if self.find_infeasible(before) {
-            return Some(Stop::Infeasible);
-        }
-        if self.is_alone() {
-            let stops = self
-                .parts
-                .iter()
-                .map(|part| part.strategies[0].argmin_stop());
-            return Some(stops.fold(Stop::Converged, Stop::worse));
-        }
-        let met = floods.meets(residual, window, tolerance);
-        met.then_some(Stop::Converged)
+    /// Iterates diverged in this round.
+    pub fn report_trouble(&mut self, round: usize) {
+        self.trouble = self.trouble.min(round as f64);
     }
 }
 
-impl Part<'_> {
-    /// Whether one agent's own argmin is the whole problem: it is solved in one round, and solving it
-    /// again would show rounding only, in which there is no rate to be seen.
-    pub(super) fn is_alone(&self) -> bool {
-        self.strategies.len() == 1 && self.combine == Combine::NeighbourSum
+impl Default for Flood {
+    fn default() -> Self {
+        Flood {
+            residual: 0.0,
+            trouble: Flood::NEVER,
+        }
+    }
+}
+
+/// The stopping rule at work on one batch: the same object for a mesh in one process and for an agent of a
+/// network, so that all agents stop in the same round.
+#[derive(Debug)]
+pub struct StoppingRule {
+    stopping: Stopping,
+    diameter: usize,
+    /// Whether one agent's own argmin is the whole problem: then the first round solves it, and later ones
+    /// would show rounding alone, in which no rate can be seen.
+    single: bool,
+    /// Whether samples may have no feasible code.
+    constrained: bool,
+    /// The round of the last measurement, until it has reached every agent.
+    measured: Option<usize>,
+    rate: RateEstimator,
+    /// The largest residual over all agents in the last measurement that reached all.
+    last_residual: Option<f64>,
+    /// The round in which all stop, once infeasibility is proven.
+    infeasible_by: Option<usize>,
+    measurements: usize,
+}
+
+impl StoppingRule {
+    /// For a graph of this diameter. `single`: one agent, whose argmin is the whole problem.
+    /// `constrained`: the residual may make samples infeasible.
+    pub fn new(stopping: Stopping, diameter: usize, single: bool, constrained: bool) -> Self {
+        StoppingRule {
+            stopping,
+            diameter,
+            single,
+            constrained,
+            measured: None,
+            rate: RateEstimator::default(),
+            last_residual: None,
+            infeasible_by: None,
+            measurements: 0,
+        }
     }
 
-    /// How the argmin of an agent that is alone ends for one sample.
-    pub(super) fn argmin_stop_of(&self, j: usize) -> Stop {
-        let share = self.share.columns_range(j..j + 1);
-        let local = Local {
-            share: Some(&share),
-            samples: 1,
-            ..self.local(0)
+    /// The largest residual of the last measurement.
+    pub fn last_residual(&self) -> Option<f64> {
+        self.last_residual
+    }
+
+    /// Measurements so far; each is flooded over the graph.
+    pub fn measurements(&self) -> usize {
+        self.measurements
+    }
+
+    /// The rounds between two measurements: one measurement reaches every agent before the next.
+    fn window(&self) -> usize {
+        match self.single {
+            true => 1,
+            false => measure::window(self.diameter),
+        }
+    }
+
+    fn measures(&self, round: usize) -> bool {
+        self.stopping.tolerance.is_some() && round.is_multiple_of(self.window())
+    }
+
+    /// The round of the next decision, and whether nu before it is needed.
+    pub fn next<R: Rounds>(&self, run: &mut R) -> (usize, bool) {
+        let (rounds, limit) = (run.rounds(), self.stopping.rounds);
+        let window_end = (rounds + 1).next_multiple_of(self.window());
+        let measured = self.stopping.tolerance.map(|_| window_end);
+        let flooded = self.measured.map(|at| at + self.diameter);
+        let trouble = run.flood().trouble;
+        let diverged = (trouble < Flood::NEVER).then(|| trouble as usize + self.diameter);
+        let to = [measured, flooded, diverged, self.infeasible_by]
+            .into_iter()
+            .flatten()
+            .filter(|round| *round > rounds)
+            .fold(limit, usize::min);
+        let keep = self.measures(to) || (to == limit && self.constrained);
+        (to, keep)
+    }
+
+    /// What the rounds so far mean for all agents, if they mean the end.
+    pub fn after_round<R: Rounds>(
+        &mut self,
+        run: &mut R,
+    ) -> std::result::Result<Option<Stop>, R::Error> {
+        if run.is_interrupted() {
+            return Ok(Some(Stop::Interrupted));
+        }
+        let (rounds, limit) = (run.rounds(), self.stopping.rounds);
+        if self.infeasible_by.is_some_and(|by| rounds >= by) {
+            return Ok(Some(Stop::Infeasible));
+        }
+        if let Some(stop) = self.judge(run.flood(), rounds) {
+            return Ok(Some(stop));
+        }
+        let measures = self.measures(rounds);
+        if measures {
+            self.measure(run, rounds);
+            if self.single && run.flood().trouble == Flood::NEVER {
+                let stop = run.argmin_stop();
+                if stop == Stop::Infeasible {
+                    run.proves_infeasible()?; // which samples
+                }
+                return Ok(Some(stop));
+            }
+            if let Some(stop) = self.judge(run.flood(), rounds) {
+                return Ok(Some(stop));
+            }
+        }
+        self.prove(run, rounds, measures)?;
+        if self
+            .infeasible_by
+            .is_some_and(|by| by <= rounds || rounds >= limit)
+        {
+            return Ok(Some(Stop::Infeasible));
+        }
+        if rounds < limit {
+            return Ok(None);
+        }
+        Ok(Some(match run.has_diverged() {
+            true => Stop::Diverged,
+            false => Stop::RoundLimit,
+        }))
+    }
+
+    /// Starts a flood of what the agents measured in the last round.
+    fn measure<R: Rounds>(&mut self, run: &mut R, rounds: usize) {
+        self.measurements += 1;
+        let own = run.measure();
+        // An argmin that has not ended is no iterate of the strategy: such a round converges to nothing.
+        let unsolved = run.argmin_stop() != Stop::Converged;
+        let flood = run.flood();
+        if own.is_none() {
+            flood.report_trouble(rounds);
+        }
+        flood.residual = match unsolved {
+            true => f64::MAX,
+            false => own.unwrap_or(0.0),
         };
-        let nothing = Matrix::zeros(share.rows(), 1);
-        let mut v = nothing.clone();
-        local.argmin(0.0, &nothing, &mut v, &mut Workspace::new(&local))
+        self.measured = Some(rounds);
     }
 
-    /// The largest relative change of any agent's nu for any sample, and its distance from what its
-    /// neighbours hold.
-    fn largest_residual(&self, before: &[Matrix]) -> f64 {
-        let each = self.strategies.iter().zip(before).enumerate();
-        each.fold(0.0, |largest, (k, (strategy, before))| {
-            let (degree, combined) = (self.mesh.topology().degree(k), self.combined.column(k));
-            let nu = strategy.dual();
-            let own = measure::residual(self.combine, degree, nu, before, combined);
-            measure::larger(largest, own)
-        })
+    /// What has reached every agent by now means the end, if it does: all agents decide so in the same round.
+    fn judge(&mut self, flood: &Flood, rounds: usize) -> Option<Stop> {
+        if rounds as f64 >= flood.trouble + self.diameter as f64 {
+            return Some(Stop::Diverged);
+        }
+        self.measured.filter(|at| rounds >= at + self.diameter)?;
+        self.measured = None;
+        self.last_residual = Some(flood.residual);
+        let met = (self.rate).meets(flood.residual, self.window(), self.stopping.tolerance?);
+        met.then_some(Stop::Converged)
     }
 
-    fn has_diverged(&self) -> bool {
-        let delta = self.mesh.common().delta;
-        self.duals()
-            .any(|nu| measure::has_diverged(nu, &self.sizes, delta))
+    /// Tries to prove infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network a proof takes
+    /// as many rounds as two floods.
+    fn prove<R: Rounds>(
+        &mut self,
+        run: &mut R,
+        rounds: usize,
+        measures: bool,
+    ) -> std::result::Result<(), R::Error> {
+        let windows = rounds / self.window();
+        let due = (measures && windows.is_power_of_two()) || rounds >= self.stopping.rounds;
+        if self.constrained && due && self.infeasible_by.is_none() && run.proves_infeasible()? {
+            self.infeasible_by = Some(rounds + self.diameter);
+        }
+        Ok(())
     }
 }

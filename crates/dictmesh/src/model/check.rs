@@ -1,10 +1,12 @@
 //! The rules a model keeps.
 
 use super::{BlockData, Description, Model};
+use crate::accel::Accels;
 use crate::error::{Error, Result};
 use crate::graph::{Topology, Weights};
 use crate::mesh::informed_flags;
 use crate::problem::task::Task;
+use crate::strategy;
 
 /// How far an atom may be outside its set: room for atoms that were rounded to single precision.
 const OUTSIDE: f64 = 1e-6;
@@ -52,8 +54,9 @@ fn check_description(d: &Description, task: &Task) -> Result<()> {
     }
     let topology = Topology::from_edges(d.agents, &d.edges)?;
     let weights = Weights::new(&topology, &d.weights)?;
-    d.strategy.check(task.residual(), weights.is_symmetric())?;
-    d.strategy.check_constants()?;
+    let strategy = strategy::build(&d.strategy)?;
+    strategy.check(task.residual(), weights.is_symmetric())?;
+    Accels::parse(&d.accel)?;
     d.stopping.check()?;
     if d.rows == 0 || d.batch == 0 {
         let name = if d.rows == 0 { "rows" } else { "batch" };

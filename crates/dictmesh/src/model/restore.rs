@@ -1,12 +1,14 @@
 //! From a mesh to a model and back: the one place that maps one to the other.
 
 use super::{blocks_of, BlockData, Description, Model};
+use crate::accel::Accels;
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::Topology;
 use crate::mesh::learning::AtomStats;
 use crate::mesh::Mesh;
 use crate::problem::task::{LocalSpec, RegularizerSpec};
+use crate::strategy;
 
 impl Mesh {
     /// All that the mesh has learned and was told, as plain data. The number of threads is not part of
@@ -20,12 +22,12 @@ impl Mesh {
             agents: self.agents(),
             edges: self.topology().edges(),
             weights: self.weight_rule().clone(),
-            strategy: self.strategy().clone(),
+            strategy: self.strategy().spec(),
             stopping: self.stopping(),
             update: self.update_rule(),
             batch: self.batch(),
             warm_start: self.warm_start(),
-            reduction: self.reduction(),
+            accel: self.accels().to_string(),
             seed: self.seed(),
             informed: self.informed(),
             rows: self.rows(),
@@ -83,10 +85,10 @@ impl Mesh {
         });
         Mesh::builder(d.task.build()?, Topology::from_edges(d.agents, &d.edges)?)
             .weights(d.weights.clone())
-            .strategy(d.strategy.clone())
+            .strategy(strategy::build(&d.strategy)?)
             .stopping(d.stopping)
             .warm_start(d.warm_start)
-            .reduction(d.reduction)
+            .accels(Accels::parse(&d.accel)?)
             .update(d.update)
             .batch(d.batch)
             .seed(d.seed)

@@ -8,9 +8,16 @@
 //! Guarantee: for small mu it converges to a point within O(mu) of nu. Stable for smaller steps than
 //! diffusion: mu must stay below (1 + lambda_min(A)) / sigma_k.
 
-use super::{diffusion, zeros, SharedConstants, Strategy};
-use super::{Local, Workspace};
+use super::{
+    check_constant, check_quadratic, diffusion, resolved, zeros, AgentStrategy, Combine, Exchange,
+    Local, SharedConstants, Strategy, Workspace,
+};
+use crate::error::Result;
+use crate::problem::residual::Residual;
+use crate::random::Rng;
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::{axpy, Matrix};
+use std::sync::Arc;
 
 /// How large the steps of consensus may be compared with diffusion's: min(1, 1 + lambda_min(A)).
 pub fn stability(common: &SharedConstants) -> f64 {
@@ -27,32 +34,78 @@ pub fn default_step(common: &SharedConstants) -> f64 {
     stability(common) * diffusion::default_step(common)
 }
 
-/// One agent's part.
-#[derive(Debug)]
+/// The strategy, with its step mu.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Consensus {
+    /// mu; `None` is [`default_step`].
+    pub mu: Option<f64>,
+}
+
+impl Consensus {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["mu"])?;
+        let mu = spec.number("mu")?;
+        check_constant("mu", mu)?;
+        Ok(Consensus { mu })
+    }
+}
+
+impl Strategy for Consensus {
+    fn spec(&self) -> Spec {
+        Spec::new("consensus").with_some("mu", self.mu)
+    }
+
+    fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
+        check_quadratic("consensus", residual)
+    }
+
+    fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // First the one given: a default that follows from a bad one would get the blame.
+        check_constant("mu", self.mu)?;
+        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
+        check_constant("mu", mu)?;
+        Ok(Arc::new(Consensus { mu }))
+    }
+
+    fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(Iterates {
+            mu: resolved("mu", self.mu)?,
+            nu: Matrix::default(),
+            sent: Matrix::default(),
+            gradient: Matrix::default(),
+            workspace: Workspace::default(),
+        }))
+    }
+
+    fn is_biased(&self) -> bool {
+        true
+    }
+
+    fn step(&self, shared: &SharedConstants) -> Option<(f64, f64)> {
+        Some((self.mu?, step_bound(shared)))
+    }
+
+    fn stability(&self, shared: &SharedConstants) -> Option<f64> {
+        Some(stability(shared))
+    }
+
+    fn is_rotation_equivariant(&self) -> bool {
+        true
+    }
+}
+
+/// nu_k, its gradient, and what was sent.
+#[derive(Debug)]
+struct Iterates {
     mu: f64,
     nu: Matrix,
-    /// nu_k as it was before it took in what arrived: neighbours may come for it later.
+    /// nu_k before the exchange: it must not change while neighbours read it.
     sent: Matrix,
     gradient: Matrix,
     workspace: Workspace,
 }
 
-impl Consensus {
-    /// With step `mu`.
-    pub fn new(mu: f64) -> Self {
-        let empty = Matrix::zeros(0, 0);
-        Consensus {
-            mu,
-            nu: empty.clone(),
-            sent: empty.clone(),
-            gradient: empty,
-            workspace: Workspace::default(),
-        }
-    }
-}
-
-impl Strategy for Consensus {
+impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.sent = zeros(local);
@@ -60,22 +113,24 @@ impl Strategy for Consensus {
         self.workspace = Workspace::new(local);
     }
 
-    fn adapt(&mut self, local: &Local) {
+    fn adapt(&mut self, local: &Local) -> Exchange {
         (self.sent.as_mut_slice()).copy_from_slice(self.nu.as_slice());
         local.gradient(&self.nu, &mut self.gradient, &mut self.workspace);
+        Exchange::Combine(Combine::Weights)
     }
 
     fn outgoing(&self) -> &Matrix {
         &self.sent
     }
 
-    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
         let nu = self.nu.as_mut_slice();
-        nu.copy_from_slice(combined);
+        nu.copy_from_slice(heard);
         axpy(-self.mu, self.gradient.as_slice(), nu);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));
         }
+        true
     }
 
     fn dual(&self) -> &Matrix {

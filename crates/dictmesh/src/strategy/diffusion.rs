@@ -9,10 +9,17 @@
 //! O(mu) of nu (the paper's O(mu^2) in squared distance). Not guaranteed: that this is close. The
 //! bias does not vanish with more rounds, only with a smaller mu.
 
-use super::{zeros, SharedConstants, Strategy};
-use super::{Local, Workspace};
+use super::{
+    check_constant, check_quadratic, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    SharedConstants, Strategy, Workspace,
+};
+use crate::error::Result;
+use crate::problem::residual::Residual;
+use crate::random::Rng;
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
+use std::sync::Arc;
 
 /// The paper's table of step sizes: 1 / (c + N_max/delta), where c is 1 for the squared residual, eta
 /// for Huber and 0 where f* is flat. Needs no atoms; valid for atoms in the unit ball.
@@ -38,53 +45,101 @@ pub fn default_step(common: &SharedConstants) -> f64 {
     0.9 * step_bound(common)
 }
 
-/// One agent's part.
-#[derive(Debug)]
+/// The strategy, with its step mu.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Diffusion {
+    /// mu; `None` is [`default_step`].
+    pub mu: Option<f64>,
+}
+
+impl Diffusion {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["mu"])?;
+        let mu = spec.number("mu")?;
+        check_constant("mu", mu)?;
+        Ok(Diffusion { mu })
+    }
+}
+
+impl Strategy for Diffusion {
+    fn spec(&self) -> Spec {
+        Spec::new("diffusion").with_some("mu", self.mu)
+    }
+
+    fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
+        check_quadratic("diffusion", residual)
+    }
+
+    fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // First the one given: a default that follows from a bad one would get the blame.
+        check_constant("mu", self.mu)?;
+        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
+        check_constant("mu", mu)?;
+        Ok(Arc::new(Diffusion { mu }))
+    }
+
+    fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(Iterates {
+            mu: resolved("mu", self.mu)?,
+            nu: Matrix::default(),
+            psi: Matrix::default(),
+            workspace: Workspace::default(),
+        }))
+    }
+
+    fn is_biased(&self) -> bool {
+        true
+    }
+
+    fn step(&self, shared: &SharedConstants) -> Option<(f64, f64)> {
+        Some((self.mu?, step_bound(shared)))
+    }
+
+    fn stability(&self, _shared: &SharedConstants) -> Option<f64> {
+        Some(1.0)
+    }
+
+    fn is_rotation_equivariant(&self) -> bool {
+        true
+    }
+}
+
+/// nu_k, psi_k, and what the gradient is computed in.
+#[derive(Debug)]
+struct Iterates {
     mu: f64,
     nu: Matrix,
     psi: Matrix,
     workspace: Workspace,
 }
 
-impl Diffusion {
-    /// With step `mu`.
-    pub fn new(mu: f64) -> Self {
-        let empty = Matrix::zeros(0, 0);
-        Diffusion {
-            mu,
-            nu: empty.clone(),
-            psi: empty,
-            workspace: Workspace::default(),
-        }
-    }
-}
-
-impl Strategy for Diffusion {
+impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.psi = zeros(local);
         self.workspace = Workspace::new(local);
     }
 
-    fn adapt(&mut self, local: &Local) {
+    fn adapt(&mut self, local: &Local) -> Exchange {
         local.gradient(&self.nu, &mut self.psi, &mut self.workspace);
         dispatch(Step {
             mu: self.mu,
             nu: self.nu.as_slice(),
             psi: self.psi.as_mut_slice(),
         });
+        Exchange::Combine(Combine::Weights)
     }
 
     fn outgoing(&self) -> &Matrix {
         &self.psi
     }
 
-    fn absorb(&mut self, local: &Local, combined: &[f64]) {
-        self.nu.as_mut_slice().copy_from_slice(combined);
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+        self.nu.as_mut_slice().copy_from_slice(heard);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));
         }
+        true
     }
 
     fn dual(&self) -> &Matrix {

@@ -12,9 +12,16 @@
 //! nu itself, at a linear rate where f* is strongly convex. (Alghunaim, Yuan, Sayed 2019 for the
 //! proximal form.)
 
-use super::{zeros, SharedConstants, Strategy};
-use super::{Local, Workspace};
+use super::{
+    check_constant, resolved, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
+    Strategy, Workspace,
+};
+use crate::error::{Error, Result};
+use crate::problem::residual::Residual;
+use crate::random::Rng;
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::Matrix;
+use std::sync::Arc;
 
 /// Steps up to 2/L are stable, with N_max/delta, valid for atoms in the unit ball, for L.
 pub fn step_bound(common: &SharedConstants) -> f64 {
@@ -26,9 +33,75 @@ pub fn default_step(common: &SharedConstants) -> f64 {
     1.5 * common.delta / common.atoms_max.max(1) as f64
 }
 
-/// One agent's part.
-#[derive(Debug)]
+/// The strategy, with its step mu.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExactDiffusion {
+    /// mu; `None` is [`default_step`].
+    pub mu: Option<f64>,
+}
+
+impl ExactDiffusion {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["mu"])?;
+        let mu = spec.number("mu")?;
+        check_constant("mu", mu)?;
+        Ok(ExactDiffusion { mu })
+    }
+}
+
+impl Strategy for ExactDiffusion {
+    fn spec(&self) -> Spec {
+        Spec::new("exact-diffusion").with_some("mu", self.mu)
+    }
+
+    fn check(&self, _residual: &dyn Residual, symmetric_weights: bool) -> Result<()> {
+        if symmetric_weights {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: "the strategy \"exact-diffusion\"".to_string(),
+            with: "a combination matrix that is not symmetric".to_string(),
+            why: "its correction converges only for symmetric weights; use Metropolis or uniform \
+                  weights, or relaxed-admm, which needs none"
+                .to_string(),
+        })
+    }
+
+    fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // First the one given: a default that follows from a bad one would get the blame.
+        check_constant("mu", self.mu)?;
+        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
+        check_constant("mu", mu)?;
+        Ok(Arc::new(ExactDiffusion { mu }))
+    }
+
+    fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(Iterates {
+            mu: resolved("mu", self.mu)?,
+            nu: Matrix::default(),
+            z: Matrix::default(),
+            psi: Matrix::default(),
+            phi: Matrix::default(),
+            workspace: Workspace::default(),
+        }))
+    }
+
+    fn step(&self, shared: &SharedConstants) -> Option<(f64, f64)> {
+        Some((self.mu?, step_bound(shared)))
+    }
+
+    fn stability(&self, _shared: &SharedConstants) -> Option<f64> {
+        Some(2.0)
+    }
+
+    fn is_rotation_equivariant(&self) -> bool {
+        true
+    }
+}
+
+/// nu_k, z_k, psi_k and phi_k.
+#[derive(Debug)]
+struct Iterates {
     mu: f64,
     nu: Matrix,
     z: Matrix,
@@ -37,22 +110,7 @@ pub struct ExactDiffusion {
     workspace: Workspace,
 }
 
-impl ExactDiffusion {
-    /// With step `mu`.
-    pub fn new(mu: f64) -> Self {
-        let empty = Matrix::zeros(0, 0);
-        ExactDiffusion {
-            mu,
-            nu: empty.clone(),
-            z: empty.clone(),
-            psi: empty.clone(),
-            phi: empty,
-            workspace: Workspace::default(),
-        }
-    }
-}
-
-impl Strategy for ExactDiffusion {
+impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.z = zeros(local);
@@ -61,7 +119,7 @@ impl Strategy for ExactDiffusion {
         self.workspace = Workspace::new(local);
     }
 
-    fn adapt(&mut self, local: &Local) {
+    fn adapt(&mut self, local: &Local) -> Exchange {
         local.gradient_without_residual(&self.nu, &mut self.phi, &mut self.workspace);
         let (nu, z) = (self.nu.as_slice(), self.z.as_slice());
         let psi = self.psi.as_mut_slice();
@@ -70,19 +128,21 @@ impl Strategy for ExactDiffusion {
             *phi = new + z[i] - psi[i];
             psi[i] = new;
         }
+        Exchange::Combine(Combine::LazyWeights)
     }
 
     fn outgoing(&self) -> &Matrix {
         &self.phi
     }
 
-    fn absorb(&mut self, local: &Local, combined: &[f64]) {
-        self.z.as_mut_slice().copy_from_slice(combined);
-        self.nu.as_mut_slice().copy_from_slice(combined);
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+        self.z.as_mut_slice().copy_from_slice(heard);
+        self.nu.as_mut_slice().copy_from_slice(heard);
         let tau = self.mu / local.agents as f64;
         for j in 0..self.nu.cols() {
             local.residual.conjugate_prox(tau, self.nu.column_mut(j));
         }
+        true
     }
 
     fn dual(&self) -> &Matrix {

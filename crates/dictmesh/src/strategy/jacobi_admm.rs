@@ -15,10 +15,16 @@
 //! (even rings, paths, grids, stars, trees) have beta = -1, where mu must stay below h/d, about 1/(N d):
 //! there it crawls, and with the paper's constants it never converges.
 
-use super::{relaxed_admm, zeros, SharedConstants, Strategy};
-use super::{Local, Workspace};
+use super::{
+    check_constant, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    SharedConstants, Strategy, Workspace,
+};
+use crate::error::Result;
+use crate::random::Rng;
+use crate::spec::Spec;
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
+use std::sync::Arc;
 
 /// The default weight c: the rho of [`relaxed_admm`].
 pub fn default_penalty(common: &SharedConstants) -> f64 {
@@ -38,9 +44,71 @@ pub fn default_step(common: &SharedConstants, penalty: f64) -> f64 {
     penalty.min(0.75 * step_bound(common, penalty))
 }
 
-/// One agent's part.
-#[derive(Debug)]
+/// The strategy, with the step mu of its multipliers and the weight c.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JacobiAdmm {
+    /// mu; `None` is [`default_step`].
+    pub mu: Option<f64>,
+    /// c, 1 in the paper; `None` is [`default_penalty`].
+    pub penalty: Option<f64>,
+}
+
+impl JacobiAdmm {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["mu", "penalty"])?;
+        let (mu, penalty) = (spec.number("mu")?, spec.number("penalty")?);
+        JacobiAdmm { mu, penalty }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        check_constant("mu", self.mu)?;
+        check_constant("penalty", self.penalty)?;
+        Ok(self)
+    }
+}
+
+impl Strategy for JacobiAdmm {
+    fn spec(&self) -> Spec {
+        (Spec::new("jacobi-admm").with_some("mu", self.mu)).with_some("penalty", self.penalty)
+    }
+
+    fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // First those given: a default that follows from a bad one would get the blame.
+        self.checked()?;
+        let penalty = self.penalty.unwrap_or_else(|| default_penalty(shared));
+        let mu = self.mu.unwrap_or_else(|| default_step(shared, penalty));
+        let (mu, penalty) = (Some(mu), Some(penalty));
+        Ok(Arc::new(JacobiAdmm { mu, penalty }.checked()?))
+    }
+
+    fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(Iterates {
+            mu: resolved("mu", self.mu)?,
+            penalty: resolved("penalty", self.penalty)?,
+            nu: Matrix::default(),
+            multiplier: Matrix::default(),
+            linear: Matrix::default(),
+            workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
+        }))
+    }
+
+    fn step(&self, shared: &SharedConstants) -> Option<(f64, f64)> {
+        Some((self.mu?, step_bound(shared, self.penalty?)))
+    }
+
+    fn is_rotation_equivariant(&self) -> bool {
+        true
+    }
+
+    fn solves_alone(&self) -> bool {
+        true
+    }
+}
+
+/// nu_k and the multipliers.
+#[derive(Debug)]
+struct Iterates {
     mu: f64,
     penalty: f64,
     nu: Matrix,
@@ -52,23 +120,7 @@ pub struct JacobiAdmm {
     argmin_stop: Stop,
 }
 
-impl JacobiAdmm {
-    /// With multiplier step `mu` and quadratic weight `penalty`.
-    pub fn new(mu: f64, penalty: f64) -> Self {
-        let empty = Matrix::zeros(0, 0);
-        JacobiAdmm {
-            mu,
-            penalty,
-            nu: empty.clone(),
-            multiplier: empty.clone(),
-            linear: empty,
-            workspace: Workspace::default(),
-            argmin_stop: Stop::Converged,
-        }
-    }
-}
-
-impl Strategy for JacobiAdmm {
+impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.multiplier = zeros(local);
@@ -76,26 +128,28 @@ impl Strategy for JacobiAdmm {
         self.workspace = Workspace::new(local);
     }
 
-    fn adapt(&mut self, local: &Local) {
+    fn adapt(&mut self, local: &Local) -> Exchange {
         let q = 2.0 * self.penalty * local.degree as f64;
         self.argmin_stop = local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
+        Exchange::Combine(Combine::NeighbourSum)
     }
 
     fn outgoing(&self) -> &Matrix {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
         let degree = local.degree as f64;
         let nu = self.nu.as_slice();
         let multiplier = self.multiplier.as_mut_slice();
         for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
-            .zip(combined)
+            .zip(heard)
             .enumerate()
         {
             multiplier[i] += self.mu * (sum - degree * nu[i]);
             *linear = multiplier[i] + 2.0 * self.penalty * sum;
         }
+        true
     }
 
     fn dual(&self) -> &Matrix {

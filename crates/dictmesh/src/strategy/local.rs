@@ -31,6 +31,8 @@ pub struct Local<'a> {
     pub agents: usize,
     /// b_k, M x B, if the agent is informed.
     pub share: Option<&'a Matrix>,
+    /// Whether the agent is the root of the spanning tree over which sums run.
+    pub is_root: bool,
     /// The number of neighbours, the agent itself not counted.
     pub degree: usize,
     /// B.

@@ -15,12 +15,17 @@
 //! With a random start, s_k = t_k = r_k in place of 0. The limit is the same, as it depends on the start through
 //! sum over k of (s_k - t_k) alone, which never changes. r_k fades as (1 - 2 alpha)^round.
 
-use super::{zeros, SharedConstants, Strategy};
-use super::{Local, Workspace};
+use super::{
+    check_constant, resolved, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
+    Strategy, Workspace,
+};
+use crate::error::{Error, Result};
 use crate::random::{gaussian, Rng};
+use crate::spec::Spec;
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
+use std::sync::Arc;
 
 /// The default relaxation.
 pub const DEFAULT_ALPHA: f64 = 0.9;
@@ -54,9 +59,88 @@ pub(super) fn curvature_or_one(common: &SharedConstants) -> f64 {
     }
 }
 
-/// One agent's part.
-#[derive(Debug)]
+/// The strategy, with penalty rho, relaxation alpha and the size of a random start.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RelaxedAdmm {
+    /// rho; `None` is [`default_rho`].
+    pub rho: Option<f64>,
+    /// alpha, above 0 and below 1; `None` is [`DEFAULT_ALPHA`].
+    pub alpha: Option<f64>,
+    /// Starts from s_k = t_k = r_k, another one for each sample, with |r_k| about this: it hides the first
+    /// messages. `dictmesh-apps` measures what it protects from (`audit`). None by default.
+    pub random_start: Option<f64>,
+}
+
+impl RelaxedAdmm {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["rho", "alpha", "random_start"])?;
+        let strategy = RelaxedAdmm {
+            rho: spec.number("rho")?,
+            alpha: spec.number("alpha")?,
+            random_start: spec.number("random_start")?,
+        };
+        strategy.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        check_constant("rho", self.rho)?;
+        check_constant("random-start", self.random_start)?;
+        match self.alpha {
+            Some(alpha) if !(alpha > 0.0 && alpha < 1.0) => Err(Error::parameter(
+                "alpha",
+                alpha,
+                "must be above 0 and below 1 (0.5 is plain ADMM, 0.9 the default)",
+            )),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl Strategy for RelaxedAdmm {
+    fn spec(&self) -> Spec {
+        Spec::new("relaxed-admm")
+            .with_some("rho", self.rho)
+            .with_some("alpha", self.alpha)
+            .with_some("random_start", self.random_start)
+    }
+
+    fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // First those given: a default that follows from a bad one would get the blame.
+        self.checked()?;
+        let filled = RelaxedAdmm {
+            rho: Some(self.rho.unwrap_or_else(|| default_rho(shared))),
+            alpha: Some(self.alpha.unwrap_or(DEFAULT_ALPHA)),
+            random_start: self.random_start,
+        };
+        Ok(Arc::new(filled.checked()?))
+    }
+
+    fn agent(&self, own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(Iterates {
+            rho: resolved("rho", self.rho)?,
+            alpha: resolved("alpha", self.alpha)?,
+            nu: Matrix::default(),
+            s: Matrix::default(),
+            t: Matrix::default(),
+            workspace: Workspace::default(),
+            argmin_stop: Stop::Converged,
+            random_start: self.random_start.map(|size| (size, own)),
+        }))
+    }
+
+    fn is_rotation_equivariant(&self) -> bool {
+        // A random start does not lie in the span of atoms and samples.
+        self.random_start.is_none()
+    }
+
+    fn solves_alone(&self) -> bool {
+        true
+    }
+}
+
+/// nu_k, s_k and t_k.
+#[derive(Debug)]
+struct Iterates {
     rho: f64,
     alpha: f64,
     nu: Matrix,
@@ -64,34 +148,11 @@ pub struct RelaxedAdmm {
     t: Matrix,
     workspace: Workspace,
     argmin_stop: Stop,
-    /// The size of the random start and where it is drawn from.
+    /// The size of the random start and the generator of its numbers.
     random_start: Option<(f64, Rng)>,
 }
 
-impl RelaxedAdmm {
-    /// With penalty `rho` and relaxation `alpha`.
-    pub fn new(rho: f64, alpha: f64) -> Self {
-        let empty = Matrix::zeros(0, 0);
-        RelaxedAdmm {
-            rho,
-            alpha,
-            nu: empty.clone(),
-            s: empty.clone(),
-            t: empty,
-            workspace: Workspace::default(),
-            argmin_stop: Stop::Converged,
-            random_start: None,
-        }
-    }
-
-    /// Starts from s_k = t_k = r_k, another one for each sample, with |r_k| about `size`.
-    pub fn with_random_start(mut self, size: f64, own: Rng) -> Self {
-        self.random_start = Some((size, own));
-        self
-    }
-}
-
-impl Strategy for RelaxedAdmm {
+impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.s = zeros(local);
@@ -104,16 +165,17 @@ impl Strategy for RelaxedAdmm {
         self.workspace = Workspace::new(local);
     }
 
-    fn adapt(&mut self, local: &Local) {
+    fn adapt(&mut self, local: &Local) -> Exchange {
         let q = self.rho * local.degree as f64;
         self.argmin_stop = local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
+        Exchange::Combine(Combine::NeighbourSum)
     }
 
     fn outgoing(&self) -> &Matrix {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, combined: &[f64]) {
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
         let two_rho = 2.0 * self.rho;
         dispatch(Absorb {
             alpha: self.alpha,
@@ -122,8 +184,9 @@ impl Strategy for RelaxedAdmm {
             s: self.s.as_mut_slice(),
             t: self.t.as_mut_slice(),
             nu: self.nu.as_slice(),
-            sum: combined,
+            sum: heard,
         });
+        true
     }
 
     fn dual(&self) -> &Matrix {

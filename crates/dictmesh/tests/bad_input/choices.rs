@@ -2,8 +2,11 @@
 
 use super::{builder, refused, task, M};
 use dictmesh::problem::{ResidualSpec, Task, TaskSpec};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Topology, WeightRule};
+use std::sync::Arc;
 
 #[test]
 fn disconnected_graphs() {
@@ -44,8 +47,8 @@ fn informed_agents() {
 #[test]
 fn the_ball_with_gradient_strategies() {
     let ball = || task(ResidualSpec::Ball { sigma: 0.2 });
-    for name in StrategySpec::NAMES {
-        let spec = StrategySpec::from_name(name).unwrap();
+    for name in strategy::NAMES {
+        let spec = strategy::named(name).unwrap();
         let ring = Topology::ring(3).unwrap();
         let built = Mesh::builder(ball(), ring.clone())
             .strategy(spec.clone())
@@ -85,8 +88,8 @@ fn names_that_do_not_exist() {
     for name in ["", "admm", "Diffusion"] {
         let quoted = format!("\"{name}\"");
         let mut words = vec!["unknown strategy", &quoted];
-        words.extend(StrategySpec::NAMES);
-        refused(StrategySpec::from_name(name), &words);
+        words.extend(strategy::NAMES);
+        refused(strategy::named(name), &words);
     }
     for name in TaskSpec::PRESETS {
         TaskSpec::preset(name).unwrap().build().unwrap();
@@ -114,7 +117,8 @@ fn words_in_files() {
             assert!(error.contains(word), "\"{word}\" is missing in: {error}");
         }
     }
-    let error = serde_json::from_str::<StrategySpec>(r#"{"kind": "diffusion", "rho": 1}"#);
+    let spec = serde_json::from_str::<Spec>(r#"{"kind": "diffusion", "rho": 1}"#).unwrap();
+    let error = strategy::build(&spec);
     assert!(error.unwrap_err().to_string().contains("rho"));
 }
 
@@ -126,7 +130,7 @@ fn weights_that_are_not_symmetric() {
     let build = |name: &str| {
         builder()
             .weights(WeightRule::Given(turning.clone()))
-            .strategy(StrategySpec::from_name(name).unwrap())
+            .strategy(strategy::named(name).unwrap())
             .build(M, &[1; 3], AtomInit::Random)
     };
     let words = [
@@ -138,7 +142,7 @@ fn weights_that_are_not_symmetric() {
     refused(build("exact-diffusion"), &words);
     for name in ["diffusion", "consensus", "jacobi-admm", "relaxed-admm"] {
         let mut mesh = build(name).unwrap();
-        let spec = StrategySpec::from_name("exact-diffusion").unwrap();
+        let spec = strategy::named("exact-diffusion").unwrap();
         refused(mesh.set_strategy(spec), &words);
     }
 }

@@ -3,9 +3,12 @@
 use super::{residuals, task, M};
 use dictmesh::problem::{ResidualSpec, Task};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Inference, Matrix, Mesh, Samples, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Unit atoms.
 fn atoms(count: usize, seed: u64) -> Matrix {
@@ -23,14 +26,11 @@ fn reachable(w: &Matrix, count: usize, seed: u64) -> Matrix {
 }
 
 /// Every strategy with every residual it can do.
-fn pairs() -> Vec<(Task, StrategySpec)> {
+fn pairs() -> Vec<(Task, Arc<dyn Strategy>)> {
     let mut list = Vec::new();
     for residual in residuals() {
-        for name in StrategySpec::NAMES {
-            let (task, spec) = (
-                task(residual.clone()),
-                StrategySpec::from_name(name).unwrap(),
-            );
+        for name in strategy::NAMES {
+            let (task, spec) = (task(residual.clone()), strategy::named(name).unwrap());
             if spec.check(task.residual(), true).is_ok() {
                 list.push((task, spec));
             }
@@ -40,7 +40,13 @@ fn pairs() -> Vec<(Task, StrategySpec)> {
     list
 }
 
-fn mesh(task: &Task, spec: &StrategySpec, topology: Topology, sizes: &[usize], w: &Matrix) -> Mesh {
+fn mesh(
+    task: &Task,
+    spec: &Arc<dyn Strategy>,
+    topology: Topology,
+    sizes: &[usize],
+    w: &Matrix,
+) -> Mesh {
     Mesh::builder(task.clone(), topology)
         .strategy(spec.clone())
         .stopping(Stopping::tolerance(1e-6))
@@ -95,7 +101,7 @@ fn a_single_agent_needs_one_round() {
         let x = Samples::dense(reachable(&w, 3, seed)).unwrap();
         for residual in residuals() {
             for name in ["relaxed-admm", "jacobi-admm"] {
-                let spec = StrategySpec::from_name(name).unwrap();
+                let spec = strategy::named(name).unwrap();
                 let alone = Topology::complete(1).unwrap();
                 let mesh = mesh(&task(residual.clone()), &spec, alone, &[9], &w);
                 let found = mesh.infer(&x).unwrap();
@@ -116,7 +122,7 @@ fn a_single_agent_that_cannot() {
     let x = Samples::dense(x).unwrap();
     for residual in [ResidualSpec::Ball { sigma: 0.2 }, ResidualSpec::Equality] {
         for name in ["relaxed-admm", "jacobi-admm", "exact-diffusion"] {
-            let spec = StrategySpec::from_name(name).unwrap();
+            let spec = strategy::named(name).unwrap();
             let alone = Topology::complete(1).unwrap();
             let mesh = mesh(&task(residual.clone()), &spec, alone, &[3], &w);
             let found = mesh.infer(&x).unwrap();
@@ -262,7 +268,7 @@ fn sparse_equals_dense() {
         ResidualSpec::L1,
     ] {
         let results = [&sparse, &dense].map(|x| {
-            let spec = StrategySpec::default();
+            let spec = strategy::default();
             let ring = Topology::ring(3).unwrap();
             let mut mesh = mesh(&task(residual.clone()), &spec, ring, &[3, 3, 3], &w);
             let (costs, exact) = (mesh.infer(x).unwrap().costs, mesh.exact(x).unwrap().codes);

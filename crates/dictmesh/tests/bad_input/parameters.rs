@@ -5,9 +5,12 @@ use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeElasticNet};
 use dictmesh::problem::residual::{Ball, Huber};
 use dictmesh::problem::{RegularizerSpec, ResidualSpec, Task, TaskSpec};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Stopping, Topology, Update};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -116,44 +119,57 @@ fn an_agents_own_share() {
 
 #[test]
 fn constants_of_strategies() {
-    let (alpha, rho) = (None, None);
+    let (alpha, rho) = (None::<f64>, None::<f64>);
     for bad in [0.0, -1.0, NAN, INF] {
         let mu = Some(bad);
         let mut list = vec![
-            ("mu", StrategySpec::Diffusion { mu }),
-            ("mu", StrategySpec::Consensus { mu }),
-            ("mu", StrategySpec::ExactDiffusion { mu }),
-            ("mu", StrategySpec::JacobiAdmm { mu, penalty: None }),
+            (
+                "mu",
+                strategy::build(&Spec::new("diffusion").with_some("mu", mu)).unwrap(),
+            ),
+            (
+                "mu",
+                strategy::build(&Spec::new("consensus").with_some("mu", mu)).unwrap(),
+            ),
+            (
+                "mu",
+                strategy::build(&Spec::new("exact-diffusion").with_some("mu", mu)).unwrap(),
+            ),
+            (
+                "mu",
+                strategy::build(&Spec::new("jacobi-admm").with_some("mu", mu)).unwrap(),
+            ),
             (
                 "penalty",
-                StrategySpec::JacobiAdmm {
-                    mu: None,
-                    penalty: Some(bad),
-                },
+                strategy::build(&Spec::new("jacobi-admm").with("penalty", bad)).unwrap(),
             ),
             (
                 "rho",
-                StrategySpec::RelaxedAdmm {
-                    rho: Some(bad),
-                    alpha,
-                    random_start: None,
-                },
+                strategy::build(
+                    &Spec::new("relaxed-admm")
+                        .with("rho", bad)
+                        .with_some("alpha", alpha),
+                )
+                .unwrap(),
             ),
             (
                 "random-start",
-                StrategySpec::RelaxedAdmm {
-                    rho,
-                    alpha,
-                    random_start: Some(bad),
-                },
+                strategy::build(
+                    &Spec::new("relaxed-admm")
+                        .with_some("rho", rho)
+                        .with_some("alpha", alpha)
+                        .with("random_start", bad),
+                )
+                .unwrap(),
             ),
             (
                 "alpha",
-                StrategySpec::RelaxedAdmm {
-                    rho,
-                    alpha: Some(bad),
-                    random_start: None,
-                },
+                strategy::build(
+                    &Spec::new("relaxed-admm")
+                        .with_some("rho", rho)
+                        .with("alpha", bad),
+                )
+                .unwrap(),
             ),
         ];
         for (name, spec) in list.drain(..) {
@@ -167,17 +183,18 @@ fn constants_of_strategies() {
             let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
             refused(mesh.set_strategy(spec), &words);
             assert_eq!(
-                *mesh.strategy(),
-                StrategySpec::default(),
+                mesh.strategy().spec(),
+                strategy::default().spec(),
                 "the old one stays"
             );
         }
     }
-    let one = StrategySpec::RelaxedAdmm {
-        rho,
-        alpha: Some(1.0),
-        random_start: None,
-    };
+    let one = strategy::build(
+        &Spec::new("relaxed-admm")
+            .with_some("rho", rho)
+            .with("alpha", 1.0),
+    )
+    .unwrap();
     refused(
         builder().strategy(one).build(M, &[1; 3], AtomInit::Random),
         &["alpha = 1", "below 1"],

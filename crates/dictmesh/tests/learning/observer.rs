@@ -107,7 +107,7 @@ fn how_the_rounds_ended_is_told() {
     assert_eq!(worst, Stop::RoundLimit);
 
     let mut wild = mesh();
-    let strategy = dictmesh::strategy::StrategySpec::Diffusion { mu: Some(50.0) };
+    let strategy = std::sync::Arc::new(dictmesh::strategy::Diffusion { mu: Some(50.0) });
     wild.set_strategy(strategy).unwrap();
     assert!(
         !wild.warnings().is_empty(),

@@ -150,6 +150,7 @@ fn the_block_is_renewed_as_a_whole() {
     let scratch = ScratchPool::default();
     let code = |block: &Block| {
         let local = Local {
+            is_root: true,
             residual: &SquaredL2,
             task: &task,
             block,

@@ -2,6 +2,7 @@
 
 use super::refusals::sealed;
 use super::*;
+use proptest::strategy::Strategy;
 
 /// The most memory this process ever asked for, in kilobytes, where the system tells.
 fn peak() -> Option<u64> {

@@ -12,13 +12,16 @@ use dictmesh::model::{Description, Model};
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::fs;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
+use std::sync::Arc;
 
 const ROWS: usize = 6;
 
@@ -45,7 +48,7 @@ fn rich_task() -> TaskSpec {
 
 /// Four agents, one of which has no atoms and two of which see the samples. The graph has triangles,
 /// which Jacobi ADMM needs.
-fn mesh_of(task: TaskSpec, strategy: StrategySpec, update: Update) -> Mesh {
+fn mesh_of(task: TaskSpec, strategy: Arc<dyn Strategy>, update: Update) -> Mesh {
     let edges = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)];
     let topology = Topology::from_edges(4, &edges).unwrap();
     Mesh::builder(task.build().unwrap(), topology)
@@ -61,7 +64,7 @@ fn mesh_of(task: TaskSpec, strategy: StrategySpec, update: Update) -> Mesh {
 }
 
 fn learned() -> Mesh {
-    let mut mesh = mesh_of(rich_task(), StrategySpec::default(), Update::default());
+    let mut mesh = mesh_of(rich_task(), strategy::default(), Update::default());
     mesh.learn(&samples(1, 10), |_| Continue(())).unwrap();
     mesh
 }
@@ -138,9 +141,9 @@ fn learning_goes_on_exactly() {
         Update::Schedule { mu_w: 1.0 / 3.0 },
         Update::default(),
     ];
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         for update in updates {
-            let strategy = StrategySpec::from_name(name).unwrap();
+            let strategy = strategy::named(name).unwrap();
             let mut through = mesh_of(rich_task(), strategy, update);
             through.learn(&samples(1, 10), |_| Continue(())).unwrap();
             // A draw beyond the builder's own, so that their number matters from here on.
@@ -217,7 +220,7 @@ fn a_mesh_with_weights_of_its_own_comes_back() {
         Topology::complete(3).unwrap(),
     )
     .weights(WeightRule::Given(a))
-    .strategy(StrategySpec::Diffusion { mu: Some(0.1) })
+    .strategy(strategy::build(&Spec::new("diffusion").with("mu", 0.1)).unwrap())
     .build(ROWS, &[1, 1, 0], AtomInit::Random)
     .unwrap();
     let model = Model::from_bytes(&mesh.to_model().to_bytes().unwrap()).unwrap();
@@ -233,7 +236,7 @@ fn an_agent_that_joined_keeps_the_share_it_has() {
     let mut task = rich_task();
     let spare = task.own[&2].clone();
     task.own.insert(4, spare);
-    let mut mesh = mesh_of(task, StrategySpec::default(), Update::default());
+    let mut mesh = mesh_of(task, strategy::default(), Update::default());
     mesh.add_agent(&[0], 2, AtomInit::Random, true, None)
         .unwrap();
     let mut again = Mesh::from_model(&mesh.to_model()).unwrap();
@@ -248,7 +251,7 @@ fn an_agent_that_joined_keeps_the_share_it_has() {
 fn a_mesh_that_only_codes_can_be_saved() {
     let mut task = TaskSpec::sparse_svd(0.1, 0.1);
     task.residual = ResidualSpec::L1;
-    let mesh = mesh_of(task, StrategySpec::default(), Update::default());
+    let mesh = mesh_of(task, strategy::default(), Update::default());
     let model = Model::from_bytes(&mesh.to_model().to_bytes().unwrap()).unwrap();
     assert_same(&Mesh::from_model(&model).unwrap(), &mesh);
 }

@@ -4,7 +4,7 @@ use super::*;
 use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
-fn mesh(task: Task, strategy: StrategySpec, stopping: Stopping, w: &Matrix) -> Mesh {
+fn mesh(task: Task, strategy: Arc<dyn Strategy>, stopping: Stopping, w: &Matrix) -> Mesh {
     Mesh::builder(task, Topology::erdos_renyi(6, 0.5, 1).unwrap())
         .informed(&[0, 2])
         .strategy(strategy)
@@ -50,7 +50,7 @@ fn a_step_far_too_large_diverges_and_says_so() {
     let x = reachable(&w, 2, 2);
     let task = task(&ResidualSpec::SquaredL2, elastic_net());
     for stopping in [Stopping::tolerance(1e-4), Stopping::rounds(2000)] {
-        let strategy = StrategySpec::Diffusion { mu: Some(50.0) };
+        let strategy = strategy::build(&Spec::new("diffusion").with("mu", 50.0)).unwrap();
         let found = mesh(task.clone(), strategy, stopping, &w)
             .infer(&x)
             .unwrap();
@@ -191,7 +191,7 @@ fn the_default_steps_are_stable() {
     let edges: Vec<_> = (0..5).flat_map(|a| (5..10).map(move |b| (a, b))).collect();
     let same = Matrix::from_fn(3, 10, |i, _| if i == 0 { 1.0 } else { 0.0 });
     let x = Samples::dense_from_columns(3, &[[300.0, 1.0, 0.0]]).unwrap();
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let mesh = Mesh::builder(
             task(&ResidualSpec::SquaredL2, elastic_net()),
             Topology::from_edges(10, &edges).unwrap(),

@@ -4,7 +4,7 @@ use super::*;
 use dictmesh::{AtomInit, Stopping, Topology};
 
 /// A small mesh with blocks of different sizes, an empty one among them, and two informed agents.
-fn small(task: Task, strategy: StrategySpec, rounds: usize) -> (Mesh, Samples) {
+fn small(task: Task, strategy: Arc<dyn Strategy>, rounds: usize) -> (Mesh, Samples) {
     let sizes = [3, 0, 4, 1, 2, 4];
     let w = atoms(10, sizes.iter().sum(), 5);
     let edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)];
@@ -33,10 +33,8 @@ fn the_exact_strategies_reach_nu_where_the_conjugate_is_strongly_convex() {
 #[test]
 fn a_random_start_changes_the_way_and_not_the_end() {
     for residual in &residuals()[..2] {
-        let random = |size| StrategySpec::RelaxedAdmm {
-            rho: None,
-            alpha: None,
-            random_start: size,
+        let random = |size| {
+            strategy::build(&Spec::new("relaxed-admm").with_some("random_start", size)).unwrap()
         };
         let task = || task(residual, elastic_net());
         let (mesh, x) = small(task(), random(Some(1.0)), 40_000);
@@ -77,13 +75,6 @@ fn a_random_start_changes_the_way_and_not_the_end() {
             }
         }
     }
-    let shared = StrategySpec::RelaxedAdmm {
-        rho: Some(1.0),
-        alpha: Some(0.9),
-        random_start: Some(1.0),
-    };
-    let refused = shared.build().unwrap_err().to_string();
-    assert!(refused.contains("random-start = 1"), "{refused}");
 }
 
 #[test]
@@ -102,15 +93,15 @@ fn and_y_and_the_cost_elsewhere() {
 #[test]
 fn the_bias_of_diffusion_and_consensus_shrinks_with_mu() {
     for residual in [ResidualSpec::SquaredL2, ResidualSpec::Huber { eta: 0.2 }] {
-        let bias = |spec: StrategySpec| {
+        let bias = |spec: Arc<dyn Strategy>| {
             let (mesh, x) = small(task(&residual, elastic_net()), spec, 30_000);
             errors(&mesh, &x, &mesh.infer(&x).unwrap()).0
         };
         let of = |mu: f64| {
             let mu = Some(mu);
             [
-                bias(StrategySpec::Diffusion { mu }),
-                bias(StrategySpec::Consensus { mu }),
+                bias(strategy::build(&Spec::new("diffusion").with_some("mu", mu)).unwrap()),
+                bias(strategy::build(&Spec::new("consensus").with_some("mu", mu)).unwrap()),
             ]
         };
         let (large, small) = (of(0.02), of(0.005));
@@ -164,7 +155,7 @@ fn z_is_what_the_codes_rebuild() {
 
 #[test]
 fn a_warm_start_lands_in_the_same_place() {
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let residual = ResidualSpec::SquaredL2;
         let (mesh, x) = small(task(&residual, elastic_net()), named(name), 5000);
         let cold = mesh.infer(&x.range(1..2)).unwrap();

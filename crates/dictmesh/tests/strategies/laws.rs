@@ -23,7 +23,7 @@ fn a_fully_connected_mesh_is_centralised_gradient_descent() {
             Topology::complete(n).unwrap(),
         )
         .weights(WeightRule::Uniform)
-        .strategy(StrategySpec::Diffusion { mu: Some(mu) })
+        .strategy(strategy::build(&Spec::new("diffusion").with("mu", mu)).unwrap())
         .build(m, &[2; 4], AtomInit::Given(&w))
         .unwrap();
         let mut run = mesh.run(&x).unwrap();
@@ -67,7 +67,7 @@ fn permuting_agents_permutes_results() {
     }
     let permuted = Matrix::from_fn(9, 10, |i, q| w.get(i, moved[q]));
     let renamed: Vec<_> = edges.iter().map(|(a, b)| (order[*a], order[*b])).collect();
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let run = |edges: &[(usize, usize)], w: &Matrix, informed: usize| {
             Mesh::builder(squared(), Topology::from_edges(5, edges).unwrap())
                 .informed(&[informed])
@@ -90,7 +90,7 @@ fn permuting_agents_permutes_results() {
 fn no_result_depends_on_the_number_of_threads() {
     let w = atoms(64, 48, 1);
     let x = reachable(&w, 20, 2); // large enough for the threads to be used
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let infer = |threads| {
             Mesh::builder(squared(), Topology::erdos_renyi(16, 0.3, 1).unwrap())
                 .strategy(named(name))
@@ -124,7 +124,7 @@ fn a_batch_is_its_samples_and_sparse_is_dense() {
     }
     let sparse = Samples::sparse(12, start, rows, values).unwrap();
     let dense = Samples::dense(dense).unwrap();
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let mesh = Mesh::builder(squared(), Topology::ring(4).unwrap())
             .strategy(named(name))
             .stopping(Stopping::rounds(100))
@@ -211,18 +211,15 @@ fn steps_above_the_bound_are_named() {
     let w = atoms(8, 6, 1);
     let mesh = |mu| {
         Mesh::builder(squared(), Topology::ring(3).unwrap())
-            .strategy(StrategySpec::Diffusion { mu })
+            .strategy(strategy::build(&Spec::new("diffusion").with_some("mu", mu)).unwrap())
             .build(8, &[2; 3], AtomInit::Given(&w))
             .unwrap()
     };
     let (table, exact) = mesh(None).step_bounds();
     assert!((table - 1.0 / (1.0 + 2.0 / 0.3)).abs() < 1e-15);
     assert!(table < exact);
-    let StrategySpec::Diffusion { mu: Some(default) } =
-        mesh(None).strategy().resolve(&mesh(None).common()).unwrap()
-    else {
-        panic!("diffusion stays diffusion")
-    };
+    let resolved = mesh(None).strategy().resolve(&mesh(None).common()).unwrap();
+    let default = resolved.spec().required("mu").unwrap();
     assert!(default < table);
     assert!(mesh(None).warnings().is_empty());
     let said = mesh(Some(2.0 * exact)).warnings()[0].to_string();

@@ -1,6 +1,6 @@
 //! The strategies: where they land, how fast, and what they have in common.
 //!
-//! A new strategy adds its line to `StrategySpec::NAMES`; the laws below then run over it.
+//! A new strategy adds its line to `strategy::NAMES`; the laws below then run over it.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,8 +18,11 @@ mod rounds;
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{Inference, Matrix, Mesh, Samples};
+use std::sync::Arc;
 
 fn residuals() -> [ResidualSpec; 5] {
     [
@@ -52,8 +55,8 @@ fn elastic_net() -> RegularizerSpec {
     }
 }
 
-fn named(name: &str) -> StrategySpec {
-    StrategySpec::from_name(name).unwrap()
+fn named(name: &str) -> Arc<dyn Strategy> {
+    strategy::named(name).unwrap()
 }
 
 /// Unit atoms.

@@ -1,6 +1,7 @@
 //! Rotation must be invisible: the same duals, codes, costs, rounds and bytes.
 
 use super::*;
+use dictmesh::accel::Accels;
 use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 
 const SIZES: [usize; 6] = [2, 3, 0, 1, 2, 2];
@@ -14,7 +15,11 @@ fn pair(residual: &ResidualSpec, name: &str, w: &Matrix, rounds: usize) -> [Mesh
         .informed(&[1, 2])
         .strategy(named(name))
         .stopping(Stopping::rounds(rounds))
-        .reduction(reduction)
+        .accels(if reduction {
+            Accels::all()
+        } else {
+            Accels::none()
+        })
         // Adaptive steps are huge at first, and make rounding grow.
         .update(Update::Constant { mu_w: 0.1 })
         .build(w.rows(), &SIZES, AtomInit::Given(w))
@@ -44,7 +49,7 @@ fn dictionaries(rows: usize) -> [(&'static str, Matrix); 3] {
 /// The same duals and codes after 1, 7 and 100 rounds of each strategy, for every residual.
 fn same_rounds(label: &str, w: &Matrix, x: &Samples) {
     for residual in residuals() {
-        for name in StrategySpec::NAMES {
+        for name in strategy::NAMES {
             let smooth = !matches!(residual, ResidualSpec::Ball { .. });
             if !smooth && (name == "diffusion" || name == "consensus") {
                 continue;
@@ -111,7 +116,7 @@ fn rows_that_reach_the_box_end_the_rotation() {
         _ => x.get(i, 0).abs(),
     }))
     .unwrap();
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let [fast, plain] = pair(&ResidualSpec::Huber { eta: 0.05 }, name, &w, 400);
         let (a, b) = (fast.infer(&x).unwrap(), plain.infer(&x).unwrap());
         // The witness that it had to: the box acts outside the support.

@@ -5,12 +5,15 @@
 use super::{distance, named, norm};
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Samples, Topology};
+use std::sync::Arc;
 
 const GOALS: [f64; 3] = [1e-2, 1e-4, 1e-8];
 
-fn problem(seed: u64, topology: Topology, strategy: StrategySpec) -> (Mesh, Samples) {
+fn problem(seed: u64, topology: Topology, strategy: Arc<dyn Strategy>) -> (Mesh, Samples) {
     let mut rng = stream(seed, 1000);
     let w = gaussian(100, 200, &mut rng);
     let mut x = gaussian(100, 1, &mut rng);
@@ -46,7 +49,11 @@ fn rounds(mesh: &Mesh, x: &Samples, limit: usize) -> [usize; 3] {
 }
 
 /// The median over ten seeds for each goal (of the two in the middle, the larger).
-fn medians(graph: impl Fn(u64) -> Topology, strategy: &StrategySpec, limit: usize) -> [usize; 3] {
+fn medians(
+    graph: impl Fn(u64) -> Topology,
+    strategy: &Arc<dyn Strategy>,
+    limit: usize,
+) -> [usize; 3] {
     let all: Vec<[usize; 3]> = (0..10)
         .map(|seed| {
             let (mesh, x) = problem(seed, graph(seed), strategy.clone());
@@ -66,7 +73,7 @@ fn random_graph(seed: u64) -> Topology {
 
 #[test]
 fn relaxed_admm_with_its_default_rho_on_a_random_graph() {
-    let needed = medians(random_graph, &StrategySpec::default(), 1000);
+    let needed = medians(random_graph, &strategy::default(), 1000);
     println!("relaxed-admm, p = .2: {needed:?}");
     for (needed, allowed) in needed.iter().zip([60, 140, 290]) {
         assert!(*needed <= allowed, "{needed} rounds, allowed {allowed}");
@@ -75,11 +82,7 @@ fn relaxed_admm_with_its_default_rho_on_a_random_graph() {
 
 #[test]
 fn relaxed_admm_with_its_default_rho_on_the_ring() {
-    let needed = medians(
-        |_| Topology::ring(50).unwrap(),
-        &StrategySpec::default(),
-        2000,
-    );
+    let needed = medians(|_| Topology::ring(50).unwrap(), &strategy::default(), 2000);
     println!("relaxed-admm, ring: {needed:?}");
     // Half of the 340 / 700 / 1,800 that the rho of theory needs.
     for (needed, allowed) in needed.iter().zip([170, 350, 900]) {
@@ -89,16 +92,12 @@ fn relaxed_admm_with_its_default_rho_on_the_ring() {
 
 /// rho = 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))): what theory suggests, and what the default is
 /// measured against.
-fn rho_of_theory(topology: &Topology) -> StrategySpec {
+fn rho_of_theory(topology: &Topology) -> Arc<dyn Strategy> {
     let w = 1.0 + 2.0_f64.sqrt();
     let (m, l) = (1.0 / 50.0, (1.0 + w * w / 0.1) / 50.0);
     let spectrum = topology.spectrum();
     let product = spectrum.signless_largest * spectrum.laplacian_second;
-    StrategySpec::RelaxedAdmm {
-        rho: Some(2.0 * (m * l / product).sqrt()),
-        alpha: None,
-        random_start: None,
-    }
+    strategy::build(&Spec::new("relaxed-admm").with("rho", 2.0 * (m * l / product).sqrt())).unwrap()
 }
 
 #[test]
@@ -108,7 +107,7 @@ fn the_default_rho_needs_no_more_rounds_than_that_of_theory() {
         ("ring", |_| Topology::ring(50).unwrap()),
     ] {
         let theory = medians(graph, &rho_of_theory(&graph(0)), 2000);
-        let default = medians(graph, &StrategySpec::default(), 2000);
+        let default = medians(graph, &strategy::default(), 2000);
         println!("{name}: rho of theory {theory:?}, default {default:?}");
         for (default, theory) in default.iter().zip(theory) {
             assert!(*default <= theory, "{name}: {default} against {theory}");
@@ -127,13 +126,15 @@ fn jacobi_admm_gets_to_1e8_on_random_graphs() {
 #[test]
 fn exact_diffusion_tuned_gets_to_1e8_on_both_graphs() {
     for graph in [random_graph(0), Topology::ring(50).unwrap()] {
-        let (mut mesh, x) = problem(0, graph, StrategySpec::default());
+        let (mut mesh, x) = problem(0, graph, strategy::default());
         let largest = (0..50)
             .map(|k| mesh.block(k).norm_squared())
             .fold(0.0, f64::max);
         let mu = Some(1.9 * 0.1 / largest);
-        mesh.set_strategy(StrategySpec::ExactDiffusion { mu })
-            .unwrap();
+        mesh.set_strategy(
+            strategy::build(&Spec::new("exact-diffusion").with_some("mu", mu)).unwrap(),
+        )
+        .unwrap();
         let needed = rounds(&mesh, &x, 20_000);
         println!("exact-diffusion: {needed:?}");
         assert!(needed[2] < 20_000, "{needed:?}");

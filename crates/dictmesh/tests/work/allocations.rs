@@ -62,14 +62,14 @@ fn steady() -> Vec<(&'static str, ResidualSpec)> {
         ResidualSpec::Ball { sigma: 0.3 },
         ResidualSpec::Equality,
     ];
-    let pairs = (StrategySpec::NAMES.into_iter()).flat_map(|name| {
+    let pairs = (strategy::NAMES.into_iter()).flat_map(|name| {
         residuals
             .iter()
             .map(move |residual| (name, residual.clone()))
     });
     let can = |name: &str, residual: &ResidualSpec| {
         let task = task(residual.clone(), elastic_net()).build().unwrap();
-        let spec = StrategySpec::from_name(name).unwrap();
+        let spec = strategy::named(name).unwrap();
         spec.check(task.residual(), true).is_ok()
     };
     let all: Vec<_> = pairs
@@ -84,7 +84,7 @@ fn steady() -> Vec<(&'static str, ResidualSpec)> {
 fn blocks_of_different_sizes_allocate_nothing_either() {
     let _alone = alone();
     let sizes = [3, 40, 0, 1, 60, 17];
-    for name in StrategySpec::NAMES {
+    for name in strategy::NAMES {
         let task = task(ResidualSpec::SquaredL2, elastic_net());
         let mesh = uneven(&task, Topology::ring(6).unwrap(), name, 50, &sizes);
         assert_eq!(in_ten_rounds(&mesh, &samples(50, 20)), 0, "{name}");

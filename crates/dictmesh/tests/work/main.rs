@@ -14,8 +14,11 @@ mod products;
 
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Samples, Topology};
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -62,7 +65,7 @@ fn mesh(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, atoms: us
 
 fn uneven(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, sizes: &[usize]) -> Mesh {
     Mesh::builder(task.build().unwrap(), graph)
-        .strategy(StrategySpec::from_name(strategy).unwrap())
+        .strategy(strategy::named(strategy).unwrap())
         .build(rows, sizes, AtomInit::Random)
         .unwrap()
 }

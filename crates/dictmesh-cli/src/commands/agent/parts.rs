@@ -188,7 +188,7 @@ pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> 
         update: agreed.update,
         batch: agreed.batch,
         warm_start: false,
-        reduction: true,
+        accel: "all".to_string(),
         seed: config.seed,
         informed: vec![0],
         rows: agreed.rows,

@@ -127,7 +127,13 @@ pub fn verdicts(found: &Found) -> Vec<String> {
         ));
     }
     let plain = found.audits.iter().find(|a| a.name == "relaxed-admm");
-    let hidden = (found.audits.iter()).filter(|a| a.audit.strategy.random_start().is_some());
+    let hidden = (found.audits.iter()).filter(|a| {
+        a.audit
+            .strategy
+            .spec()
+            .parameters()
+            .contains_key("random_start")
+    });
     sentences.extend(plain.iter().flat_map(|plain| {
         let hidden = hidden.clone();
         hidden.map(|hidden| protection(&plain.audit, hidden))
@@ -207,7 +213,7 @@ pub fn json(found: &Found) -> Value {
             })
         };
         json!({
-            "name": name, "strategy": audit.strategy, "rounds_to_1e-3": needs, "falls": falls(audit),
+            "name": name, "strategy": audit.strategy.spec(), "rounds_to_1e-3": needs, "falls": falls(audit),
             "x_known": of(true, &audit.knowing), "x_not_known": of(false, &audit.not_knowing),
             "x": audit.x(), "nu_and_x": audit.nu_and_x, "out_of_sight": mean(&audit.beyond),
         })

@@ -8,7 +8,8 @@ use crate::canvas::numbers::fixed;
 use crate::canvas::ticks::Scale;
 use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
     let output = args.output.display().to_string();
     let page = page.map(|page| page.display().to_string());
     let (cost, sparsity, samples) = (found.cost(), found.sparsity(), found.costs.len());
-    let biased = StrategySpec::from_name(&args.strategy).is_ok_and(|s| s.is_biased());
+    let biased = strategy::named(&args.strategy).is_ok_and(|s| s.is_biased());
     args.speech.tell(
         json!({
             "codes": output, "samples": samples, "cost": cost, "sparsity": sparsity, "gap": found.gap,

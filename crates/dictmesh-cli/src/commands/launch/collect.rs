@@ -135,7 +135,7 @@ pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
             update: agreed.update,
             batch: agreed.batch,
             warm_start: false,
-            reduction: true,
+            accel: "all".to_string(),
             seed: mesh.seed,
             informed: informed.map(|(i, _)| i).collect(),
             rows: agreed.rows,

@@ -141,7 +141,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
             score: true,
             float32: args.float32,
             task: options.task("sparse-svd")?,
-            strategy: options.strategy()?,
+            strategy: options.strategy()?.spec(),
             stopping: options.stopping(),
             update: options.update(batch)?,
         },

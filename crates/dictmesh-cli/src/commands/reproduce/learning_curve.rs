@@ -9,7 +9,8 @@ use crate::output::Folder;
 use crate::picture::thousands;
 use crate::report::{Report, Section, Table};
 use crate::terminal::Bar;
-use dictmesh::strategy::StrategySpec;
+use dictmesh::strategy;
+use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::{AtomInit, Mesh, Samples, WeightRule};
 use dictmesh_apps::learning_curve::{Ending, LearningCurve, Target, GOALS};
 use dictmesh_apps::novelty::Novelty;
@@ -17,6 +18,7 @@ use documents::Source;
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// "The required number of diffusion iterations is about 500" for "40-50 dB for both y and nu".
 const PAPER_ROUNDS: usize = 500;
@@ -116,11 +118,11 @@ fn cases(args: &Args, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec
     let chosen: Vec<usize> = (0..args.samples as usize).map(|i| i * every).collect();
     let few = x.select(&chosen);
     let target = Target::new(&complete, &few).map_err(say)?;
-    let step = |mu| StrategySpec::Diffusion { mu: Some(mu) };
+    let step = |mu| -> Arc<dyn Strategy> { Arc::new(Diffusion { mu: Some(mu) }) };
     let plan = [
         ("diffusion, complete, mu = .5", &complete, step(0.5)),
         ("diffusion, p = .5, mu = .05", &sparse, step(0.05)),
-        ("relaxed-admm, p = .5", &sparse, StrategySpec::default()),
+        ("relaxed-admm, p = .5", &sparse, strategy::default()),
     ];
     let total = plan.len();
     let mut cases = Vec::new();

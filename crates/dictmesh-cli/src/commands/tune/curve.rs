@@ -4,8 +4,9 @@ use super::super::{say, Result};
 use super::words::four_digits;
 use super::Args;
 use crate::demo::Progress;
-use crate::options::{names::STRATEGIES, Options};
-use dictmesh::strategy::StrategySpec;
+use crate::options::Options;
+use dictmesh::strategy;
+use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Mesh, Samples};
 use dictmesh_apps::learning_curve::{tune, Target, Tuned, GOALS};
 
@@ -51,7 +52,7 @@ pub fn compare(
         goal,
     };
     // The default first: of two that do equally well it is the one to take.
-    let known = STRATEGIES.iter().rev().map(|name| name.to_string());
+    let known = strategy::GOSSIP.iter().rev().map(|name| name.to_string());
     let names: Vec<String> = known
         .filter(|name| args.strategies.is_empty() || args.strategies.contains(name))
         .collect();
@@ -64,7 +65,7 @@ pub fn compare(
         });
         let spec = match options.strategy.as_ref() == Some(name) {
             true => options.strategy()?,
-            false => StrategySpec::from_name(name).map_err(say)?,
+            false => strategy::named(name).map_err(say)?,
         };
         let tuned = match tune(&target, mesh, &spec, goal, rounds) {
             Ok(tuned) => Ok(tuned),
@@ -100,7 +101,7 @@ impl Curves {
         let Some((name, tuned)) = self.suggestion() else {
             return Vec::new();
         };
-        let (constant, value) = constant(&tuned.best.strategy);
+        let (constant, value) = constant(&*tuned.best.strategy);
         vec![
             "--strategy".into(),
             name.into(),
@@ -111,12 +112,13 @@ impl Curves {
 }
 
 /// The constant that was tuned, by its flag.
-pub fn constant(strategy: &StrategySpec) -> (&'static str, f64) {
-    match *strategy {
-        StrategySpec::Diffusion { mu }
-        | StrategySpec::Consensus { mu }
-        | StrategySpec::ExactDiffusion { mu }
-        | StrategySpec::JacobiAdmm { mu, .. } => ("mu", mu.unwrap_or(f64::NAN)),
-        StrategySpec::RelaxedAdmm { rho, .. } => ("rho", rho.unwrap_or(f64::NAN)),
-    }
+pub fn constant(strategy: &dyn Strategy) -> (&'static str, f64) {
+    let spec = strategy.spec();
+    let name = if spec.kind() == "relaxed-admm" {
+        "rho"
+    } else {
+        "mu"
+    };
+    let value = spec.number(name).ok().flatten();
+    (name, value.unwrap_or(f64::NAN))
 }

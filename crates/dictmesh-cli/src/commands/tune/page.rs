@@ -19,7 +19,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
     }
     if let Some(curves) = &found.curves {
         if let Some((name, tuned)) = curves.suggestion() {
-            let (constant, value) = constant(&tuned.best.strategy);
+            let (constant, value) = constant(&*tuned.best.strategy);
             facts.push(("strategy".into(), name.into()));
             facts.push((constant.into(), words::four_digits(value)));
         }

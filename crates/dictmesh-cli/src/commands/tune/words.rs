@@ -127,7 +127,7 @@ pub fn mesh(curves: &Curves) -> String {
 
 /// The suggestion in a sentence.
 pub fn verdict(curves: &Curves, name: &str, tuned: &Tuned) -> String {
-    let (constant, value) = constant(&tuned.best.strategy);
+    let (constant, value) = constant(&*tuned.best.strategy);
     let (goal, best) = (GOALS[curves.goal], &tuned.best);
     match best.both()[curves.goal] {
         Some(rounds) => format!(
@@ -155,7 +155,7 @@ pub fn curve_rows(curves: &Curves) -> Vec<Vec<String>> {
         let Ok(Tuned { best, default, .. }) = tuned else {
             continue;
         };
-        let (constant, value) = constant(&best.strategy);
+        let (constant, value) = constant(&*best.strategy);
         let sent =
             best.both()[curves.goal].map_or("-".into(), |n| bytes(n as u64 * best.bytes_per_round));
         let mut row = vec![name.clone(), format!("{constant} {}", four_digits(value))];
@@ -205,7 +205,7 @@ pub fn curves_json(curves: &Curves) -> Value {
         "agents": curves.agents, "links": curves.links, "atoms": curves.atoms, "samples": curves.samples,
         "rounds": curves.rounds, "goal_db": GOALS[curves.goal], "strategies": strategies,
         "suggested": curves.suggestion().map(|(name, tuned)| {
-            let (constant, value) = constant(&tuned.best.strategy);
+            let (constant, value) = constant(&*tuned.best.strategy);
             json!({
                 "strategy": name, "constant": constant, "value": value,
                 "rounds": tuned.best.both()[curves.goal],
@@ -216,7 +216,7 @@ pub fn curves_json(curves: &Curves) -> Value {
 
 /// One run; the three numbers of rounds are those to 20, 40 and 60 dB.
 pub fn curve_json(curve: &LearningCurve) -> Value {
-    let (constant, value) = constant(&curve.strategy);
+    let (constant, value) = constant(&*curve.strategy);
     let last = curve.last();
     let points = curve.points.iter().map(|p| json!([p.round, p.nu, p.y]));
     json!({

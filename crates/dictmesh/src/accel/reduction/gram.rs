@@ -1,60 +1,18 @@
-//! W'W and W a for atoms that lie apart, each at its agent.
+//! W'W over the atoms of all agents, renewed for the blocks that changed.
 
 use super::Rotation;
 use crate::problem::block::Block;
 use dictmesh_kernels::gram::renew;
 use dictmesh_kernels::matrix::Matrix;
-use rayon::prelude::*;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-
-/// Rows worked on at a time: atoms lie apart, and a piece of each of them fits into the cache.
-const TILE: usize = 512;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(super) fn atoms_of<'a>(blocks: &[&'a Block]) -> Vec<&'a [f64]> {
     blocks.iter().flat_map(|b| b.atoms().columns()).collect()
 }
 
-/// The rows `from..` of all atoms, gathered.
-fn tile(atoms: &[&[f64]], from: usize, rows: usize) -> Matrix {
-    let mut out = Matrix::zeros(rows, atoms.len());
-    for (q, w) in atoms.iter().enumerate() {
-        out.column_mut(q).copy_from_slice(&w[from..from + rows]);
-    }
-    out
-}
-
-/// The first row and the height of each tile.
-fn tiles(rows: usize) -> Vec<(usize, usize)> {
-    (0..rows)
-        .step_by(TILE)
-        .map(|from| (from, TILE.min(rows - from)))
-        .collect()
-}
-
-/// W a for atoms that lie apart.
-pub(super) fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
-    // Atoms that nothing is taken of need not be read.
-    let taken: Vec<usize> = (0..atoms.len())
-        .filter(|q| (0..a.cols()).any(|j| a.get(*q, j) != 0.0))
-        .collect();
-    let atoms: Vec<&[f64]> = taken.iter().map(|q| atoms[*q]).collect();
-    let a = Matrix::from_fn(taken.len(), a.cols(), |i, j| a.get(taken[i], j));
-    let parts: Vec<(usize, Matrix)> = tiles(rows)
-        .into_par_iter()
-        .map(|(from, height)| (from, tile(&atoms, from, height).times(&a)))
-        .collect();
-    let mut out = Matrix::zeros(rows, a.cols());
-    for (from, part) in &parts {
-        for (j, column) in part.columns().enumerate() {
-            out.column_mut(j)[*from..*from + column.len()].copy_from_slice(column);
-        }
-    }
-    out
-}
-
 /// The products of the atoms as they were last, kept between batches.
 #[derive(Debug, Default)]
-pub(in crate::mesh) struct Gram {
+pub(super) struct JointGram {
     last: Mutex<Arc<Products>>,
 }
 
@@ -64,11 +22,11 @@ pub(super) struct Products {
     pub gram: Matrix,
     /// The version of the block that each atom's row and column were computed from.
     versions: Vec<u64>,
-    /// The rotation of all rows that belongs to it, once somebody asked for it.
-    pub rotation: OnceLock<Option<Arc<Rotation>>>,
+    /// The rotation of all rows that belongs to it, once computed.
+    pub rotation: Once<Option<Arc<Rotation>>>,
 }
 
-impl Gram {
+impl JointGram {
     /// W'W of these blocks: only blocks that changed are worked on.
     pub(super) fn of(&self, blocks: &[&Block]) -> Arc<Products> {
         let versions: Vec<u64> = (blocks.iter())
@@ -103,7 +61,43 @@ impl Products {
         Products {
             gram,
             versions,
-            rotation: OnceLock::new(),
+            rotation: Once::default(),
         }
+    }
+}
+
+/// A value that is computed at most a few times and then kept.
+///
+/// Unlike `OnceLock::get_or_init` it computes without holding anything: the computation may run on several
+/// threads, and a thread that waits for its parts may take up work that asks for the same value. A lock held
+/// meanwhile would be waited for by its own holder.
+#[derive(Debug, Default)]
+pub(super) struct Once<T> {
+    value: Mutex<Option<T>>,
+}
+
+impl<T: Clone> Once<T> {
+    /// The value; all callers get the one that was kept first.
+    pub fn get_or_compute(&self, compute: impl FnOnce() -> T) -> T {
+        let known = || self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = &*known() {
+            return value.clone();
+        }
+        let new = compute();
+        known().get_or_insert(new).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that a waiting thread takes up may ask for the value under computation: with
+    /// `OnceLock::get_or_init` this call never returns.
+    #[test]
+    fn the_computation_may_ask_for_the_value_itself() {
+        let once = Once::default();
+        let value = once.get_or_compute(|| once.get_or_compute(|| 1) + 1);
+        assert_eq!((value, once.get_or_compute(|| 9)), (1, 1));
     }
 }

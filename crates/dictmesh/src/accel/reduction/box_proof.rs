@@ -13,15 +13,15 @@ const ROUNDING: f64 = 1e-6;
 
 /// For each sample of a part z_0, and the distance from it that is safe.
 #[derive(Debug)]
-pub(super) struct Inside {
+pub(super) struct BoxProof {
     centres: Matrix,
     reach: Vec<f64>,
 }
 
-impl Inside {
+impl BoxProof {
     /// Around 0, for so many rotated rows.
     pub fn new(rows: usize, samples: usize) -> Self {
-        Inside {
+        BoxProof {
             centres: Matrix::zeros(rows, samples),
             reach: vec![1.0 - ROUNDING; samples],
         }

@@ -7,28 +7,25 @@
 //!
 //! Huber sees only lengths where no |nu_m| reaches 1. The rows in which x is large are kept as they are, with
 //! the box; in the others every iterate lies in the span of what the atoms and x have there, and they are
-//! rotated. As long as the box leaves them alone ([`inside`] proves it after every round) the iterates are the
+//! rotated. As long as the box leaves them alone ([`box_proof`] proves it after every round) the iterates are the
 //! same; where that cannot be proven, the sample starts again with all rows kept in which it is not 0, and
 //! then in all rows. Its rows are its own, so each sample has its own Q.
 //!
 //! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 
+mod box_proof;
 mod factor;
 mod gram;
-mod inside;
-mod lift;
 
-pub(super) use gram::Gram;
-pub(super) use lift::{lift, Term};
-
-use super::Mesh;
+use super::chunks::{even_ranges, samples_in_chunk};
+use super::{lift_all, Accel, Batch, Chunk, Lift, Reduced, Term};
 use crate::problem::block::Block;
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
-use crate::strategy::Strategy;
-use dictmesh_kernels::matrix::{dot, norm, Matrix};
+use box_proof::BoxProof;
+use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 use factor::Factor;
-use inside::Inside;
+use gram::JointGram;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,12 +40,24 @@ const LARGE: f64 = 0.5;
 /// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
 const CANCEL: f64 = 1e-6;
 
-/// Part of a batch seen in few rows.
+/// Memory that the rotations of one batch take at most, in bytes: with the Huber residual each sample has a
+/// rotation of its own, of about 2 K^2 numbers. Samples beyond it are coded in all rows.
+const BUDGET: usize = 1 << 29;
+
+/// The same rounds in fewer rows, see the module's text.
+#[derive(Debug, Default)]
+pub struct Reduction {
+    joint: JointGram,
+}
+
+/// A chunk of samples in few rows.
 #[derive(Debug)]
-pub(super) struct Reduction {
+struct Rotated {
+    /// W'W of all atoms: for the same chunk in more rows.
+    products: Arc<gram::Products>,
     rotation: Arc<Rotation>,
     /// The samples in these rows.
-    pub x: Matrix,
+    x: Matrix,
     boxed: Option<Boxed>,
 }
 
@@ -57,14 +66,14 @@ pub(super) struct Reduction {
 struct Boxed {
     /// The residual with the box on the kept rows alone.
     residual: Box<dyn Residual>,
-    inside: Inside,
+    proof: BoxProof,
     /// Whether all rows are kept in which x is not 0.
-    support: bool,
+    full_support: bool,
 }
 
 /// Rows of W, rotated: first those kept as they are, then R, then a row of 0 for x outside span(W).
 #[derive(Debug)]
-pub(super) struct Rotation {
+struct Rotation {
     blocks: Vec<Block>,
     kept: Vec<usize>,
     factor: Factor,
@@ -98,88 +107,72 @@ impl Rotation {
     }
 }
 
-/// A batch in parts, each in fewer rows where that is possible and gives the same.
-pub(super) fn parts(
-    residual: &dyn Residual,
-    blocks: &[&Block],
-    gram: &Gram,
-    x: &Samples,
-) -> Vec<(Range<usize>, Option<Reduction>)> {
-    // An agent that is alone solves samples best together.
-    let some = match blocks.len() {
-        1 => x.len(),
-        _ => samples_in_chunk(blocks.len(), x.rows()),
-    };
-    let whole = || {
-        (even_ranges(x.len(), some)
-            .into_iter()
-            .map(|range| (range, None)))
-        .collect()
-    };
-    let atoms: usize = blocks.iter().map(|b| b.len()).sum();
-    if !is_worthwhile(x.rows(), atoms) {
-        return whole();
+impl Accel for Reduction {
+    fn name(&self) -> &'static str {
+        "reduction"
     }
-    if residual.is_rotation_invariant() {
-        let Some(rotation) = rotation_of_all(blocks, gram) else {
-            return whole();
-        };
-        let some = samples_in_chunk(blocks.len(), rotation.factor.rank() + 1);
-        let ranges = even_ranges(x.len(), some);
-        let rotated = ranges.into_par_iter().map(|range| {
-            let reduction = Reduction::of_all(&rotation, blocks, x, range.clone());
-            (range, Some(reduction))
+
+    fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {
+        let (blocks, x, residual) = (batch.blocks(), batch.x, batch.residual);
+        let applies =
+            batch.strategy.is_rotation_equivariant() && is_worthwhile(x.rows(), batch.atoms());
+        if !applies {
+            return None;
+        }
+        if residual.is_rotation_invariant() {
+            return self.in_one_rotation(batch, &blocks);
+        }
+        residual.with_box_on_first_rows(0)?;
+        let products = self.joint.of(&blocks);
+        let large = LARGE * residual.conjugate_curvature();
+        let per_sample = 2 * 8 * batch.atoms() * batch.atoms();
+        let most = (BUDGET / per_sample.max(1)).max(1);
+        let each = (0..x.len()).into_par_iter().map(|j| Chunk {
+            samples: j..j + 1,
+            reduced: (j < most)
+                .then(|| Rotated::rotate_small_rows(residual, &blocks, &products, x, j, large))
+                .flatten()
+                .map(|rotated| Box::new(rotated) as Box<dyn Reduced>),
         });
-        return rotated.collect();
-    }
-    if residual.with_box_on_first_rows(0).is_none() {
-        return whole();
-    }
-    let (products, large) = (gram.of(blocks), LARGE * residual.conjugate_curvature());
-    let gram = &products.gram;
-    let each = (0..x.len()).into_par_iter().map(|j| {
-        (
-            j..j + 1,
-            Reduction::beside(residual, blocks, gram, x, j, large),
-        )
-    });
-    let each: Vec<(Range<usize>, Option<Reduction>)> = each.collect();
-    match each.iter().any(|(_, reduction)| reduction.is_some()) {
-        true => each,
-        false => whole(),
+        let each: Vec<Chunk> = each.collect();
+        each.iter()
+            .any(|chunk| chunk.reduced.is_some())
+            .then_some(each)
     }
 }
 
-/// Numbers of one array, over all agents, that a chunk of samples holds: with the five or so arrays of a
-/// strategy they stay in the second-level cache.
-const CHUNK: usize = 1 << 15;
-
-/// Samples of a chunk, at least 1.
-fn samples_in_chunk(agents: usize, rows: usize) -> usize {
-    (CHUNK / (agents * rows).max(1)).max(1)
+impl Reduction {
+    /// One rotation for all samples, for a residual that depends on lengths alone.
+    fn in_one_rotation(&self, batch: &Batch<'_>, blocks: &[&Block]) -> Option<Vec<Chunk>> {
+        let products = self.joint.of(blocks);
+        let rotation = rotation_of_all(blocks, &products)?;
+        let most = match blocks.len() {
+            1 => batch.x.len(), // one agent solves samples best together
+            n => samples_in_chunk(n, rotation.factor.rank() + 1),
+        };
+        let ranges: Vec<Range<usize>> = even_ranges(batch.x.len(), most).collect();
+        let rotated = ranges.into_par_iter().map(|samples| {
+            let rotated = Rotated::of_all(&products, &rotation, blocks, batch.x, samples.clone());
+            Chunk {
+                samples,
+                reduced: Some(Box::new(rotated)),
+            }
+        });
+        Some(rotated.collect())
+    }
 }
 
-/// With more rows than that there is little to gain.
+/// Whether there are so many more rows than rotated ones that a rotation pays.
 fn is_worthwhile(rows: usize, reduced: usize) -> bool {
     rows >= 2 * (reduced + 1)
 }
 
-/// As few ranges of at most `most` as there can be, of sizes that differ by at most one.
-fn even_ranges(total: usize, most: usize) -> Vec<Range<usize>> {
-    let count = total.div_ceil(most);
-    (0..count)
-        .map(|i| i * total / count..(i + 1) * total / count)
-        .collect()
-}
-
 /// The rotation of all rows.
-fn rotation_of_all(blocks: &[&Block], gram: &Gram) -> Option<Arc<Rotation>> {
-    let products = gram.of(blocks);
-    let rotation = products.rotation.get_or_init(|| {
+fn rotation_of_all(blocks: &[&Block], products: &gram::Products) -> Option<Arc<Rotation>> {
+    (products.rotation).get_or_compute(|| {
         let factor = Factor::of(&products.gram, RANK * longest(&products.gram))?;
         Some(Arc::new(Rotation::new(blocks, Vec::new(), factor, 1)))
-    });
-    rotation.clone()
+    })
 }
 
 /// The square of the longest atom.
@@ -187,9 +180,10 @@ fn longest(gram: &Matrix) -> f64 {
     (0..gram.cols()).fold(0.0, |most: f64, q| most.max(gram.get(q, q)))
 }
 
-impl Reduction {
-    /// Samples `range` of a batch, for a residual that sees only lengths.
+impl Rotated {
+    /// Samples `range` of a batch, for a residual that depends on lengths alone.
     fn of_all(
+        products: &Arc<gram::Products>,
         rotation: &Arc<Rotation>,
         blocks: &[&Block],
         x: &Samples,
@@ -200,7 +194,8 @@ impl Reduction {
             let x: Vec<(usize, f64)> = x.entries(j).collect();
             rotate_sample(rotation, blocks, &x, reduced.column_mut(to));
         }
-        Reduction {
+        Rotated {
+            products: products.clone(),
             rotation: rotation.clone(),
             x: reduced,
             boxed: None,
@@ -209,10 +204,10 @@ impl Reduction {
 
     /// Sample `j`, with the rows as they are in which |x_m| is above `large` and the others rotated. `None` if
     /// there is little to gain, or W'W is not finite.
-    fn beside(
+    fn rotate_small_rows(
         residual: &dyn Residual,
         blocks: &[&Block],
-        gram: &Matrix,
+        products: &Arc<gram::Products>,
         x: &Samples,
         j: usize,
         large: f64,
@@ -225,7 +220,7 @@ impl Reduction {
         }
         let kept: Vec<usize> = high.iter().map(|(row, _)| *row).collect();
         // W'W of the other rows.
-        let mut others = gram.clone();
+        let mut others = products.gram.clone();
         let least = longest(&others) * if low.is_empty() { RANK_OF_ATOMS } else { RANK };
         let here = Matrix::from_fn(kept.len(), atoms.len(), |i, q| atoms[q][kept[i]]);
         let here = here.transpose_times(&here);
@@ -244,73 +239,92 @@ impl Reduction {
         if beside == 1 {
             rotate_sample(&rotation, blocks, &low, &mut column[first..]);
         }
-        Some(Reduction {
+        Some(Rotated {
+            products: products.clone(),
             boxed: Some(Boxed {
                 residual: residual.with_box_on_first_rows(first)?,
-                inside: Inside::new(rank + beside, 1),
-                support: low.is_empty(),
+                proof: BoxProof::new(rank + beside, 1),
+                full_support: low.is_empty(),
             }),
             rotation: Arc::new(rotation),
             x: reduced,
         })
     }
+}
 
-    /// The same sample with all rows kept in which it is not 0, if that is more than now.
-    pub fn larger(&self, mesh: &Mesh, x: &Samples) -> Option<Self> {
-        let boxed = self.boxed.as_ref().filter(|boxed| !boxed.support);
-        let residual = boxed.map(|_| mesh.task.residual())?;
-        let blocks = mesh.blocks();
-        let products = mesh.gram.of(&blocks);
-        Reduction::beside(residual, &blocks, &products.gram, x, 0, 0.0)
+impl Reduced for Rotated {
+    fn x(&self) -> &Matrix {
+        &self.x
     }
 
-    /// The atoms of agent `k` in these rows.
-    pub fn block(&self, k: usize) -> &Block {
+    fn block(&self, k: usize) -> &Block {
         &self.rotation.blocks[k]
     }
 
-    /// The residual for these rows, where it is not the task's own.
-    pub fn residual(&self) -> Option<&dyn Residual> {
+    fn residual(&self) -> Option<&dyn Residual> {
         self.boxed.as_ref().map(|boxed| &*boxed.residual)
     }
 
-    /// Whether every round must be looked at.
-    pub fn is_boxed(&self) -> bool {
+    fn needs_proof(&self) -> bool {
         self.boxed.is_some()
     }
 
-    /// Whether these duals of all agents are those of the plain problem: no row that is rotated has left
-    /// the box.
-    pub fn is_inside(
-        &mut self,
-        mesh: &Mesh,
-        x: &Samples,
-        strategies: &[Box<dyn Strategy>],
-    ) -> bool {
-        let Some(boxed) = &mut self.boxed else {
+    /// Whether no rotated row of any agent has left the box.
+    fn still_holds(&mut self, batch: &Batch<'_>, first: usize, duals: &[&Matrix]) -> bool {
+        let Some(mut boxed) = self.boxed.take() else {
             return true;
         };
         let rotation = &self.rotation;
-        let rotated = |k: usize, j: usize| rotation.rotated_rows(strategies[k].dual().column(j));
-        let reduced = &self.x;
+        let rotated = |k: usize, j: usize| rotation.rotated_rows(duals[k].column(j));
+        let blocks = batch.blocks();
         let largest = |j: usize, z: &[f64]| {
             let mut nu = vec![0.0; rotation.kept.len()];
             nu.extend_from_slice(z);
             let term = Term {
                 column: 0,
                 scale: 1.0,
-                rotation,
-                x: reduced.column(j),
-                nu: &nu,
-                sample: j,
+                sample: first + j,
+                lift: self.lift(j, &nu),
             };
-            let lifted = lift(&mesh.blocks(), x, 1, &[term]);
-            lifted
-                .as_slice()
-                .iter()
-                .fold(0.0, |most: f64, v| most.max(v.abs()))
+            let lifted = lift_all(&blocks, batch.x, 1, &[term]);
+            (lifted.as_slice().iter()).fold(0.0, |most: f64, v| most.max(v.abs()))
         };
-        boxed.inside.holds(strategies.len(), rotated, largest)
+        let holds = boxed.proof.holds(duals.len(), rotated, largest);
+        self.boxed = Some(boxed);
+        holds
+    }
+
+    /// The same sample with all rows kept in which it is not 0, if that is more than now.
+    fn enlarged(&self, batch: &Batch<'_>, first: usize) -> Option<Box<dyn Reduced>> {
+        self.boxed.as_ref().filter(|boxed| !boxed.full_support)?;
+        let (residual, blocks) = (batch.residual, batch.blocks());
+        let with_full_support =
+            Rotated::rotate_small_rows(residual, &blocks, &self.products, batch.x, first, 0.0)?;
+        Some(Box::new(with_full_support))
+    }
+
+    /// In the rotated rows nu = Q z + b x with z = nu_1 - b Q'x and b = nu_2 / e'x, and Q z = W a.
+    fn lift(&self, at: usize, nu: &[f64]) -> Lift {
+        let (rotation, x) = (&self.rotation, self.x.column(at));
+        let (first, rank) = (rotation.kept.len(), rotation.factor.rank());
+        let mut z = nu[first..first + rank].to_vec();
+        let b = match x.get(first + rank) {
+            Some(beside) if *beside > 0.0 => nu[first + rank] / beside,
+            _ => 0.0,
+        };
+        axpy(-b, &x[first..first + rank], &mut z);
+        let a = rotation.factor.coefficients(&z);
+        let atoms = rotation.blocks.iter().flat_map(|w| w.atoms().columns());
+        let mut more = nu[..first].to_vec();
+        axpy(-b, &x[..first], &mut more);
+        // Mostly all rows are rotated.
+        if first > 0 {
+            for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
+                axpy(-a, &w[..first], &mut more);
+            }
+        }
+        let c = rotation.kept.iter().copied().zip(more).collect();
+        Lift { a, b, c }
     }
 }
 
@@ -334,7 +348,7 @@ fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out
 fn outside(rotation: &Rotation, atoms: &[&[f64]], x: &[(usize, f64)], within: &[f64]) -> f64 {
     let mut a = Matrix::zeros(atoms.len(), 1);
     (a.as_mut_slice()).copy_from_slice(&rotation.factor.coefficients(within));
-    let mut rest = gram::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
+    let mut rest = super::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
     let rest = rest.as_mut_slice();
     x.iter().for_each(|(i, v)| rest[*i] -= v);
     rotation.kept.iter().for_each(|i| rest[*i] = 0.0);

@@ -1,0 +1,18 @@
+use super::Accel;
+
+/// Argmins solve several samples at the same time, one in each lane of the vector registers.
+///
+/// The codes agree with those of one sample at a time to rounding (relative 1e-12): both end with an exact
+/// solve on the support, by other sums.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lanes;
+
+impl Accel for Lanes {
+    fn name(&self) -> &'static str {
+        "lanes"
+    }
+
+    fn lanes(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,176 @@
+//! One agent without neighbours, with the squared residual: its argmin is the whole problem, and its cost is
+//! 1/2 |nu|^2 + h(y). Where samples are sparse and nu is not, it is solved on W'W and W'x; neither the cost nor
+//! what the atoms learn from needs a dual vector:
+//!
+//! ```text
+//! y     = argmin 1/2 y'(W'W)y - (W'x)'y + h(y)
+//! cost  = 1/2 |x|^2 - (W'x)'y + 1/2 y'(W'W)y + h(y)
+//! nu y' = X Y' - W (Y Y')
+//! ```
+//!
+//! Dense samples: bit-identical to the first round of the strategy. Sparse samples: within 1e-9, as sums run
+//! over W'x in place of x.
+
+use super::{Accel, AgentView, Batch, BatchCodes, Memory};
+use crate::exact::coding::{in_parts, solve_on_gram, start_code, Coding};
+use crate::problem::samples::Samples;
+use crate::Stop;
+use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
+use dictmesh_kernels::products::{self, add_products};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Codes a batch of an agent without neighbours in one solve, see the module's text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SingleAgent;
+
+impl Accel for SingleAgent {
+    fn name(&self) -> &'static str {
+        "single-agent"
+    }
+
+    fn code(
+        &self,
+        batch: &Batch<'_>,
+        range: Range<usize>,
+        memory: &mut Memory,
+    ) -> Option<BatchCodes> {
+        let [agent] = batch.agents.as_slice() else {
+            return None;
+        };
+        let squared = batch.residual.envelope_quadratic(1.0, 0.0) == Some(1.0);
+        if !(squared && batch.strategy.solves_alone()) {
+            return None;
+        }
+        let samples = range.len().max(1) as f64;
+        let mut y = std::mem::take(&mut memory.y);
+        y.reshape(agent.block.len(), range.len());
+        let (stats, product) = match batch.x.dense_columns() {
+            Some(x) => code_dense(batch, agent, x, range, &mut y, &mut memory.nu),
+            None => code_sparse(batch, agent, &batch.x.range(range), &mut y),
+        };
+        let stop = match (stats.stop, batch.tolerance) {
+            _ if !stats.cost.is_finite() => stats.stop.worse(Stop::Diverged),
+            (Stop::Converged, None) => Stop::RoundLimit,
+            (stop, _) => stop,
+        };
+        Some(BatchCodes {
+            // Later rounds would not change anything.
+            rounds: batch.tolerance.map_or(batch.rounds, |_| 1),
+            bytes: 0,
+            stop: Some(stop),
+            infeasible: None,
+            cost: stats.cost / samples,
+            sparsity: stats.fired as f64 / samples,
+            products: vec![product],
+            codes: vec![y],
+        })
+    }
+}
+
+/// How some samples ended, the sum of their costs, and the number of their coefficients that are not zero.
+struct BatchStats {
+    stop: Stop,
+    cost: f64,
+    fired: usize,
+}
+
+impl BatchStats {
+    fn with(self, other: BatchStats) -> BatchStats {
+        BatchStats {
+            stop: self.stop.worse(other.stop),
+            cost: self.cost + other.cost,
+            fired: self.fired + other.fired,
+        }
+    }
+}
+
+/// The codes and nu of dense samples; returns their statistics and nu y'.
+fn code_dense(
+    batch: &Batch<'_>,
+    agent: &AgentView<'_>,
+    x: &Matrix,
+    range: Range<usize>,
+    y: &mut Matrix,
+    nu: &mut Matrix,
+) -> (BatchStats, Matrix) {
+    let (block, h) = (agent.block, agent.task.regularizer());
+    let problem = Coding {
+        residual: batch.residual,
+        regularizers: &vec![h; block.len()],
+        atoms: block.atoms(),
+        gram: block.gram(),
+        s: 1.0,
+        q: 0.0,
+        interrupt: batch.interrupt,
+        lanes: batch.lanes,
+    };
+    nu.reshape(x.rows(), range.len());
+    let scratch_of = batch.scratch.of(block.version());
+    let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
+        let columns = range.start + columns.start..range.start + columns.end;
+        y.fill(start_code(h));
+        BatchStats {
+            stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
+            cost: problem.residual.value(nu) + h.value(y),
+            fired: y.iter().filter(|y| **y != 0.0).count(),
+        }
+    };
+    let (all, codes, duals) = (range.len(), y.as_mut_slice(), nu.as_mut_slice());
+    let stats = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
+    (stats, products::product(nu, y))
+}
+
+/// The same for sparse samples, without nu.
+fn code_sparse(
+    batch: &Batch<'_>,
+    agent: &AgentView<'_>,
+    x: &Samples,
+    y: &mut Matrix,
+) -> (BatchStats, Matrix) {
+    let (block, h) = (agent.block, agent.task.regularizer());
+    y.as_mut_slice().fill(start_code(h));
+    let g = x.correlations(block.atoms());
+    let (scratch_of, interrupt) = (batch.scratch.of(block.version()), batch.interrupt);
+    let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
+    let stop = solve_on_gram(
+        block.gram(),
+        h,
+        &g,
+        &energies,
+        y,
+        &scratch_of,
+        interrupt,
+        batch.lanes,
+    );
+    let costs = (0..x.len()).into_par_iter().map(|j| {
+        let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())
+            .filter(|(_, y)| *y != 0.0)
+            .collect();
+        let mut cost = 0.5 * energies[j];
+        for (q, y) in &fired {
+            let column = block.gram().column(*q);
+            let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
+            cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
+        }
+        (cost, fired.len())
+    });
+    // Added up in one order, for any number of threads.
+    let costs: Vec<(f64, usize)> = costs.collect();
+    let stats = BatchStats {
+        stop,
+        cost: costs.iter().map(|(cost, _)| cost).sum(),
+        fired: costs.iter().map(|(_, fired)| fired).sum(),
+    };
+    (stats, product(block.atoms(), x, y))
+}
+
+/// nu y' for nu = X - W Y, M x K.
+fn product(atoms: &Matrix, x: &Samples, y: &Matrix) -> Matrix {
+    let mut fired = Matrix::zeros(y.rows(), y.rows());
+    gemm(fired.view_mut(), y.view(), y.view().transpose(), 1.0, false);
+    let mut out = Matrix::zeros(atoms.rows(), atoms.cols());
+    gemm_by_rows(out.view_mut(), atoms.view(), fired.view(), -1.0, false);
+    add_products(y, &mut out, |j, y, w| x.add_scaled(j, y, w));
+    out
+}

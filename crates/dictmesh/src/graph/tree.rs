@@ -1,0 +1,95 @@
+//! The spanning tree over which sums run to a root and arrays run back.
+
+use super::{AgentId, Topology};
+
+/// A breadth-first spanning tree. The root is the agent with the smallest number; the parent of an agent is
+/// its neighbour one hop nearer to the root, the one with the smallest number where there are several. So
+/// each agent of a network finds its own parent from hop counts alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanningTree {
+    /// The parent of each agent; `None` for the root.
+    pub parent: Vec<Option<AgentId>>,
+    /// The children of each agent, rising.
+    pub children: Vec<Vec<AgentId>>,
+    /// The agents, the root first, each after its parent.
+    pub order: Vec<AgentId>,
+}
+
+impl SpanningTree {
+    pub(super) fn new(topology: &Topology) -> Self {
+        let n = topology.agents();
+        let (mut parent, mut seen, mut order) = (vec![None; n], vec![false; n], vec![0]);
+        seen[0] = true;
+        let mut at = 0;
+        // Shells are visited by rising numbers, so that the first to reach an agent is its parent.
+        while at < order.len() {
+            let end = order.len();
+            let mut next = Vec::new();
+            let mut shell = order[at..end].to_vec();
+            shell.sort_unstable();
+            for k in shell {
+                for &l in topology.neighbours(k) {
+                    if !std::mem::replace(&mut seen[l], true) {
+                        parent[l] = Some(k);
+                        next.push(l);
+                    }
+                }
+            }
+            next.sort_unstable();
+            order.extend(next);
+            at = end;
+        }
+        let mut children = vec![Vec::new(); n];
+        for (k, parent) in parent.iter().enumerate() {
+            if let Some(parent) = *parent {
+                let siblings: &mut Vec<AgentId> = &mut children[parent];
+                siblings.push(k);
+            }
+        }
+        SpanningTree {
+            parent,
+            children,
+            order,
+        }
+    }
+
+    /// The root.
+    pub fn root(&self) -> AgentId {
+        self.order[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_hangs_below_a_neighbour_one_hop_nearer_to_the_root() {
+        for graph in [
+            Topology::ring(7).unwrap(),
+            Topology::grid(3, 4).unwrap(),
+            Topology::complete(5).unwrap(),
+            Topology::path(1).unwrap(),
+            Topology::erdos_renyi(30, 0.2, 3).unwrap(),
+        ] {
+            let tree = graph.spanning_tree();
+            let mut sorted = tree.order.clone();
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..graph.agents()));
+            let hops = super::super::distances(&graph.adjacency, tree.root());
+            for k in 0..graph.agents() {
+                let Some(parent) = tree.parent[k] else {
+                    assert_eq!(k, tree.root());
+                    continue;
+                };
+                let nearer = graph.neighbours(k).iter().copied();
+                let first = nearer
+                    .filter(|l| hops[*l].unwrap() + 1 == hops[k].unwrap())
+                    .min();
+                assert_eq!(Some(parent), first);
+                let place = |k| tree.order.iter().position(|l| *l == k);
+                assert!(place(parent) < place(k));
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Samples coded by all agents in lock-step: a whole batch, or a chunk of one.
+
+use super::exchange::{InProcess, Links};
+use super::measure;
+use super::rounds::round;
+use super::Mesh;
+use crate::accel::{Batch, Chunk, Reduced};
+use crate::error::Result;
+use crate::exact::coding::start_code;
+use crate::problem::samples::Samples;
+use crate::strategy::infeasible::{parts, proven};
+use crate::strategy::{AgentStrategy, Combine, Exchange, Local, Workspace};
+use crate::Stop;
+use dictmesh_kernels::matrix::{axpy, norm, Matrix};
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Below this many entries in a round, threads cost more than they gain.
+const PARALLEL: usize = 1 << 16;
+
+/// All agents of a mesh at work on some samples.
+#[derive(Debug)]
+pub(super) struct SampleChunk<'m> {
+    mesh: &'m Mesh,
+    links: Arc<Links<'m>>,
+    batch: Arc<Batch<'m>>,
+    /// Which samples of the batch.
+    pub samples: Range<usize>,
+    pub agents: Vec<Box<dyn AgentStrategy>>,
+    /// What each agent gets in an exchange, M x B in a column.
+    heard: Matrix,
+    /// b = x/|N_I|, the same at every informed agent; in the rows of the reduction where there is one.
+    share: Matrix,
+    /// |x| + |W y_0| of each sample, with y_0 the feasible code nearest to 0: the scale of its numbers.
+    sizes: Vec<f64>,
+    pub reduced: Option<Box<dyn Reduced>>,
+    /// Whether agents run side by side; otherwise whole chunks do.
+    parallel: bool,
+    is_whole_batch: bool,
+    pub rounds: usize,
+    /// Arrays that crossed an edge so far.
+    pub crossings: u64,
+    /// The last exchange, and nu_k of every agent before the last round, where it was asked for.
+    exchange: Option<Exchange>,
+    before: Vec<Matrix>,
+    /// The samples of the chunk that no code can meet.
+    pub infeasible: Vec<usize>,
+}
+
+impl<'m> SampleChunk<'m> {
+    /// At nu = 0, or where `agents` are.
+    pub fn build(
+        mesh: &'m Mesh,
+        links: Arc<Links<'m>>,
+        batch: Arc<Batch<'m>>,
+        chunk: Chunk,
+        agents: Option<Vec<Box<dyn AgentStrategy>>>,
+    ) -> Result<Self> {
+        let least: f64 = mesh.agents.iter().map(|agent| agent.least_code()).sum();
+        let sizes = chunk.samples.clone().map(|j| batch.x.norm(j) + least);
+        let started = agents.is_some();
+        let agents = match agents {
+            Some(agents) => agents,
+            None => {
+                let strategy = mesh.strategy.resolve(&mesh.common())?;
+                let each = (0..mesh.agents.len()).map(|k| strategy.agent(mesh.own(k)));
+                each.collect::<Result<_>>()?
+            }
+        };
+        let mut chunk = SampleChunk {
+            mesh,
+            links,
+            sizes: sizes.collect(),
+            is_whole_batch: chunk.samples.len() == batch.x.len(),
+            samples: chunk.samples,
+            reduced: chunk.reduced,
+            batch,
+            agents,
+            heard: Matrix::default(),
+            share: Matrix::default(),
+            parallel: false,
+            rounds: 0,
+            crossings: 0,
+            exchange: None,
+            before: Vec::new(),
+            infeasible: Vec::new(),
+        };
+        chunk.allocate();
+        if !started {
+            chunk.start();
+        }
+        Ok(chunk)
+    }
+
+    /// The samples of the chunk.
+    pub fn x(&self) -> Cow<'m, Samples> {
+        match self.is_whole_batch {
+            true => Cow::Borrowed(self.batch.x),
+            false => Cow::Owned(self.batch.x.range(self.samples.clone())),
+        }
+    }
+
+    /// Arrays for the rows of the reduction, or all of them.
+    fn allocate(&mut self) {
+        let informed = self.mesh.agents.iter().filter(|a| a.informed).count();
+        let mut share = match &self.reduced {
+            Some(reduced) => reduced.x().clone(),
+            None => self.x().to_dense(),
+        };
+        let weight = 1.0 / informed as f64;
+        share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
+        let entries = share.as_slice().len();
+        self.heard = Matrix::zeros(entries, self.agents.len());
+        self.parallel = (self.is_whole_batch || self.reduced.is_none())
+            && entries * self.agents.len() >= PARALLEL;
+        self.share = share;
+    }
+
+    /// nu = 0.
+    fn start(&mut self) {
+        let mut agents = std::mem::take(&mut self.agents);
+        for (k, agent) in agents.iter_mut().enumerate() {
+            agent.start(&self.local(k));
+        }
+        self.agents = agents;
+        (self.rounds, self.crossings) = (0, 0);
+    }
+
+    /// What agent `k` knows of the samples.
+    pub fn local(&self, k: usize) -> Local<'_> {
+        let local = self.mesh.local(k, Some(&self.share), self.share.cols());
+        match &self.reduced {
+            Some(reduced) => Local {
+                block: reduced.block(k),
+                residual: reduced.residual().unwrap_or(local.residual),
+                ..local
+            },
+            None => local,
+        }
+    }
+
+    /// Rounds until `to` are done. Where a reduction can no longer be proven to give the plain iterates, all
+    /// rounds are done again in more rows.
+    pub fn advance(&mut self, to: usize, keep: bool) {
+        while self.rounds < to && !self.local(0).is_interrupted() {
+            if keep && self.rounds + 1 == to {
+                self.before = self.duals().cloned().collect();
+            }
+            self.round();
+            if !self.still_holds() {
+                let reduced = self.reduced.take();
+                self.reduced = reduced.and_then(|r| r.enlarged(&self.batch, self.samples.start));
+                self.allocate();
+                self.start();
+            }
+        }
+    }
+
+    /// One round: adapt, exchange, absorb.
+    pub fn round(&mut self) {
+        let mut agents = std::mem::take(&mut self.agents);
+        let mut heard = std::mem::take(&mut self.heard);
+        let mut carrier = InProcess {
+            links: &self.links,
+            parallel: self.parallel,
+            crossings: 0,
+        };
+        let local = |k: usize| self.local(k);
+        let Ok(exchange) = round(&mut agents, &local, &mut carrier, &mut heard, self.parallel);
+        let crossings = carrier.crossings;
+        (self.agents, self.heard) = (agents, heard);
+        self.exchange = Some(exchange);
+        self.crossings += crossings;
+        self.rounds += 1;
+    }
+
+    fn still_holds(&mut self) -> bool {
+        let Some(mut reduced) = self.reduced.take() else {
+            return true;
+        };
+        let holds = !reduced.needs_proof() || {
+            let duals: Vec<&Matrix> = self.duals().collect();
+            reduced.still_holds(&self.batch, self.samples.start, &duals)
+        };
+        self.reduced = Some(reduced);
+        holds
+    }
+
+    /// Every agent's own nu_k, in the rows of the chunk.
+    pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
+        self.agents.iter().map(|agent| agent.dual())
+    }
+
+    /// Every agent's own y_k, N_k x B, recovered from its nu_k.
+    pub fn codes(&self) -> Vec<Matrix> {
+        let duals = self.duals().enumerate();
+        duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
+    }
+
+    /// J_k(nu_k) of each agent, one number a sample.
+    pub fn local_costs(&self) -> Vec<Vec<f64>> {
+        (self.duals().enumerate())
+            .map(|(k, nu)| self.local(k).cost(nu))
+            .collect()
+    }
+
+    /// The largest relative change of any agent's nu for any sample, and its distance from what its
+    /// neighbours hold.
+    pub fn largest_residual(&self) -> f64 {
+        let sums = self.exchange == Some(Exchange::Combine(Combine::NeighbourSum));
+        let each = self.duals().zip(&self.before).enumerate();
+        each.fold(0.0, |largest, (k, (nu, before))| {
+            let degree = self.mesh.topology().degree(k);
+            let sum = sums.then(|| (degree, self.heard.column(k)));
+            measure::larger(largest, measure::residual(nu, before, sum))
+        })
+    }
+
+    pub fn has_diverged(&self) -> bool {
+        let delta = self.mesh.common().delta;
+        self.duals()
+            .any(|nu| measure::has_diverged(nu, &self.sizes, delta))
+    }
+
+    /// The worst end of the agents' last argmins.
+    pub fn argmin_stop(&self) -> Stop {
+        let stops = self.agents.iter().map(|agent| agent.argmin_stop());
+        stops.fold(Stop::Converged, Stop::worse)
+    }
+
+    /// Whether the drift of nu in the last round proves that some samples have no feasible code. `single`: one
+    /// agent, whose argmin searches for such a direction itself.
+    pub fn find_infeasible(&mut self, single: bool) -> bool {
+        let samples = 0..self.share.cols();
+        self.infeasible = match single {
+            true => samples
+                .filter(|j| self.argmin_stop_of(*j) == Stop::Infeasible)
+                .collect(),
+            false => {
+                let informed = (0..self.agents.len()).find(|k| self.mesh.is_informed(*k));
+                let proposer = informed.unwrap_or(0);
+                let mut drift = self.agents[proposer].dual().clone();
+                if let Some(before) = self.before.get(proposer) {
+                    axpy(-1.0, before.as_slice(), drift.as_mut_slice());
+                }
+                samples
+                    .filter(|j| self.proves_infeasible(drift.column(*j), *j))
+                    .collect()
+            }
+        };
+        !self.infeasible.is_empty()
+    }
+
+    fn proves_infeasible(&self, d: &[f64], j: usize) -> bool {
+        let size = self.sizes[j];
+        let each = (0..self.agents.len()).map(|k| parts(&self.local(k), d, j, size));
+        let (seen, support) = each.fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        proven(self.mesh.task().residual(), d, size, seen, support)
+    }
+
+    /// How the argmin of an agent without neighbours ends for one sample.
+    fn argmin_stop_of(&self, j: usize) -> Stop {
+        let share = self.share.columns_range(j..j + 1);
+        let local = Local {
+            share: Some(&share),
+            samples: 1,
+            ..self.local(0)
+        };
+        let nothing = Matrix::zeros(share.rows(), 1);
+        let mut v = nothing.clone();
+        local.argmin(0.0, &nothing, &mut v, &mut Workspace::new(&local))
+    }
+}
+
+impl super::Agent {
+    /// |W_k y_0| at most, for the feasible code y_0 nearest to 0.
+    fn least_code(&self) -> f64 {
+        let y = start_code(self.task.regularizer()).abs();
+        match y > 0.0 {
+            true => y * self.block.atoms().columns().map(norm).sum::<f64>(),
+            false => 0.0, // mostly so, and the atoms need not be read
+        }
+    }
+}
