@@ -23,6 +23,7 @@ NAMES = [
     "threads", "mesh-dense", "mesh-sparse",
 ]
 PAIRS, BAR = 5, 0.92
+IDLE = 0.5  # the largest load average without a warning
 ROUNDS = 10_000  # of mesh-documents, so that a run takes half a second
 HEADS = ["bench", "case", "threads", "old", "new", "ratio", "least", "most", ""]
 LINE = "{:<15} {:<36} {:>7} {:>10} {:>10} {:>7} {:>7} {:>7}  {}"
@@ -144,6 +145,10 @@ def arguments():
 def main():
     args = arguments()
     below = broken = skipped = 0
+    load = os.getloadavg()[0]
+    if load > IDLE:
+        text = f"load average {load:.1f}: other processes distort the ratios"
+        print(f"compare: {text}", file=sys.stderr)
     if not args.json:
         line(*HEADS)
     for bench in [name for name in NAMES if name in args.names or not args.names]:
