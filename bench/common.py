@@ -47,8 +47,8 @@ def dictmesh(program, threads, *args):
     return json.loads(done.stdout), seconds
 
 
-def interleaved(repeats, *sides):
-    """Runs the sides in turn, so that a busy machine is busy for all of them; (last result, median
+def in_turn(repeats, *sides):
+    """Runs the sides in turn, so that a busy machine is busy for all of them; (last result, list of
     seconds) of each. A side returns its result and its seconds."""
     seconds, results = [[] for _ in sides], [None] * len(sides)
     for _ in range(repeats):
@@ -56,7 +56,12 @@ def interleaved(repeats, *sides):
             time.sleep(0.3)  # threads of the side before spin for a while in search of more work
             results[i], taken = side()
             seconds[i].append(taken)
-    return [(result, statistics.median(times)) for result, times in zip(results, seconds)]
+    return list(zip(results, seconds))
+
+
+def interleaved(repeats, *sides):
+    """As `in_turn`, with the median of each side's seconds."""
+    return [(result, statistics.median(times)) for result, times in in_turn(repeats, *sides)]
 
 
 def kernel(threads, part, arrays, *args):

@@ -56,17 +56,28 @@ def rows(program, threads, wanted):
             yield compare_huber(x, atoms, count)
 
 
+def by_us(name, x, atoms, threads):
+    """Our codes of a bench, and their seconds."""
+    scale, flags = 1.0, []
+    if name == "coding-nonneg":
+        flags = ["--non-negative"]
+    if name == "coding-huber":
+        scale, flags = ETA, ["--huber", ETA]
+    found, codes = kernel(
+        threads, "coding", {"samples": x, "atoms": atoms},
+        "--gamma", GAMMA / scale, "--delta", DELTA / scale, *flags,
+    )
+    return codes, found["seconds"]
+
+
 def compare(x, atoms, threads, positive):
     import spams
 
     columns, dictionary = np.asfortranarray(x.T), np.asfortranarray(atoms.T)
-    sign = ["--non-negative"] if positive else []
+    name = "coding-nonneg" if positive else "coding"
 
     def ours():
-        found, codes = kernel(
-            threads, "coding", {"samples": x, "atoms": atoms}, "--gamma", GAMMA, "--delta", DELTA, *sign
-        )
-        return codes, found["seconds"]
+        return by_us(name, x, atoms, threads)
 
     def theirs():
         began = time.perf_counter()
@@ -80,7 +91,7 @@ def compare(x, atoms, threads, positive):
     ours_objective, peer_objective = objective(x, atoms, our_codes), objective(x, atoms, peer_codes)
     same = abs(ours_objective - peer_objective) <= 1e-6 * peer_objective
     return {
-        "bench": "coding-nonneg" if positive else "coding",
+        "bench": name,
         "threads": threads,
         "ours_s": our_s,
         "peer": "SPAMS lasso",
@@ -141,11 +152,7 @@ def compare_huber(x, atoms, threads):
     import threadpoolctl
 
     def ours():
-        found, codes = kernel(
-            threads, "coding", {"samples": x, "atoms": atoms},
-            "--gamma", GAMMA / ETA, "--delta", DELTA / ETA, "--huber", ETA,
-        )
-        return codes, found["seconds"]
+        return by_us("coding-huber", x, atoms, threads)
 
     codes, _ = ours()
     best = huber_objective(x, atoms, codes)

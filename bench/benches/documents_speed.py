@@ -31,16 +31,21 @@ CASES = [
 ]
 
 
-def rows(program, threads):
-    x = tdt2.documents()
+def by_us(x, first, flags, threads):
+    """What a whole experiment found, and its seconds."""
     x.sort_indices()
     row = lambda values: np.asarray(values, dtype=np.float64)[None]
     arrays = {"start": row(x.indptr), "terms": row(x.indices), "weights": row(x.data)}
+    found, _ = kernel(threads, "experiment", arrays, "--rows", x.shape[1], "--first", first, *flags)
+    return found, found["seconds"] * BLOCK / first
+
+
+def rows(program, threads):
+    x = tdt2.documents()
     for case, bar, first, flags in CASES:
         before = numpy_seconds(x, threads)
-        found, _ = kernel(threads, "experiment", arrays, "--rows", x.shape[1], "--first", first, *flags)
+        found, our_s = by_us(x, first, flags, threads)
         peer_s = (before + numpy_seconds(x, threads)) / 2
-        our_s = found["seconds"] * BLOCK / first
         yield {
             "bench": "documents", "case": case, "threads": threads, "ours_s": our_s, "peer": "numpy",
             "peer_s": peer_s, "peer_hours": peer_s / 3600, "ratio": peer_s / our_s, "bar": bar,

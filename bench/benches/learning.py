@@ -74,10 +74,15 @@ def by_us(x, start, threads):
     return atoms.reshape(-1, *start.shape), found["seconds"]
 
 
+def first_atoms(x):
+    """The patches that the atoms start from."""
+    return x[np.random.default_rng(1).choice(len(x), ATOMS, replace=False)]
+
+
 def rows(program, threads):
     everything = patches(30_000 + HELD_OUT, 10)
     x, held_out = everything[:30_000], everything[30_000:]
-    start = x[np.random.default_rng(1).choice(len(x), ATOMS, replace=False)]
+    start = first_atoms(x)
     for count in sorted({1, 2, threads}):
         turns = {name: [] for name, _, _ in PEERS}
         for _ in range(REPEATS):

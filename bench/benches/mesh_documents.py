@@ -22,23 +22,36 @@ ABOUT = "one round of 80 agents for a TDT2 document against numpy"
 AGENTS, P, ROUNDS, REPEATS, MUST = 80, 0.5, 20, 5, 50.0
 
 
-def rows(program, threads):
+CASES = [("squared", tdt2.SQUARED), ("huber", tdt2.HUBER)]
+
+
+def arrays():
+    """A document, the atoms and the graph."""
     x = tdt2.documents()
     rng = np.random.default_rng(0)
     w, adjacency = tdt2.atoms(x, AGENTS, rng), tdt2.graph(AGENTS, P, rng)
-    document = x[[4321]].toarray()
-    for name, constants in [("squared", tdt2.SQUARED), ("huber", tdt2.HUBER)]:
-        for count in sorted({1, 2, threads}):
-            yield compare(name, constants, document, w, adjacency, count)
+    return {"samples": x[[4321]].toarray(), "atoms": w, "adjacency": adjacency}
 
 
-def compare(name, constants, document, w, adjacency, threads):
+def by_us(given, constants, threads, more=500):
+    """What was found with the duals, and the seconds of a round, the mean of `more`."""
     flags = [part for key, value in constants.items() for part in (f"--{key}", value)]
+    found, duals = kernel(threads, "documents", given, *flags, "--rounds", ROUNDS, "--more", more)
+    return (found, duals), found["seconds"]
+
+
+def rows(program, threads):
+    given = arrays()
+    for name, constants in CASES:
+        for count in sorted({1, 2, threads}):
+            yield compare(name, constants, given, count)
+
+
+def compare(name, constants, given, threads):
+    document, w, adjacency = given.values()
 
     def ours():
-        arrays = {"samples": document, "atoms": w, "adjacency": adjacency}
-        found, duals = kernel(threads, "documents", arrays, *flags, "--rounds", ROUNDS)
-        return (found, duals), found["seconds"]
+        return by_us(given, constants, threads)
 
     rho = ours()[0][0]["strategy"]["rho"]
 

@@ -89,10 +89,14 @@ def by_us(x, threads):
     return atoms.reshape(-1, *start.shape), [drawn + seconds for seconds in found["seconds"]]
 
 
-def rows(program, threads):
-    x = documents()
+def split(x):
+    """The documents to learn from, and every tenth, held out."""
     held_out = np.arange(x.shape[0]) % 10 == 9
-    x, held_out = x[~held_out], x[held_out]
+    return x[~held_out], x[held_out]
+
+
+def rows(program, threads):
+    x, held_out = split(documents())
     for count in sorted({1, 2, threads}):
         turns = {name: [] for name, _ in PEERS}
         for _ in range(REPEATS):

@@ -91,18 +91,25 @@ def dgemm_rate(threads):
     return 2 * n**3 / seconds
 
 
+def by_us(case, threads):
+    """Nothing, and the seconds of a round."""
+    _, agents, atoms, p, rounds, _ = case
+    found, _ = kernel(
+        threads, "rounds", {}, "--agents", agents, "--atoms", atoms, "--rows", ROWS,
+        "--samples", SAMPLES, "--p", p, "--rounds", rounds,
+    )
+    return None, found["seconds"]
+
+
 def rows(program, threads, wanted):
-    for name, agents, atoms, p, rounds, bar in CASES:
+    for case in CASES:
+        name, agents, atoms, p, rounds, bar = case
         if name not in wanted:
             continue
         for count in sorted({1, 2, threads}):
 
             def ours():
-                found, _ = kernel(
-                    count, "rounds", {}, "--agents", agents, "--atoms", atoms, "--rows", ROWS, "--samples", SAMPLES,
-                    "--p", p, "--rounds", rounds,
-                )
-                return None, found["seconds"]
+                return by_us(case, count)
 
             def theirs():
                 import threadpoolctl

@@ -1,7 +1,5 @@
 """Two threads against one: codes, learning and rounds of a dense mesh, as in the benches of these names."""
 
-import numpy as np
-
 from benches import coding, learning, rounds
 from common import interleaved, kernel, patches
 
@@ -13,11 +11,9 @@ REPEATS, MUST = 15, 1.7
 TIMES = 5
 
 
-def jobs():
-    """Name -> what `dictmesh-bench` is called with."""
-    x = patches(30_000, 10)
-    atoms = coding.learned(x)
-    start = x[np.random.default_rng(1).choice(len(x), learning.ATOMS, replace=False)]
+def jobs(x, atoms):
+    """Name -> what `dictmesh-bench` is called with, for patches and atoms to code them with."""
+    start = learning.first_atoms(x)
     constants = ["--gamma", coding.GAMMA, "--delta", coding.DELTA]
     name, agents, atoms_each, p, count, _ = rounds.CASES[0]
     yield "coding", ("coding", {"samples": x, "atoms": atoms}, *constants, "--repeats", TIMES)
@@ -31,17 +27,18 @@ def jobs():
     )
 
 
+def by_us(job, threads):
+    """Nothing, and the seconds of a job."""
+    part, *rest = job
+    seconds = kernel(threads, part, *rest)[0]["seconds"]
+    return None, seconds[-1] if isinstance(seconds, list) else seconds
+
+
 def rows(program, threads):
-    for name, (part, *rest) in jobs():
-
-        def with_threads(count):
-            def run():
-                seconds = kernel(count, part, *rest)[0]["seconds"]
-                return None, seconds[-1] if isinstance(seconds, list) else seconds
-
-            return run
-
-        (_, two), (_, one) = interleaved(REPEATS, with_threads(2), with_threads(1))
+    x = patches(30_000, 10)
+    for name, job in jobs(x, coding.learned(x)):
+        sides = [lambda count=count: by_us(job, count) for count in (2, 1)]
+        (_, two), (_, one) = interleaved(REPEATS, *sides)
         yield {
             "bench": "threads", "job": name, "ours_s": two, "peer": "one thread", "peer_s": one, "ratio": one / two,
             "bar": MUST, "ok": bool(one >= MUST * two),

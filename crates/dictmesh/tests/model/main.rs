@@ -5,6 +5,7 @@
 
 mod damage;
 mod join;
+mod old_files;
 mod places;
 mod refusals;
 
