@@ -134,6 +134,11 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub rounds: Option<usize>,
 
+    /// Speed-ups: all, none, or names separated by commas (single-agent, reduction, chunks, neighbour-sums,
+    /// lanes); the result is the same [default: all]
+    #[arg(long, value_name = "LIST", help_heading = "Inference")]
+    pub accel: Option<String>,
+
     /// Samples per update [default: 256]
     #[arg(long, value_name = "B", help_heading = "Learning")]
     pub batch: Option<usize>,
@@ -252,6 +257,7 @@ impl Options {
             rho,
             tolerance,
             rounds,
+            accel,
             batch,
             passes,
             update,

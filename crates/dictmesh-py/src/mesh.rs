@@ -5,6 +5,7 @@ use crate::learned::Learned;
 use crate::run::Run;
 use crate::work::{attend, said, Report};
 use crate::{from_json, grow, raise};
+use dictmesh::accel::Accels;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{strategy, Spec};
 use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
@@ -31,6 +32,8 @@ struct Settings {
     topology: Option<TopologySpec>,
     weights: WeightRule,
     strategy: Spec,
+    /// "all", "none" or names separated by commas.
+    accel: String,
     stopping: Stopping,
     update: Update,
     batch: usize,
@@ -62,6 +65,7 @@ impl Settings {
         let mut builder = dictmesh::Mesh::builder(self.task.build()?, topology)
             .weights(self.weights.clone())
             .strategy(strategy::build(&self.strategy)?)
+            .accels(Accels::parse(&self.accel)?)
             .stopping(self.stopping)
             .update(self.update)
             .batch(self.batch)

@@ -6,6 +6,7 @@ use super::names::{
 use super::{Options, Result};
 use crate::commands::say;
 use crate::memory::{check_sizes, Sizes};
+use dictmesh::accel::Accels;
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::strategy;
@@ -149,6 +150,14 @@ impl Options {
         }
     }
 
+    /// The speed-ups.
+    pub fn accels(&self) -> Result<Accels> {
+        match self.accel.as_deref() {
+            None => Ok(Accels::all()),
+            Some(names) => Accels::parse(names).map_err(|e| format!("--accel {names}: {e}")),
+        }
+    }
+
     /// The dictionary update for batches of this size.
     pub fn update(&self, batch: usize) -> Result<Update> {
         let Some(text) = &self.update else {
@@ -209,6 +218,7 @@ impl Options {
             .weights(self.weight_rule()?)
             .strategy(self.strategy()?)
             .stopping(self.stopping())
+            .accels(self.accels()?)
             .update(self.update(batch)?)
             .batch(batch)
             .seed(self.seed.unwrap_or(0));

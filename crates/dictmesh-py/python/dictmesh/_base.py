@@ -50,6 +50,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     informed: Any
     inference_tol: float
     max_rounds: int
+    accel: str
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -275,6 +276,7 @@ class Learning(Coding):
             "topology": _settings.graph(self.topology, seed),
             "weights": "metropolis",
             "strategy": _settings.strategy(self.strategy),
+            "accel": _settings.accel(self.accel),
             "stopping": _settings.stopping(self.inference_tol, self.max_rounds),
             "update": _settings.update(self.dict_step, batch),
             "batch": batch,

@@ -102,7 +102,9 @@ def from_program(description: dict[str, Any], atoms: int) -> dict[str, Any]:
         )
     residual = task["residual"]
     stopping = description["stopping"]
-    positive = (kind == "non-negative-elastic-net", task["common"]["set"].startswith("non-negative"))
+    atoms_set = task["common"].get("set", "unit-ball")
+    atoms_set = atoms_set if isinstance(atoms_set, str) else atoms_set["kind"]
+    positive = (kind == "non-negative-elastic-net", atoms_set.startswith("non-negative"))
     params: dict[str, Any] = {
         "n_components": atoms,
         "gamma": regularizer["gamma"],
@@ -115,6 +117,7 @@ def from_program(description: dict[str, Any], atoms: int) -> dict[str, Any]:
         "informed": description["informed"],
         "inference_tol": stopping.get("tolerance"),
         "max_rounds": stopping["rounds"],
+        "accel": description.get("accel", "all"),
         "random_state": description["seed"],
     }
     if residual["kind"] == "huber":

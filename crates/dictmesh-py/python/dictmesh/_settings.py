@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_scalar
 
 LOSSES = ("squared", "huber", "l1", "ball", "equality")
-STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus")
+STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus", "gradient-sums")
+ACCELS = ("single-agent", "reduction", "chunks", "neighbour-sums", "lanes")
 GRAPHS = ("complete", "ring", "path", "star", "grid:ROWSxCOLUMNS", "random:P", "geometric:RADIUS")
 
 #: delta is at least this share of alpha: without it the dual problem does not determine the code.
@@ -92,6 +93,15 @@ def strategy(given: str | dict[str, Any]) -> dict[str, Any]:
         return dict(given)
     one_of("strategy", given, STRATEGIES)
     return {"kind": given}
+
+
+def accel(given: str) -> str:
+    """The speed-ups: "all", "none" or names separated by commas."""
+    names = [given] if given in ("all", "none") else [name.strip() for name in str(given).split(",")]
+    if not isinstance(given, str) or not set(names) <= {"all", "none", *ACCELS}:
+        listed = ", ".join(repr(a) for a in ("all", "none", *ACCELS))
+        raise ValueError(f"The 'accel' parameter must name speed-ups among {{{listed}}}. Got {given!r} instead.")
+    return given
 
 
 def graph(given: Any, seed: int) -> dict[str, Any] | None:

@@ -37,7 +37,7 @@ class SparseCoder(Coding):
         As in :class:`DictionaryLearning`.
     transform_method : {"exact", "mesh"}, default="exact"
         With "mesh", agents share the atoms and find the codes with each other; atoms must have at most norm 1 then.
-    n_agents, topology, strategy, informed, inference_tol, max_rounds, random_state
+    n_agents, topology, strategy, informed, inference_tol, max_rounds, accel, random_state
         The mesh, as in :class:`DictionaryLearning`.
 
     Attributes
@@ -77,6 +77,7 @@ class SparseCoder(Coding):
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,
+        accel: str = "all",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -82,6 +82,9 @@ class DictionaryLearning(Learning):
         Rounds end at this relative error of the dual vectors, estimated.
     max_rounds : int, default=100000
         Rounds for one batch, at most.
+    accel : str, default="all"
+        Speed-ups: "all", "none", or names separated by commas ("single-agent", "reduction", "chunks",
+        "neighbour-sums", "lanes"). Codes agree within 1e-9.
     random_state : int, RandomState instance or None, default=None
         An int is the program's ``--seed``.
     n_jobs : int, default=None
@@ -147,6 +150,7 @@ class DictionaryLearning(Learning):
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,
+        accel: str = "all",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -177,7 +181,7 @@ class NMF(Learning):
     l1_ratio : float, default=0.5
         The share of alpha that goes to \|y\|_1.
     gamma, delta, loss, eta, radius, batch_size, max_iter, tol, dict_init, dict_step, transform_alpha, \
-transform_method, n_agents, topology, strategy, informed, inference_tol, max_rounds, random_state, n_jobs, verbose
+transform_method, n_agents, topology, strategy, informed, inference_tol, max_rounds, accel, random_state, n_jobs, verbose
         As in :class:`DictionaryLearning`.
 
     Attributes
@@ -226,6 +230,7 @@ transform_method, n_agents, topology, strategy, informed, inference_tol, max_rou
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,
+        accel: str = "all",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

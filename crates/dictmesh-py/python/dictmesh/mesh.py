@@ -137,7 +137,7 @@ class Mesh:
         All atoms, which are dealt out evenly, in order. An atom longer than 1 is scaled to norm 1.
     topology : Topology
     gamma, delta : float, default=0.1
-    loss, eta, radius, positive_code, positive_dict, strategy, informed, inference_tol, max_rounds, random_state, n_jobs
+    loss, eta, radius, positive_code, positive_dict, strategy, informed, inference_tol, max_rounds, accel, random_state, n_jobs
         As in :class:`DictionaryLearning`. ``inference_tol=None`` does all ``max_rounds``.
     weights : {"metropolis", "uniform"}, default="metropolis"
         The rule of the combination matrix.
@@ -175,6 +175,7 @@ class Mesh:
         informed: Any = None,
         inference_tol: float | None = 1e-4,
         max_rounds: int = 100_000,
+        accel: str = "all",
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -197,6 +198,7 @@ class Mesh:
             "topology": _settings.graph(topology, 0),
             "weights": weights,
             "strategy": _settings.strategy(strategy),
+            "accel": _settings.accel(accel),
             "stopping": _settings.stopping(inference_tol, max_rounds),
             "update": _settings.update(None, 1),
             "batch": 1,

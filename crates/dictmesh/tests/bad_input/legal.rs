@@ -36,7 +36,7 @@ fn pairs() -> Vec<(Task, Arc<dyn Strategy>)> {
             }
         }
     }
-    assert_eq!(list.len(), 23);
+    assert_eq!(list.len(), 28);
     list
 }
 

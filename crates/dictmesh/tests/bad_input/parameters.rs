@@ -6,7 +6,9 @@ use dictmesh::problem::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeEla
 use dictmesh::problem::residual::{Ball, Huber};
 use dictmesh::problem::{RegularizerSpec, ResidualSpec, Task, TaskSpec};
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
+use dictmesh::strategy::{
+    Consensus, Diffusion, ExactDiffusion, GradientSums, JacobiAdmm, RelaxedAdmm, Strategy,
+};
 use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Stopping, Topology, Update};
 use std::ops::ControlFlow;
@@ -119,57 +121,31 @@ fn an_agents_own_share() {
 
 #[test]
 fn constants_of_strategies() {
-    let (alpha, rho) = (None::<f64>, None::<f64>);
     for bad in [0.0, -1.0, NAN, INF] {
         let mu = Some(bad);
-        let mut list = vec![
-            (
-                "mu",
-                strategy::build(&Spec::new("diffusion").with_some("mu", mu)).unwrap(),
-            ),
-            (
-                "mu",
-                strategy::build(&Spec::new("consensus").with_some("mu", mu)).unwrap(),
-            ),
-            (
-                "mu",
-                strategy::build(&Spec::new("exact-diffusion").with_some("mu", mu)).unwrap(),
-            ),
-            (
-                "mu",
-                strategy::build(&Spec::new("jacobi-admm").with_some("mu", mu)).unwrap(),
-            ),
-            (
-                "penalty",
-                strategy::build(&Spec::new("jacobi-admm").with("penalty", bad)).unwrap(),
-            ),
-            (
-                "rho",
-                strategy::build(
-                    &Spec::new("relaxed-admm")
-                        .with("rho", bad)
-                        .with_some("alpha", alpha),
-                )
-                .unwrap(),
-            ),
+        let penalty = |mu, penalty| JacobiAdmm { mu, penalty };
+        let relaxed = RelaxedAdmm::default();
+        let mut list: Vec<(&str, Arc<dyn Strategy>)> = vec![
+            ("mu", Arc::new(Diffusion { mu })),
+            ("mu", Arc::new(Consensus { mu })),
+            ("mu", Arc::new(ExactDiffusion { mu })),
+            ("mu", Arc::new(GradientSums { mu })),
+            ("mu", Arc::new(penalty(mu, None))),
+            ("penalty", Arc::new(penalty(None, mu))),
+            ("rho", Arc::new(RelaxedAdmm { rho: mu, ..relaxed })),
             (
                 "random-start",
-                strategy::build(
-                    &Spec::new("relaxed-admm")
-                        .with_some("rho", rho)
-                        .with_some("alpha", alpha)
-                        .with("random_start", bad),
-                )
-                .unwrap(),
+                Arc::new(RelaxedAdmm {
+                    random_start: mu,
+                    ..relaxed
+                }),
             ),
             (
                 "alpha",
-                strategy::build(
-                    &Spec::new("relaxed-admm")
-                        .with_some("rho", rho)
-                        .with("alpha", bad),
-                )
-                .unwrap(),
+                Arc::new(RelaxedAdmm {
+                    alpha: mu,
+                    ..relaxed
+                }),
             ),
         ];
         for (name, spec) in list.drain(..) {

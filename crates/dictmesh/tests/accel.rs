@@ -1,0 +1,170 @@
+//! Each speed-up alone, and all of them, against none: the same rounds, stops and bytes, and the same codes and
+//! duals, bit by bit where the speed-up promises it.
+
+use dictmesh::accel::Accels;
+use dictmesh::mesh::Inference;
+use dictmesh::random::{gaussian, stream};
+use dictmesh::strategy;
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Task, Topology, Update};
+use std::ops::ControlFlow::Continue;
+
+/// What a speed-up promises: the largest relative difference of codes and duals.
+const PROMISES: [(&str, f64); 5] = [
+    ("single-agent", 1e-9),
+    ("reduction", 1e-9),
+    ("chunks", 0.0),
+    ("neighbour-sums", 1e-12),
+    ("lanes", 1e-11),
+];
+
+fn unit(rows: usize, cols: usize, seed: u64) -> Matrix {
+    let mut w = gaussian(rows, cols, &mut stream(seed, 0));
+    for q in 0..cols {
+        let length = w.column(q).iter().map(|v| v * v).sum::<f64>().sqrt();
+        w.column_mut(q).iter_mut().for_each(|v| *v /= length);
+    }
+    w
+}
+
+fn mesh(case: &Case, accels: Accels) -> Mesh {
+    let (task, graph, sizes, name) = case;
+    let atoms = unit(ROWS, sizes.iter().sum(), 1);
+    Mesh::builder(task.clone(), graph.clone())
+        .strategy(strategy::named(name).unwrap())
+        .stopping(Stopping {
+            tolerance: Some(1e-4),
+            rounds: 400,
+        })
+        .update(Update::Constant { mu_w: 0.05 })
+        .batch(24)
+        .accels(accels)
+        .build(ROWS, sizes, AtomInit::Given(&atoms))
+        .unwrap()
+}
+
+type Case = (Task, Topology, Vec<usize>, &'static str);
+const ROWS: usize = 120;
+
+/// Meshes on which every speed-up applies to at least one.
+fn cases() -> Vec<Case> {
+    let squared = Task::sparse_svd(0.05, 0.1).unwrap();
+    let huber = Task::nmf_huber(0.02, 0.1, 0.2).unwrap();
+    let random = Topology::erdos_renyi(40, 0.5, 1).unwrap();
+    let complete = Topology::complete(8).unwrap();
+    vec![
+        (
+            squared.clone(),
+            Topology::ring(1).unwrap(),
+            vec![64],
+            "relaxed-admm",
+        ),
+        (squared.clone(), random.clone(), vec![1; 40], "relaxed-admm"),
+        (squared.clone(), random, vec![1; 40], "diffusion"),
+        (
+            squared.clone(),
+            complete.clone(),
+            vec![6; 8],
+            "relaxed-admm",
+        ),
+        (
+            squared.clone(),
+            complete.clone(),
+            vec![20, 0, 2, 2, 2, 2, 2, 2],
+            "exact-diffusion",
+        ),
+        (squared, complete, vec![40; 8], "gradient-sums"),
+        (
+            huber,
+            Topology::ring(5).unwrap(),
+            vec![3; 5],
+            "relaxed-admm",
+        ),
+    ]
+}
+
+fn apart(a: &Inference, b: &Inference) -> f64 {
+    assert_eq!((a.rounds, a.bytes, a.stop), (b.rounds, b.bytes, b.stop));
+    let largest = |m: &Matrix| {
+        m.as_slice()
+            .iter()
+            .fold(1e-12_f64, |most, v| most.max(v.abs()))
+    };
+    let pairs = (a.duals.iter().zip(&b.duals)).chain(a.codes.iter().zip(&b.codes));
+    pairs
+        .map(|(a, b)| {
+            let off = a
+                .as_slice()
+                .iter()
+                .zip(b.as_slice())
+                .map(|(a, b)| (a - b).abs());
+            off.fold(0.0, f64::max) / largest(b)
+        })
+        .fold(0.0, f64::max)
+}
+
+#[test]
+fn every_speed_up_is_named_in_the_list_of_promises() {
+    let names: Vec<&str> = Accels::all().names().collect();
+    assert_eq!(names.len(), PROMISES.len());
+    assert!(PROMISES.iter().all(|(name, _)| names.contains(name)));
+}
+
+#[test]
+fn inference_is_the_same_with_each_speed_up_as_without_any() {
+    let x = Samples::dense(gaussian(ROWS, 24, &mut stream(2, 0))).unwrap();
+    for (i, case) in cases().iter().enumerate() {
+        let plain = mesh(case, Accels::none()).infer(&x).unwrap();
+        for (name, promise) in PROMISES {
+            let found = mesh(case, Accels::parse(name).unwrap()).infer(&x).unwrap();
+            let off = apart(&found, &plain);
+            assert!(off <= promise, "case {i}, {name}: {off:e}");
+        }
+        let all = mesh(case, Accels::all()).infer(&x).unwrap();
+        let off = apart(&all, &plain);
+        assert!(off <= 1e-9, "case {i}, all: {off:e}");
+    }
+}
+
+#[test]
+fn learning_is_the_same_with_each_speed_up_as_without_any() {
+    let dense = gaussian(ROWS, 72, &mut stream(3, 0));
+    let sparse = {
+        let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
+        for column in dense.columns() {
+            let entries = column.iter().enumerate().filter(|(_, v)| v.abs() > 1.2);
+            entries.for_each(|(i, v)| {
+                row.push(i);
+                value.push(*v);
+            });
+            start.push(row.len());
+        }
+        Samples::sparse(ROWS, start, row, value).unwrap()
+    };
+    for x in [Samples::dense(dense).unwrap(), sparse] {
+        for (i, case) in cases().iter().enumerate() {
+            let learned = |accels: Accels| {
+                let mut mesh = mesh(case, accels);
+                let mut events = Vec::new();
+                let stop = mesh.learn(&x, |event| {
+                    events.push((event.rounds, event.bytes, event.stop));
+                    Continue(())
+                });
+                (mesh.dictionary(), events, stop.unwrap())
+            };
+            let plain = learned(Accels::none());
+            let names = PROMISES.iter().map(|(name, _)| *name).chain(["all"]);
+            for name in names {
+                let found = learned(Accels::parse(name).unwrap());
+                assert_eq!((&found.1, found.2), (&plain.1, plain.2), "case {i}, {name}");
+                let off = (found.0.as_slice().iter().zip(plain.0.as_slice()))
+                    .map(|(a, b)| (a - b).abs())
+                    .fold(0.0, f64::max);
+                let exact = name == "chunks";
+                assert!(
+                    off <= if exact { 0.0 } else { 1e-8 },
+                    "case {i}, {name}: {off:e}"
+                );
+            }
+        }
+    }
+}
