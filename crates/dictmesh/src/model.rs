@@ -95,12 +95,12 @@ fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Either {
-        Reduction(bool),
+        OnOrOff(bool),
         Names(String),
     }
     Ok(match Either::deserialize(from)? {
-        Either::Reduction(true) => all(),
-        Either::Reduction(false) => "none".to_string(),
+        Either::OnOrOff(true) => all(),
+        Either::OnOrOff(false) => "none".to_string(),
         Either::Names(names) => names,
     })
 }

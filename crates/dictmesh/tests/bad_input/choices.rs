@@ -3,10 +3,8 @@
 use super::{builder, refused, task, M};
 use dictmesh::problem::{ResidualSpec, Task, TaskSpec};
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
 use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Topology, WeightRule};
-use std::sync::Arc;
 
 #[test]
 fn disconnected_graphs() {

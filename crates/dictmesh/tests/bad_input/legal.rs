@@ -5,7 +5,6 @@ use dictmesh::problem::{ResidualSpec, Task};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
 use dictmesh::{AtomInit, Inference, Matrix, Mesh, Samples, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 use std::sync::Arc;

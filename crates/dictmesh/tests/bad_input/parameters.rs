@@ -9,7 +9,6 @@ use dictmesh::strategy;
 use dictmesh::strategy::{
     Consensus, Diffusion, ExactDiffusion, GradientSums, JacobiAdmm, RelaxedAdmm, Strategy,
 };
-use dictmesh::Spec;
 use dictmesh::{AtomInit, Mesh, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -165,12 +164,11 @@ fn constants_of_strategies() {
             );
         }
     }
-    let one = strategy::build(
-        &Spec::new("relaxed-admm")
-            .with_some("rho", rho)
-            .with("alpha", 1.0),
-    )
-    .unwrap();
+    let alpha = Some(1.0);
+    let one = Arc::new(RelaxedAdmm {
+        alpha,
+        ..RelaxedAdmm::default()
+    });
     refused(
         builder().strategy(one).build(M, &[1; 3], AtomInit::Random),
         &["alpha = 1", "below 1"],
