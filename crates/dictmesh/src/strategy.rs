@@ -304,7 +304,7 @@ impl StrategySpec {
             self,
             StrategySpec::Diffusion { .. } | StrategySpec::Consensus { .. }
         );
-        if gradient && !residual.is_conjugate_smooth() {
+        if gradient && residual.conjugate_quadratic().is_none() {
             return Err(Error::Unsupported {
                 what: format!("the strategy \"{}\"", self.name()),
                 with: format!("the residual \"{}\"", residual.name()),

@@ -10,7 +10,7 @@
 
 use super::coded::{BatchCarry, BatchCodes};
 use super::{Agent, Mesh};
-use crate::exact::coding::{in_parts, solve_on_gram, start_code, Coding};
+use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
 use crate::problem::samples::Samples;
 use crate::strategy::Combine;
 use crate::Stop;
@@ -45,8 +45,10 @@ impl Mesh {
         };
         let solves =
             self.strategy.combine() == Combine::NeighbourSum && self.stopping.tolerance.is_some();
-        let squared = self.task.residual().envelope_quadratic(1.0, 0.0) == Some(1.0);
-        (self.reduction && solves && squared).then_some(agent)
+        let envelope = self.task.residual().envelope();
+        let squared = envelope.and_then(|e| e.quadratic(1.0, 0.0)) == Some(1.0);
+        let separable = agent.task.regularizer().scalar(0).is_some();
+        (self.reduction && solves && squared && separable).then_some(agent)
     }
 
     /// What the agent that is alone finds for a batch.
@@ -89,9 +91,14 @@ impl Mesh {
         nu: &mut Matrix,
     ) -> (BatchStats, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
+        let (blocks, mut scalars) = ([(block.len(), h)], Vec::new());
+        CodePenalty::collect_scalars(&blocks, &mut scalars);
         let problem = Coding {
             residual: self.task.residual(),
-            regularizers: &vec![h; block.len()],
+            h: CodePenalty {
+                blocks: &blocks,
+                scalars: &scalars,
+            },
             atoms: block.atoms(),
             gram: block.gram(),
             s: 1.0,
@@ -100,13 +107,15 @@ impl Mesh {
             lanes: true,
         };
         nu.reshape(x.rows(), batch.len());
+        let n = block.len().max(1);
         let scratch_of = self.scratch.of(block.version());
         let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
             let columns = batch.start + columns.start..batch.start + columns.end;
-            y.fill(start_code(h));
+            (y.chunks_exact_mut(n)).for_each(|y| start_codes(h, y));
             BatchStats {
                 stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
-                cost: problem.residual.value(nu) + h.value(y),
+                cost: problem.residual.value(nu)
+                    + y.chunks_exact(n).map(|y| h.value(y)).sum::<f64>(),
                 fired: y.iter().filter(|y| **y != 0.0).count(),
             }
         };
@@ -118,13 +127,15 @@ impl Mesh {
     /// The same.
     fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (BatchStats, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
-        y.as_mut_slice().fill(start_code(h));
+        (y.as_mut_slice().chunks_exact_mut(block.len().max(1))).for_each(|y| start_codes(h, y));
+        let (blocks, mut scalars) = ([(block.len(), h)], Vec::new());
+        CodePenalty::collect_scalars(&blocks, &mut scalars);
         let g = x.correlations(block.atoms());
         let (scratch_of, interrupt) = (self.scratch.of(block.version()), self.interrupt.as_deref());
         let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
         let stop = solve_on_gram(
             block.gram(),
-            h,
+            &scalars,
             &g,
             &energies,
             y,
@@ -140,7 +151,7 @@ impl Mesh {
             for (q, y) in &fired {
                 let column = block.gram().column(*q);
                 let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
-                cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
+                cost += y * (0.5 * coded - g.get(*q, j)) + scalars[*q].value_at(*y);
             }
             (cost, fired.len())
         });

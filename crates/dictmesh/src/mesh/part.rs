@@ -4,7 +4,7 @@ use super::exchange::Exchange;
 use super::reduction::Reduction;
 use super::Mesh;
 use crate::error::Result;
-use crate::exact::coding::start_code;
+use crate::exact::coding::start_codes;
 use crate::problem::samples::Samples;
 use crate::strategy::Local;
 use crate::strategy::{Combine, Strategy};
@@ -53,11 +53,13 @@ impl<'m> Part<'m> {
     ) -> Result<Self> {
         let least: f64 = (mesh.agents.iter())
             .map(|agent| {
-                let y = start_code(agent.task.regularizer()).abs();
-                match y > 0.0 {
-                    true => y * agent.block.atoms().columns().map(norm).sum::<f64>(),
-                    false => 0.0, // as mostly, and the atoms need not be read
-                }
+                let mut y = vec![0.0; agent.block.len()];
+                start_codes(agent.task.regularizer(), &mut y);
+                // Mostly all are 0, and the atoms need not be read.
+                let reached = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
+                reached
+                    .map(|(q, y)| y.abs() * norm(agent.block.atoms().column(q)))
+                    .sum::<f64>()
             })
             .sum();
         let started = strategies.is_some();

@@ -1,9 +1,9 @@
 //! Graphs, names and combinations that do not go together.
 
 use super::{builder, refused, task, M};
-use dictmesh::problem::{ResidualSpec, Task, TaskSpec};
+use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::strategy::StrategySpec;
-use dictmesh::{AtomInit, Matrix, Mesh, Topology, WeightRule};
+use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, WeightRule};
 
 #[test]
 fn disconnected_graphs() {
@@ -43,7 +43,7 @@ fn informed_agents() {
 /// The gradient strategies need a smooth f*; the message names those that do not.
 #[test]
 fn the_ball_with_gradient_strategies() {
-    let ball = || task(ResidualSpec::Ball { sigma: 0.2 });
+    let ball = || task(Spec::new("ball").with("sigma", 0.2));
     for name in StrategySpec::NAMES {
         let spec = StrategySpec::from_name(name).unwrap();
         let ring = Topology::ring(3).unwrap();
@@ -107,9 +107,9 @@ fn words_in_files() {
             vec!["squared", "squared-l2", "equality"],
         ),
     ] {
-        let error = serde_json::from_str::<ResidualSpec>(text)
-            .unwrap_err()
-            .to_string();
+        let mut task = TaskSpec::sparse_svd(0.1, 0.1);
+        task.residual = serde_json::from_str(text).unwrap();
+        let error = task.build().unwrap_err().to_string();
         for word in words {
             assert!(error.contains(word), "\"{word}\" is missing in: {error}");
         }
