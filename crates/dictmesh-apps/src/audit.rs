@@ -27,6 +27,7 @@ mod evidence;
 mod fit;
 mod isolate;
 mod limit;
+mod penalty;
 mod trace;
 
 use attack::{all_at_once, attack, beyond, Joint};
@@ -219,6 +220,7 @@ fn check(mesh: &Mesh, x: &Samples, rounds: usize, colluding: usize) -> Result<()
             "one agent sends nothing to anybody; audit a mesh of 2 or more",
         ));
     }
+    penalty::check(mesh)?;
     if rounds < 4 {
         return Err(Error::parameter(
             "rounds",

@@ -22,7 +22,7 @@ use dictmesh::exact::{self, Part};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::Block;
-use dictmesh::problem::{LocalTask, RegularizerSpec};
+use dictmesh::problem::LocalTask;
 use dictmesh::random::stream;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
@@ -163,15 +163,17 @@ fn solve(mesh: &Mesh, blocks: &[Block], tasks: &[LocalTask], x: &Samples) -> Res
     Ok(exact::solve(mesh.task().residual(), &parts, x, exact::TOLERANCE)?.codes)
 }
 
-/// The same share of the task with gamma = 0.
+/// The same share of the task with gamma = 0. A regularizer of another crate stays as it is.
 fn without_gamma(task: &LocalTask) -> Result<LocalTask> {
-    let mut spec = task.spec().clone();
-    match &mut spec.regularizer {
-        RegularizerSpec::ElasticNet { gamma, .. }
-        | RegularizerSpec::NonNegativeElasticNet { gamma, .. }
-        | RegularizerSpec::BoxedElasticNet { gamma, .. } => *gamma = 0.0,
+    let mut spec = task.spec();
+    spec.regularizer = match spec.regularizer.get::<Vec<f64>>("gamma") {
+        Ok(Some(list)) => spec.regularizer.with("gamma", vec![0.0; list.len()]),
+        _ => spec.regularizer.with("gamma", 0.0),
+    };
+    match LocalTask::build(&spec) {
+        Err(Error::UnknownName { .. }) => Ok(task.clone()),
+        built => built,
     }
-    LocalTask::build(&spec)
 }
 
 /// The place of the simplest candidate that predicts about as well as the best: the first one, in the

@@ -14,7 +14,7 @@
 mod coding;
 mod update;
 
-use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::atoms::{AtomSet, NonNegativeUnitL1Ball};
 use dictmesh::problem::samples::Samples;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{Error, Result};
@@ -22,7 +22,7 @@ use dictmesh_kernels::matrix::Matrix;
 use rand::seq::SliceRandom;
 
 /// The set of the atoms.
-const ATOMS: AtomSet = AtomSet::NonNegativeUnitL1Ball;
+const ATOMS: NonNegativeUnitL1Ball = NonNegativeUnitL1Ball;
 
 /// Settings of the l1 baseline. The two weights set how fast the iterations go, not where they end:
 /// the thresholds `1/phi` and `1/beta` should be about as large as the entries of the samples.

@@ -4,8 +4,8 @@ use crate::arrays;
 use crate::given::Given;
 use anyhow::{bail, Result};
 use clap::Args;
-use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{AtomInit, Mesh, Samples, Topology};
+use dictmesh::problem::TaskSpec;
+use dictmesh::{AtomInit, Mesh, Samples, Spec, Topology};
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -79,10 +79,12 @@ impl Coding {
         let (gamma, delta) = (self.given.gamma, self.given.delta);
         let mut task = TaskSpec::sparse_svd(gamma, delta);
         if self.non_negative {
-            task.common.regularizer = RegularizerSpec::NonNegativeElasticNet { gamma, delta };
+            task.common.regularizer = Spec::new("non-negative-elastic-net")
+                .with("gamma", gamma)
+                .with("delta", delta);
         }
         if let Some(eta) = self.huber {
-            task.residual = ResidualSpec::Huber { eta };
+            task.residual = Spec::new("huber").with("eta", eta);
         }
         task
     }

@@ -4,10 +4,10 @@
 mod common;
 
 use common::{apart, start_all, Plan};
-use dictmesh::problem::{ResidualSpec, TaskSpec};
+use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{strategy, Spec};
-use dictmesh::{AtomInit, Matrix, Samples, Stop, Stopping, Topology, Update, WeightRule};
+use dictmesh::strategy;
+use dictmesh::{AtomInit, Matrix, Samples, Spec, Stop, Stopping, Topology, Update, WeightRule};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::memory::Hub;
 use std::ops::ControlFlow::Continue;
@@ -180,9 +180,9 @@ fn single_precision_halves_the_bytes_and_keeps_seven_digits() {
 #[test]
 fn samples_that_no_code_can_meet_are_found_by_all() {
     for (residual, n) in [
-        (ResidualSpec::Equality, 5),
-        (ResidualSpec::Ball { sigma: 0.05 }, 5),
-        (ResidualSpec::Equality, 1),
+        (Spec::new("equality"), 5),
+        (Spec::new("ball").with("sigma", 0.05), 5),
+        (Spec::new("equality"), 1),
     ] {
         let mut plan = Plan::new(graph(n), 4, 1);
         plan.task.residual = residual.clone();

@@ -203,7 +203,9 @@ fn a_newcomer_is_stood_or_ends_the_run_with_a_reason() {
             .mesh
             .add_agent(&[1, 3], atoms, AtomInit::Given(&own), false, None)
             .unwrap();
-        let step = coding.plan.strategy.step(&coding.mesh.common());
+        let step = dictmesh::strategy::build(&coding.plan.strategy)
+            .unwrap()
+            .step(&coding.mesh.common());
         let stands = step.is_none_or(|(mu, largest)| mu <= largest);
         let right = coding.goes_on(name);
         println!("{name}, a newcomer with {atoms} atoms: stands {stands}, right {right}");

@@ -3,39 +3,42 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use dictmesh::problem::atoms::AtomSet;
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::problem::{LocalSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream, Rng};
-use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Topology};
 use serde_json::json;
 
 /// Every residual; one line each.
-fn residuals() -> Vec<ResidualSpec> {
+fn residuals() -> Vec<Spec> {
     vec![
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::Huber { eta: 2.0 },
-        ResidualSpec::L1,
-        ResidualSpec::Ball { sigma: 0.3 },
-        ResidualSpec::Equality,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("huber").with("eta", 2.0),
+        Spec::new("l1"),
+        Spec::new("ball").with("sigma", 0.3),
+        Spec::new("equality"),
     ]
 }
 
 /// Every regularizer, and agents that have different ones; one line each.
-fn regularizers() -> Vec<(&'static str, Vec<RegularizerSpec>)> {
+fn regularizers() -> Vec<(&'static str, Vec<Spec>)> {
     let (gamma, delta) = (0.1, 0.1);
-    let net = RegularizerSpec::ElasticNet { gamma, delta };
-    let non_negative = RegularizerSpec::NonNegativeElasticNet { gamma, delta };
-    let boxed = |lo, hi| RegularizerSpec::BoxedElasticNet {
-        gamma,
-        delta,
-        lo,
-        hi,
+    let net = Spec::new("elastic-net")
+        .with("gamma", gamma)
+        .with("delta", delta);
+    let non_negative = Spec::new("non-negative-elastic-net")
+        .with("gamma", gamma)
+        .with("delta", delta);
+    let boxed = |lo, hi| {
+        Spec::new("boxed-elastic-net")
+            .with("gamma", gamma)
+            .with("delta", delta)
+            .with_some("lo", lo)
+            .with_some("hi", hi)
     };
-    let ridge = RegularizerSpec::ElasticNet {
-        gamma: 0.0,
-        delta: 1.0,
-    };
+    let ridge = Spec::new("elastic-net")
+        .with("gamma", 0.0)
+        .with("delta", 1.0);
     vec![
         ("elastic-net", vec![net.clone()]),
         ("ridge", vec![ridge.clone()]),
@@ -52,11 +55,11 @@ fn regularizers() -> Vec<(&'static str, Vec<RegularizerSpec>)> {
 
 const AGENTS: usize = 4;
 
-fn task(residual: &ResidualSpec, own: &[RegularizerSpec]) -> TaskSpec {
+fn task(residual: &Spec, own: &[Spec]) -> TaskSpec {
     let local = |k: usize| LocalSpec {
         regularizer: own[k % own.len()].clone(),
         penalty: Default::default(),
-        set: AtomSet::UnitBall,
+        set: Spec::new("unit-ball"),
     };
     TaskSpec {
         residual: residual.clone(),
@@ -74,18 +77,17 @@ fn sample(task: &Task, mesh: &Mesh, reachable: bool, rng: &mut Rng) -> Samples {
         let s = gaussian(atoms.cols(), 1, rng);
         let mut y = Matrix::zeros(atoms.cols(), 1);
         let h = task.local(k).regularizer();
-        for (y, s) in y.as_mut_slice().iter_mut().zip(s.as_slice()) {
-            *y = h.coordinate_argmax(*s, 0.3);
-        }
+        y.as_mut_slice().copy_from_slice(s.as_slice());
+        h.argmax(0.3, y.as_mut_slice());
         let part = atoms.times(&y);
         add(1.0, &part, &mut x);
     }
     let noise = gaussian(mesh.rows(), 1, rng);
     let size = noise.as_slice().iter().map(|v| v * v).sum::<f64>().sqrt();
-    let scale = match &task.spec().residual {
+    let scale = match task.residual().name().as_str() {
         _ if !reachable => 3.0 / size,
-        ResidualSpec::Equality => 0.0,
-        ResidualSpec::Ball { sigma } => 0.8 * sigma / size,
+        "equality" => 0.0,
+        "ball" => 0.8 * task.spec().residual.required("sigma").unwrap() / size,
         _ => 1.0 / size,
     };
     add(scale, &noise, &mut x);

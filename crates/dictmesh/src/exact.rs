@@ -18,7 +18,7 @@ pub mod coding;
 
 use crate::error::{Error, Result};
 use crate::problem::block::Block;
-use crate::problem::regularizer::Regularizer;
+use crate::problem::regularizer::{Regularizer, ScalarPenalty};
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
 use crate::problem::task::LocalTask;
@@ -26,7 +26,7 @@ use crate::Stop;
 pub use certificate::Certificate;
 use certificate::Proof;
 pub use codes::Codes;
-use coding::{start_code, BlockScratch, Coding, ScratchPool};
+use coding::{BlockScratch, CodePenalty, Coding, ScratchPool};
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::pool::PerThreadPool;
 use rayon::prelude::*;
@@ -147,8 +147,12 @@ fn with_solver<T>(
     work: impl FnOnce(&Solver) -> T,
 ) -> Result<T> {
     Error::check_positive("tolerance", tolerance)?;
-    let (joined, regularizers) = joined(parts, x.rows())?;
-    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
+    let (joined, blocks, scalars) = joined(parts, x.rows())?;
+    let h = CodePenalty {
+        blocks: &blocks,
+        scalars: &scalars,
+    };
+    let problem = whole(residual, joined.atoms(), joined.gram(), h);
     let pool = ScratchPool::default();
     Ok(work(&Solver {
         x,
@@ -222,8 +226,12 @@ pub(crate) fn duals(
     parts: &[Part<'_>],
     x: &Samples,
 ) -> Result<(Matrix, Stop)> {
-    let (joined, regularizers) = joined(parts, x.rows())?;
-    let problem = whole(residual, joined.atoms(), joined.gram(), &regularizers);
+    let (joined, blocks, scalars) = joined(parts, x.rows())?;
+    let h = CodePenalty {
+        blocks: &blocks,
+        scalars: &scalars,
+    };
+    let problem = whole(residual, joined.atoms(), joined.gram(), h);
     let start = start_codes(&problem);
     let mut y = Matrix::from_fn(start.len(), x.len(), |q, _| start[q]);
     let mut nu = Matrix::zeros(x.rows(), x.len());
@@ -233,34 +241,41 @@ pub(crate) fn duals(
     Ok((nu, stop))
 }
 
-/// All atoms side by side, and the regularizer of each. A single block is taken as it is.
-fn joined<'a>(
-    parts: &[Part<'a>],
-    rows: usize,
-) -> Result<(Cow<'a, Block>, Vec<&'a dyn Regularizer>)> {
-    let regularizers = (parts.iter())
-        .flat_map(|part| vec![part.task.regularizer(); part.block.len()])
+/// All atoms side by side; the regularizers of the blocks, and of each atom where separable.
+type Joined<'a> = (
+    Cow<'a, Block>,
+    Vec<(usize, &'a dyn Regularizer)>,
+    Vec<&'a dyn ScalarPenalty>,
+);
+
+/// A single block is taken as it is.
+fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<Joined<'a>> {
+    let blocks: Vec<(usize, &dyn Regularizer)> = (parts.iter())
+        .map(|part| (part.block.len(), part.task.regularizer()))
         .collect();
+    (blocks.iter()).try_for_each(|(n, h)| h.check_atoms(*n))?;
+    let mut scalars = Vec::new();
+    CodePenalty::collect_scalars(&blocks, &mut scalars);
     if let [part] = parts {
         Error::check_dimension("rows of the atoms", part.block.atoms().rows(), rows)?;
-        return Ok((Cow::Borrowed(part.block), regularizers));
+        return Ok((Cow::Borrowed(part.block), blocks, scalars));
     }
     let mut atoms = Matrix::zeros(rows, 0);
     for part in parts {
         atoms.append_columns(part.block.atoms())?;
     }
-    Ok((Cow::Owned(Block::from_finite(atoms)), regularizers))
+    Ok((Cow::Owned(Block::from_finite(atoms)), blocks, scalars))
 }
 
 fn whole<'a>(
     residual: &'a dyn Residual,
     atoms: &'a Matrix,
     gram: &'a Matrix,
-    regularizers: &'a [&'a dyn Regularizer],
+    h: CodePenalty<'a>,
 ) -> Coding<'a> {
     Coding {
         residual,
-        regularizers,
+        h,
         gram,
         atoms,
         s: 1.0,
@@ -271,7 +286,7 @@ fn whole<'a>(
 }
 
 fn start_codes(problem: &Coding) -> Vec<f64> {
-    (problem.regularizers.iter())
-        .map(|h| start_code(*h))
-        .collect()
+    let mut start = vec![0.0; problem.atoms.cols()];
+    problem.h.argmax(0.0, &mut start);
+    start
 }

@@ -50,6 +50,7 @@ pub mod model;
 pub mod network;
 pub mod problem;
 pub mod random;
+mod registry;
 pub mod spec;
 mod stop;
 pub mod strategy;
@@ -63,6 +64,7 @@ pub use mesh::learning::{AtomInit, Update};
 pub use mesh::{Inference, Mesh, Stopping};
 pub use model::Model;
 pub use problem::{Norm, Samples, Task};
+pub use registry::Registry;
 pub use spec::Spec;
 pub use stop::Stop;
 

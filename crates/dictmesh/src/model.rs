@@ -67,7 +67,8 @@ use crate::graph::WeightRule;
 use crate::mesh::learning::Update;
 pub use crate::mesh::Progress;
 use crate::mesh::Stopping;
-use crate::problem::task::TaskSpec;
+use crate::problem::TaskSpec;
+use crate::registry::Registry;
 use crate::spec::Spec;
 use dictmesh_kernels::matrix::Matrix;
 use format::Fault;
@@ -210,6 +211,11 @@ impl Model {
     /// [`Error::Io`] if the file cannot be read; [`Error::Model`] if it is no model file, damaged, cut
     /// short, of a newer version, or breaks a rule of [`check`](Model::check).
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        Model::load_with(path, &Registry::default())
+    }
+
+    /// The same for tasks of the pieces that `registry` has.
+    pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Model> {
         let path = path.as_ref();
         let fault = |fault| match fault {
             Fault::Io(source) => Error::Io {
@@ -219,7 +225,7 @@ impl Model {
             Fault::Why(why) => refused(path, why),
         };
         let (mut file, len) = store::open(path).map_err(fault)?;
-        format::read(&mut file, len).map_err(fault)
+        format::read(&mut file, len, registry).map_err(fault)
     }
 
     /// The bytes of the file that [`save`](Model::save) would write.
@@ -231,7 +237,12 @@ impl Model {
 
     /// The model in the bytes of a file; as [`load`](Model::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
-        format::read(&mut { bytes }, bytes.len() as u64).map_err(|fault| match fault {
+        Model::from_bytes_with(bytes, &Registry::default())
+    }
+
+    /// The same for tasks of the pieces that `registry` has.
+    pub fn from_bytes_with(bytes: &[u8], registry: &Registry) -> Result<Model> {
+        format::read(&mut { bytes }, bytes.len() as u64, registry).map_err(|fault| match fault {
             Fault::Io(source) => in_memory(source),
             Fault::Why(why) => refused(Path::new(IN_MEMORY), why),
         })

@@ -2,6 +2,8 @@
 
 pub mod atoms;
 pub mod block;
+mod piece;
+pub mod registry;
 pub mod regularizer;
 pub mod residual;
 pub mod samples;
@@ -9,7 +11,9 @@ pub mod task;
 
 pub use atoms::{AtomPenalty, AtomSet};
 pub use block::Block;
+pub use piece::IntoPiece;
+pub use registry::Registry;
 pub use regularizer::Regularizer;
 pub use residual::Residual;
 pub use samples::{Norm, Samples};
-pub use task::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+pub use task::{LocalSpec, LocalTask, Task, TaskSpec};

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// assert_eq!(spec.number("eta")?, Some(0.2));
 /// # Ok::<(), dictmesh::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Spec {
     kind: String,
     #[serde(flatten)]
@@ -111,6 +111,33 @@ impl Spec {
                 },
             }),
         }
+    }
+}
+
+impl From<&str> for Spec {
+    fn from(kind: &str) -> Self {
+        Spec::new(kind)
+    }
+}
+
+/// Numbers are compared by value: a file may say 1 where a program says 1.0.
+impl PartialEq for Spec {
+    fn eq(&self, other: &Self) -> bool {
+        let (own, others) = (&self.parameters, &other.parameters);
+        self.kind == other.kind
+            && own.len() == others.len()
+            && (own.iter())
+                .all(|(name, value)| others.get(name).is_some_and(|other| same(value, other)))
+    }
+}
+
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (a, b) => a == b,
     }
 }
 
@@ -220,6 +247,20 @@ mod tests {
         );
         for bad in ["3", "{}", "{\"kind\": 3}", "[]"] {
             assert!(serde_json::from_str::<Spec>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_equal_by_value() {
+        let read = |text| serde_json::from_str::<Spec>(text).unwrap();
+        let spec = Spec::new("a").with("x", 1.0).with("y", vec![2.0, 3.0]);
+        assert_eq!(read(r#"{"kind": "a", "x": 1, "y": [2, 3]}"#), spec);
+        for other in [
+            r#"{"kind": "a", "x": 1, "y": [2]}"#,
+            r#"{"kind": "b", "x": 1, "y": [2, 3]}"#,
+            r#"{"kind": "a", "x": 1}"#,
+        ] {
+            assert_ne!(read(other), spec);
         }
     }
 

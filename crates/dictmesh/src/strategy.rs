@@ -255,7 +255,7 @@ fn resolved(name: &'static str, value: Option<f64>) -> Result<f64> {
 
 /// `Ok` if f* is quadratic where it is finite, as strategies that follow its gradient need.
 fn check_quadratic(strategy: &str, residual: &dyn Residual) -> Result<()> {
-    if residual.is_conjugate_smooth() {
+    if residual.conjugate_quadratic().is_some() {
         return Ok(());
     }
     Err(Error::Unsupported {

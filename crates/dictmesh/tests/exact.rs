@@ -7,42 +7,45 @@
     clippy::print_stdout
 )]
 
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
+use dictmesh::problem::{LocalSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Stop, Topology};
 
-fn residuals() -> Vec<ResidualSpec> {
+fn residuals() -> Vec<Spec> {
     vec![
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::L1,
-        ResidualSpec::Ball { sigma: 0.3 },
-        ResidualSpec::Equality,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("l1"),
+        Spec::new("ball").with("sigma", 0.3),
+        Spec::new("equality"),
     ]
 }
 
-fn regularizers() -> Vec<RegularizerSpec> {
+fn regularizers() -> Vec<Spec> {
     let (gamma, delta) = (0.1, 0.1);
     vec![
-        RegularizerSpec::ElasticNet { gamma, delta },
-        RegularizerSpec::NonNegativeElasticNet { gamma, delta },
-        RegularizerSpec::BoxedElasticNet {
-            gamma,
-            delta,
-            lo: Some(-0.7),
-            hi: Some(0.8),
-        },
+        Spec::new("elastic-net")
+            .with("gamma", gamma)
+            .with("delta", delta),
+        Spec::new("non-negative-elastic-net")
+            .with("gamma", gamma)
+            .with("delta", delta),
+        Spec::new("boxed-elastic-net")
+            .with("gamma", gamma)
+            .with("delta", delta)
+            .with("lo", -0.7)
+            .with("hi", 0.8),
     ]
 }
 
-fn mesh(residual: ResidualSpec, regularizer: RegularizerSpec, w: &Matrix) -> Mesh {
+fn mesh(residual: Spec, regularizer: Spec, w: &Matrix) -> Mesh {
     let task = TaskSpec {
         residual,
         common: LocalSpec {
             regularizer,
             penalty: AtomPenalty::None,
-            set: AtomSet::UnitBall,
+            set: Spec::new("unit-ball"),
         },
         own: Default::default(),
     };
@@ -72,7 +75,7 @@ fn certified_gap_on_every_residual_and_regularizer() {
             let w = gaussian(m, k, &mut stream(seed, 1));
             let mut w = w;
             for q in 0..k {
-                AtomSet::UnitBall.normalise(w.column_mut(q));
+                UnitBall.normalise(w.column_mut(q));
             }
             let x = reachable(&w, seed);
             for residual in residuals() {
@@ -115,7 +118,7 @@ fn hard_problems_are_certified_too() {
     ];
     for (name, mut w) in dictionaries {
         for q in 0..k {
-            AtomSet::UnitBall.normalise(w.column_mut(q));
+            UnitBall.normalise(w.column_mut(q));
         }
         let base = reachable(&w, 9).to_dense();
         for scale in [1e-3, 1.0, 1e3] {
@@ -124,15 +127,17 @@ fn hard_problems_are_certified_too() {
             for (gamma, delta) in [(0.0, 0.1), (0.1, 1e-3), (1.0, 1.0)] {
                 for residual in residuals() {
                     // The constraint must be about as large as the sample to be of interest.
-                    let residual = match residual {
-                        ResidualSpec::Ball { sigma } => ResidualSpec::Ball {
-                            sigma: sigma * scale,
-                        },
-                        other => other,
+                    let residual = match residual.number("sigma").unwrap() {
+                        Some(sigma) => Spec::new("ball").with("sigma", sigma * scale),
+                        None => residual,
                     };
                     for regularizer in [
-                        RegularizerSpec::ElasticNet { gamma, delta },
-                        RegularizerSpec::NonNegativeElasticNet { gamma, delta },
+                        Spec::new("elastic-net")
+                            .with("gamma", gamma)
+                            .with("delta", delta),
+                        Spec::new("non-negative-elastic-net")
+                            .with("gamma", gamma)
+                            .with("delta", delta),
                     ] {
                         let mesh = mesh(residual.clone(), regularizer.clone(), &w);
                         let exact = mesh.exact(&x).unwrap();
@@ -182,7 +187,7 @@ fn the_data_have_no_gap_with_huber() {
     let mut outliers = 0;
     for eta in [0.01, 0.2, 5.0] {
         for (rows, atoms) in [(6, 9), (20, 40), (60, 30)] {
-            let residual = ResidualSpec::Huber { eta };
+            let residual = Spec::new("huber").with("eta", eta);
             let w = gaussian(rows, atoms, &mut stream(5, 0));
             let x = gaussian(rows, 40, &mut stream(6, 0));
             let mesh = mesh(residual, regularizers()[0].clone(), &w);

@@ -2,6 +2,7 @@
 
 use super::evidence::{Fit, SOLVED};
 use super::limit::Limit;
+use super::penalty::scalar_penalty;
 use super::trace::{Trace, View};
 use super::{isolate, mean_cosine, nearest, share, Atom, Attack, Recovered, Traffic};
 use dictmesh::mesh::Mesh;
@@ -87,9 +88,9 @@ pub fn attack(
 ) -> Result<[Recovered; 2]> {
     let trace = Trace::follow(mesh, traffic, view);
     let atoms = mesh.block(view.target).atoms();
-    let regularizer = mesh.task().local(view.target).regularizer();
+    let penalty = scalar_penalty(mesh, view.target);
     let fired: Vec<bool> = (atoms.columns())
-        .map(|w| trace.codes(regularizer, w).iter().any(|y| *y != 0.0))
+        .map(|w| trace.codes(penalty, w).iter().any(|y| *y != 0.0))
         .collect();
     let informed = mesh.is_informed(view.target);
     let both = [true, false].map(|knows_x| -> Result<Recovered> {
@@ -104,7 +105,7 @@ pub fn attack(
         let x = (!knows_x).then(|| {
             let mut estimates = vec![trace.last_nu()];
             if informed {
-                estimates.push(trace.share(regularizer, &found));
+                estimates.push(trace.share(penalty, &found));
             }
             estimates.extend(joint.iter().map(|joint| joint.x.clone()));
             let cosines = estimates.iter().map(|estimate| mean_cosine(estimate, x));

@@ -13,7 +13,7 @@
 use crate::AtomInit;
 use dictmesh::graph::Topology;
 use dictmesh::mesh::Mesh;
-use dictmesh::problem::regularizer::Regularizer;
+use dictmesh::problem::regularizer::ScalarPenalty;
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::Task;
 use dictmesh::AgentId;
@@ -44,7 +44,7 @@ pub struct Owner<'a> {
     pub agent: AgentId,
     /// How many atoms it has.
     pub atoms: usize,
-    pub regularizer: &'a dyn Regularizer,
+    pub penalty: &'a dyn ScalarPenalty,
 }
 
 /// One column of evidence.
@@ -269,7 +269,7 @@ impl<'a> Evidence<'a> {
 
     /// The coefficients of a direction in each column, if an owner has it.
     fn codes_of(&self, w: &[f64], owner: usize) -> Vec<f64> {
-        let h = self.owners[owner].regularizer;
+        let h = self.owners[owner].penalty;
         let code =
             |(p, c): &(usize, f64)| c * h.coordinate_argmax(dot(w, self.nus.column(*p)), 0.0);
         (self.columns.iter())

@@ -78,7 +78,7 @@ impl Evidence<'_> {
         let mut slopes = Matrix::zeros(y.rows(), y.cols());
         for p in 0..y.cols() {
             for (q, owner) in fit.owners.iter().enumerate() {
-                let h = self.owners[*owner].regularizer;
+                let h = self.owners[*owner].penalty;
                 let code = h.coordinate_argmax(y.get(q, p), 0.0);
                 y.column_mut(p)[q] = code;
                 if code != 0.0 && h.quadratic_piece(code).is_some() {

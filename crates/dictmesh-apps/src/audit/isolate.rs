@@ -1,6 +1,7 @@
 //! The atoms of one agent from what is known of its h_k = W_k y_k - b_k, round by round.
 
 use super::evidence::{known_norm, Column, Evidence, Fit, Owner, SOLVED};
+use super::penalty::scalar_penalty;
 use super::trace::{Trace, View};
 use dictmesh::mesh::Mesh;
 use dictmesh::Result;
@@ -18,7 +19,7 @@ pub fn atoms(
     let owner = Owner {
         agent: view.target,
         atoms: mesh.block(view.target).len(),
-        regularizer: mesh.task().local(view.target).regularizer(),
+        penalty: scalar_penalty(mesh, view.target),
     };
     let last = trace.looks.last().map_or(0, |look| look.round);
     let all: Vec<usize> = (0..trace.looks.len()).collect();

@@ -14,6 +14,7 @@
 //! Exact where agents end with the same nu; diffusion's and consensus' differ by their bias.
 
 use super::evidence::{known_norm, Column, Evidence, Owner};
+use super::penalty::scalar_penalty;
 use super::trace::View;
 use super::Traffic;
 use dictmesh::mesh::Mesh;
@@ -69,7 +70,7 @@ impl Limit {
         let owners: Vec<Owner> = (others.map(|agent| Owner {
             agent,
             atoms: mesh.block(agent).len(),
-            regularizer: mesh.task().local(agent).regularizer(),
+            penalty: scalar_penalty(mesh, agent),
         }))
         .collect();
         let informed: Vec<AgentId> = (0..mesh.agents())
@@ -135,7 +136,7 @@ impl Limit {
 
 /// W y(nu) with these atoms and the regularizer of that agent.
 fn coded(mesh: &Mesh, agent: AgentId, atoms: &Matrix, nu: &Matrix) -> Matrix {
-    let h = mesh.task().local(agent).regularizer();
+    let h = scalar_penalty(mesh, agent);
     let mut coded = Matrix::zeros(nu.rows(), nu.cols());
     for j in 0..nu.cols() {
         for w in atoms.columns() {

@@ -3,7 +3,8 @@
 use super::Traffic;
 use dictmesh::graph::{Topology, Weights};
 use dictmesh::mesh::Mesh;
-use dictmesh::problem::regularizer::Regularizer;
+use dictmesh::problem::regularizer::ScalarPenalty;
+use dictmesh::problem::Residual;
 use dictmesh::strategy::relaxed_admm;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, Matrix};
@@ -135,16 +136,16 @@ impl Trace {
     }
 
     /// The coefficients that an atom would have had, look by look and sample by sample.
-    pub fn codes(&self, regularizer: &dyn Regularizer, w: &[f64]) -> Vec<f64> {
+    pub fn codes(&self, penalty: &dyn ScalarPenalty, w: &[f64]) -> Vec<f64> {
         let columns = self.nus.columns();
         columns
-            .map(|nu| regularizer.coordinate_argmax(dot(w, nu), 0.0))
+            .map(|nu| penalty.coordinate_argmax(dot(w, nu), 0.0))
             .collect()
     }
 
     /// b_k, or something along it, for every sample: W_k y_k - h if these are the atoms, from the look in which h is known
     /// best: the first, or, with a random start, the last. 0 in rows that are not known.
-    pub fn share(&self, regularizer: &dyn Regularizer, atoms: &Matrix) -> Matrix {
+    pub fn share(&self, penalty: &dyn ScalarPenalty, atoms: &Matrix) -> Matrix {
         let i = match self.fading {
             None => 0,
             Some(_) => self.looks.len().saturating_sub(1),
@@ -156,7 +157,7 @@ impl Trace {
         for j in 0..share.cols() {
             let nu = self.nus.column(self.place(i, j));
             for w in atoms.columns() {
-                let y = regularizer.coordinate_argmax(dot(w, nu), 0.0);
+                let y = penalty.coordinate_argmax(dot(w, nu), 0.0);
                 axpy(y, w, share.column_mut(j));
             }
             for (b, h) in share.column_mut(j).iter_mut().zip(look.h.column(j)) {
@@ -260,7 +261,7 @@ impl<'a> Reader<'a> {
             (0..nu.cols()).for_each(|j| residual.project_dual(nu.column_mut(j)));
             let gradient = over(&nu, &self.sent[round][self.view.target], mu);
             // Diffusion takes the gradient at the bound of a box as inside of it.
-            let slope = |nu: &[f64], out: &mut [f64]| residual.conjugate_gradient(nu, out);
+            let slope = |nu: &[f64], out: &mut [f64]| quadratic_slope(residual, nu, out);
             self.look(round, nu, gradient, slope);
         }
     }
@@ -279,7 +280,7 @@ impl<'a> Reader<'a> {
                     *g = if inside.is_nan() { f64::NAN } else { *g };
                 }
             }
-            let slope = |nu: &[f64], out: &mut [f64]| residual.conjugate_gradient(nu, out);
+            let slope = |nu: &[f64], out: &mut [f64]| quadratic_slope(residual, nu, out);
             self.look(round, nu, gradient, slope);
         }
     }
@@ -343,4 +344,10 @@ mod tests {
             assert!(kept.windows(2).all(|pair| pair[0] < pair[1]), "{kept:?}");
         }
     }
+}
+
+/// f*'(nu) = c nu, where f* is quadratic, as strategies that follow gradients need it.
+fn quadratic_slope(residual: &dyn Residual, nu: &[f64], out: &mut [f64]) {
+    let c = residual.conjugate_quadratic().unwrap_or(0.0);
+    out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);
 }

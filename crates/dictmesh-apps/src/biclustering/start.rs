@@ -1,6 +1,6 @@
 //! What biclustering begins with: X prepared, and columns of it as atoms.
 
-use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::samples::Samples;
 use dictmesh::random::{gaussian, stream};
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
@@ -84,7 +84,7 @@ pub(super) fn spread_columns(x: &Samples, count: usize, seed: u64) -> Matrix {
                 axpy(-part, &away, left.column_mut(j));
             }
         }
-        AtomSet::UnitBall.normalise(atoms.column_mut(q));
+        UnitBall.normalise(atoms.column_mut(q));
     }
     atoms
 }

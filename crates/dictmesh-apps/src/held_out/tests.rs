@@ -1,6 +1,7 @@
 use super::*;
 use dictmesh::graph::Topology;
 use dictmesh::mesh::learning::AtomInit;
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::Task;
 use dictmesh::random::gaussian;
 use rand::RngExt;
@@ -12,7 +13,7 @@ const NOISE: f64 = 0.1;
 fn atoms(count: usize, seed: u64) -> Matrix {
     let mut w = gaussian(ROWS, count, &mut stream(seed, 1));
     for q in 0..count {
-        dictmesh::problem::atoms::AtomSet::UnitBall.normalise(w.column_mut(q));
+        UnitBall.normalise(w.column_mut(q));
     }
     w
 }

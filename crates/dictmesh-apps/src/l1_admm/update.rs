@@ -14,6 +14,7 @@
 use super::coding::rows_with_entries;
 use super::{L1Admm, ATOMS};
 use dictmesh::problem::samples::Samples;
+use dictmesh::problem::AtomSet;
 use dictmesh_kernels::matrix::{gemm, Matrix};
 use faer::{MatMut, MatRef};
 use rayon::prelude::*;

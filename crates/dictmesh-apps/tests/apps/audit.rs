@@ -1,6 +1,6 @@
 //! What a curious neighbour recovers of planted atoms, where theory says what it must be.
 
-use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy;
@@ -23,7 +23,7 @@ fn planted(topology: Topology, each: usize, informed: &[usize], task: Task) -> (
                 .iter_mut()
                 .for_each(|v| *v = (*v - 0.5).max(0.0));
         }
-        AtomSet::UnitBall.normalise(w.column_mut(q));
+        UnitBall.normalise(w.column_mut(q));
     }
     // Each atom is in some samples, whatever the others are in.
     let (drawn, chosen) = (

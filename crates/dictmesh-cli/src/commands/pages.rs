@@ -4,9 +4,9 @@ use super::prepare::{turned, How, Preparation};
 use crate::picture::counted;
 use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
 use dictmesh::model::Description;
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
-use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::{Matrix, Mesh};
+use dictmesh::problem::atoms::AtomPenalty;
+use dictmesh::problem::TaskSpec;
+use dictmesh::{Matrix, Mesh, Spec};
 use serde_json::Value;
 
 /// Terms with weights, the heaviest first.
@@ -19,43 +19,55 @@ const TERMS: usize = 8;
 
 /// What is minimised, with its constants.
 pub fn objective(task: &TaskSpec) -> String {
-    let residual = match &task.residual {
-        ResidualSpec::SquaredL2 => "1/2 |x - W y|_2^2".to_string(),
-        ResidualSpec::Huber { eta } => format!(
-            "sum over m of H(x_m - (W y)_m), H(u) = u^2 / {} up to |u| = {eta} and |u| - {} beyond,",
-            2.0 * eta,
-            eta / 2.0
-        ),
-        ResidualSpec::L1 => "|x - W y|_1".into(),
-        ResidualSpec::Ball { sigma } => format!("[|x - W y|_2 <= {sigma}]"),
-        ResidualSpec::Equality => "[W y = x]".into(),
-    };
-    let (gamma, delta, range) = match &task.common.regularizer {
-        RegularizerSpec::ElasticNet { gamma, delta } => (gamma, delta, String::new()),
-        RegularizerSpec::NonNegativeElasticNet { gamma, delta } => (gamma, delta, " >= 0".into()),
-        RegularizerSpec::BoxedElasticNet {
-            gamma,
-            delta,
-            lo,
-            hi,
-        } => {
-            let end = |end: &Option<f64>, none: &str| end.map_or(none.into(), |v| v.to_string());
-            let (lo, hi): (String, String) = (end(lo, "-inf"), end(hi, "inf"));
-            (gamma, delta, format!(" in [{lo}, {hi}]"))
+    let number = |spec: &Spec, name| spec.number(name).ok().flatten();
+    let residual = match task.residual.kind() {
+        "squared-l2" => "1/2 |x - W y|_2^2".to_string(),
+        "huber" => {
+            let eta = number(&task.residual, "eta").unwrap_or(f64::NAN);
+            format!(
+                "sum over m of H(x_m - (W y)_m), H(u) = u^2 / {} up to |u| = {eta} and |u| - {} beyond,",
+                2.0 * eta,
+                eta / 2.0
+            )
         }
+        "l1" => "|x - W y|_1".into(),
+        "ball" => {
+            let sigma = number(&task.residual, "sigma").unwrap_or(f64::NAN);
+            format!("[|x - W y|_2 <= {sigma}]")
+        }
+        "equality" => "[W y = x]".into(),
+        _ => format!("f(x - W y), f = {},", task.residual),
+    };
+    let h = &task.common.regularizer;
+    let (gamma, delta) = (number(h, "gamma"), number(h, "delta"));
+    let range = match h.kind() {
+        "non-negative-elastic-net" => " >= 0".into(),
+        "boxed-elastic-net" => {
+            let end = |name, none: &str| number(h, name).map_or(none.into(), |v| v.to_string());
+            let (lo, hi): (String, String) = (end("lo", "-inf"), end("hi", "inf"));
+            format!(" in [{lo}, {hi}]")
+        }
+        _ => String::new(),
+    };
+    let net = match (gamma, delta) {
+        (Some(gamma), Some(delta)) if !h.kind().starts_with("group") => {
+            format!("{gamma} |y|_1 + {delta}/2 |y|_2^2")
+        }
+        _ => format!("h(y), h = {h}"),
     };
     let penalty = match task.common.penalty {
         AtomPenalty::None => String::new(),
         AtomPenalty::L1 { beta } => format!(" + {beta} |W|_1"),
     };
-    let set = match task.common.set {
-        AtomSet::UnitBall => "|w_q|_2 <= 1",
-        AtomSet::NonNegativeUnitBall => "w_q >= 0, |w_q|_2 <= 1",
-        AtomSet::UnitL1Ball => "|w_q|_1 <= 1",
-        AtomSet::NonNegativeUnitL1Ball => "w_q >= 0, |w_q|_1 <= 1",
+    let set = match task.common.set.kind() {
+        "unit-ball" => "|w_q|_2 <= 1".to_string(),
+        "non-negative-unit-ball" => "w_q >= 0, |w_q|_2 <= 1".to_string(),
+        "unit-l1-ball" => "|w_q|_1 <= 1".to_string(),
+        "non-negative-unit-l1-ball" => "w_q >= 0, |w_q|_1 <= 1".to_string(),
+        _ => format!("w_q in {}", task.common.set),
     };
     format!(
-        "mean over samples x of [min over y{range} of {residual} + {gamma} |y|_1 + {delta}/2 |y|_2^2]\
+        "mean over samples x of [min over y{range} of {residual} + {net}]\
          {penalty}, over atoms with {set}"
     )
 }

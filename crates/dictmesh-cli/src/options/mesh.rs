@@ -8,11 +8,9 @@ use crate::commands::say;
 use crate::memory::{check_sizes, Sizes};
 use dictmesh::accel::Accels;
 use dictmesh::problem::atoms::AtomPenalty;
-use dictmesh::problem::{RegularizerSpec, ResidualSpec, TaskSpec};
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
-use dictmesh::{AtomInit, Mesh, Stopping, Topology, TopologySpec, Update, WeightRule};
+use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{AtomInit, Mesh, Spec, Stopping, Topology, TopologySpec, Update, WeightRule};
 use std::sync::Arc;
 
 /// How many of `k` atoms each of `n` agents gets.
@@ -29,9 +27,9 @@ impl Options {
         if let Some(name) = &self.residual {
             task.residual = residual(name)?;
         }
-        match (&mut task.residual, self.eta, self.radius) {
-            (ResidualSpec::Huber { eta }, Some(given), _) => *eta = given,
-            (ResidualSpec::Ball { sigma }, _, Some(given)) => *sigma = given,
+        match (task.residual.kind(), self.eta, self.radius) {
+            ("huber", Some(eta), _) => task.residual = Spec::new("huber").with("eta", eta),
+            ("ball", _, Some(sigma)) => task.residual = Spec::new("ball").with("sigma", sigma),
             (_, Some(_), _) => {
                 return Err("--eta belongs to --residual huber; name it, or leave --eta out".into())
             }
@@ -53,32 +51,20 @@ impl Options {
         Ok(task)
     }
 
-    fn change_regularizer(&self, spec: &mut RegularizerSpec) -> Result<()> {
-        let (gamma, delta) = match *spec {
-            RegularizerSpec::ElasticNet { gamma, delta }
-            | RegularizerSpec::NonNegativeElasticNet { gamma, delta }
-            | RegularizerSpec::BoxedElasticNet { gamma, delta, .. } => (gamma, delta),
-        };
-        let gamma = self.gamma.unwrap_or(gamma);
-        let delta = self.delta.unwrap_or(delta);
+    fn change_regularizer(&self, spec: &mut Spec) -> Result<()> {
+        let preset = |name| spec.required(name).map_err(say);
+        let gamma = self.gamma.map_or_else(|| preset("gamma"), Ok)?;
+        let delta = self.delta.map_or_else(|| preset("delta"), Ok)?;
         let boxed = self.lo.is_some() || self.hi.is_some();
-        let name = match (self.regularizer.as_deref(), &*spec) {
+        let name = match (self.regularizer.as_deref(), spec.kind()) {
             (Some(name), _) => name,
-            (None, RegularizerSpec::NonNegativeElasticNet { .. }) => "non-negative-elastic-net",
+            (None, "non-negative-elastic-net") => "non-negative-elastic-net",
             (None, _) if boxed => "boxed-elastic-net",
             (None, _) => "elastic-net",
         };
         known("regularizer", name, &REGULARIZERS)?;
-        *spec = match name {
-            "non-negative-elastic-net" => RegularizerSpec::NonNegativeElasticNet { gamma, delta },
-            "boxed-elastic-net" => RegularizerSpec::BoxedElasticNet {
-                gamma,
-                delta,
-                lo: self.lo,
-                hi: self.hi,
-            },
-            _ => RegularizerSpec::ElasticNet { gamma, delta },
-        };
+        let net = Spec::new(name).with("gamma", gamma).with("delta", delta);
+        *spec = net.with_some("lo", self.lo).with_some("hi", self.hi);
         if boxed && name != "boxed-elastic-net" {
             return Err(format!(
                 "--lo and --hi belong to --regularizer boxed-elastic-net, but this is {name}; name that \

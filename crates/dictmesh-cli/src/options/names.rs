@@ -4,9 +4,8 @@ use super::Result;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
-use dictmesh::problem::atoms::AtomSet;
-use dictmesh::problem::{ResidualSpec, TaskSpec};
-use dictmesh::strategy;
+use dictmesh::problem::TaskSpec;
+use dictmesh::{strategy, Spec};
 use dictmesh::{TopologySpec, Update};
 use std::ffi::OsStr;
 
@@ -36,25 +35,18 @@ const GRAPHS: [&str; 7] = [
     "geometric",
 ];
 
-pub fn residual(name: &str) -> Result<ResidualSpec> {
+pub fn residual(name: &str) -> Result<Spec> {
     known("residual", name, &RESIDUALS)?;
     Ok(match name {
-        "huber" => ResidualSpec::Huber { eta: 0.2 },
-        "l1" => ResidualSpec::L1,
-        "ball" => ResidualSpec::Ball { sigma: 0.1 },
-        "equality" => ResidualSpec::Equality,
-        _ => ResidualSpec::SquaredL2,
+        "huber" => Spec::new("huber").with("eta", 0.2),
+        "ball" => Spec::new("ball").with("sigma", 0.1),
+        name => Spec::new(name),
     })
 }
 
-pub fn atom_set(name: &str) -> Result<AtomSet> {
+pub fn atom_set(name: &str) -> Result<Spec> {
     known("atoms-set", name, &SETS)?;
-    Ok(match name {
-        "non-negative-unit-ball" => AtomSet::NonNegativeUnitBall,
-        "unit-l1-ball" => AtomSet::UnitL1Ball,
-        "non-negative-unit-l1-ball" => AtomSet::NonNegativeUnitL1Ball,
-        _ => AtomSet::UnitBall,
-    })
+    Ok(Spec::new(name))
 }
 
 pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {

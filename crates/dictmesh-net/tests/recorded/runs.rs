@@ -6,7 +6,6 @@ use super::tap::{Tap, Told};
 use super::{
     assert_nothing_private, in_one_process, plan, read, record, scalars, story, Read, Story,
 };
-use dictmesh::problem::ResidualSpec;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::AgentId;
 use dictmesh::{strategy, Spec};
@@ -193,7 +192,7 @@ fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
 }
 
 /// A run in which no atom has anything in the last row, but a sample has.
-fn infeasible(residual: ResidualSpec) -> (Plan, Matrix) {
+fn infeasible(residual: Spec) -> (Plan, Matrix) {
     let mut plan = plan("relaxed-admm");
     (plan.rows, plan.batch, plan.sizes, plan.informed) = (4, 2, vec![2; 4], vec![1, 3]);
     plan.topology = Topology::ring(4).unwrap();
@@ -217,7 +216,7 @@ fn infeasible(residual: ResidualSpec) -> (Plan, Matrix) {
 /// informed agent; or for each agent a flag and two numbers a sample, b_k'd and the sup of d'W_k y_k.
 #[test]
 fn a_proof_that_no_code_meets_a_constraint_tells_the_sizes_of_samples_too() {
-    for residual in [ResidualSpec::Equality, ResidualSpec::Ball { sigma: 0.05 }] {
+    for residual in [Spec::new("equality"), Spec::new("ball").with("sigma", 0.05)] {
         let (plan, atoms) = infeasible(residual);
         let builder = plan.builder().accels(dictmesh::accel::Accels::none());
         let mesh = builder

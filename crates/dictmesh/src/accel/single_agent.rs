@@ -12,7 +12,7 @@
 //! over W'x in place of x.
 
 use super::{Accel, AgentView, Batch, BatchCodes, Memory};
-use crate::exact::coding::{in_parts, solve_on_gram, start_code, Coding};
+use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
 use crate::problem::samples::Samples;
 use crate::Stop;
 use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
@@ -38,8 +38,10 @@ impl Accel for SingleAgent {
         let [agent] = batch.agents.as_slice() else {
             return None;
         };
-        let squared = batch.residual.envelope_quadratic(1.0, 0.0) == Some(1.0);
-        if !(squared && batch.strategy.solves_alone()) {
+        let envelope = batch.residual.envelope();
+        let squared = envelope.and_then(|e| e.quadratic(1.0, 0.0)) == Some(1.0);
+        let separable = agent.task.regularizer().scalar(0).is_some();
+        if !(squared && separable && batch.strategy.solves_alone()) {
             return None;
         }
         let samples = range.len().max(1) as f64;
@@ -95,9 +97,15 @@ fn code_dense(
     nu: &mut Matrix,
 ) -> (BatchStats, Matrix) {
     let (block, h) = (agent.block, agent.task.regularizer());
+    let (blocks, mut scalars) = ([(block.len(), h)], Vec::new());
+    CodePenalty::collect_scalars(&blocks, &mut scalars);
+    let n = block.len().max(1);
     let problem = Coding {
         residual: batch.residual,
-        regularizers: &vec![h; block.len()],
+        h: CodePenalty {
+            blocks: &blocks,
+            scalars: &scalars,
+        },
         atoms: block.atoms(),
         gram: block.gram(),
         s: 1.0,
@@ -109,10 +117,10 @@ fn code_dense(
     let scratch_of = batch.scratch.of(block.version());
     let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
         let columns = range.start + columns.start..range.start + columns.end;
-        y.fill(start_code(h));
+        (y.chunks_exact_mut(n)).for_each(|y| start_codes(h, y));
         BatchStats {
             stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
-            cost: problem.residual.value(nu) + h.value(y),
+            cost: problem.residual.value(nu) + y.chunks_exact(n).map(|y| h.value(y)).sum::<f64>(),
             fired: y.iter().filter(|y| **y != 0.0).count(),
         }
     };
@@ -129,13 +137,15 @@ fn code_sparse(
     y: &mut Matrix,
 ) -> (BatchStats, Matrix) {
     let (block, h) = (agent.block, agent.task.regularizer());
-    y.as_mut_slice().fill(start_code(h));
+    (y.as_mut_slice().chunks_exact_mut(block.len().max(1))).for_each(|y| start_codes(h, y));
+    let (blocks, mut scalars) = ([(block.len(), h)], Vec::new());
+    CodePenalty::collect_scalars(&blocks, &mut scalars);
     let g = x.correlations(block.atoms());
     let (scratch_of, interrupt) = (batch.scratch.of(block.version()), batch.interrupt);
     let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
     let stop = solve_on_gram(
         block.gram(),
-        h,
+        &scalars,
         &g,
         &energies,
         y,
@@ -151,7 +161,7 @@ fn code_sparse(
         for (q, y) in &fired {
             let column = block.gram().column(*q);
             let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
-            cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
+            cost += y * (0.5 * coded - g.get(*q, j)) + scalars[*q].value_at(*y);
         }
         (cost, fired.len())
     });

@@ -1,6 +1,7 @@
 //! What is proven about a solution, and how.
 
 use crate::exact::coding::Coding;
+use crate::problem::regularizer::separable::scalar_conjugate;
 use crate::problem::residual::Residual;
 use crate::Stop;
 use dictmesh_kernels::matrix::{dot, norm};
@@ -43,7 +44,8 @@ impl Certificate {
 /// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.
 fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
     let residual = problem.residual;
-    if residual.huber_threshold(1.0, 0.0).is_some_and(|a| a > 0.0) {
+    let threshold = (residual.envelope()).and_then(|envelope| envelope.huber_threshold(1.0, 0.0));
+    if threshold.is_some_and(|a| a > 0.0) {
         // nu was made as u/a within +-1 of u = x - W y: row by row there is no gap, on either side of the bound.
         return (0.0, 0.0);
     }
@@ -62,7 +64,7 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
 pub(super) struct Proof {
     /// Of the atoms.
     lengths: Vec<f64>,
-    /// Where h* and its recovery are 0; empty where nowhere.
+    /// Where h* and its recovery are 0; empty intervals where nowhere.
     zones: Vec<(f64, f64)>,
     tolerance: f64,
 }
@@ -70,12 +72,15 @@ pub(super) struct Proof {
 impl Proof {
     pub fn new(problem: &Coding, tolerance: f64) -> Self {
         let nowhere = (f64::INFINITY, f64::NEG_INFINITY);
-        let zones = problem.regularizers.iter();
+        let zone = |q: usize| {
+            let scalar = problem.h.scalars.get(q);
+            scalar
+                .and_then(|h| h.subgradient_at_zero())
+                .unwrap_or(nowhere)
+        };
         Proof {
             lengths: problem.atoms.columns().map(norm).collect(),
-            zones: zones
-                .map(|h| h.subgradient_at_zero().unwrap_or(nowhere))
-                .collect(),
+            zones: (0..problem.atoms.cols()).map(zone).collect(),
             tolerance,
         }
     }
@@ -91,7 +96,8 @@ impl Proof {
     ) -> Certificate {
         let residual = problem.residual;
         let conjugate = residual.conjugate(nu);
-        let (data_gap, violation) = match residual.envelope_quadratic(1.0, 0.0) {
+        let closed = (residual.envelope()).and_then(|envelope| envelope.quadratic(1.0, 0.0));
+        let (data_gap, violation) = match closed {
             // f* = |.|^2/2, and nu was made as x - W y.
             Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
             _ => data_gap(problem, x, y, nu, conjugate),
@@ -107,12 +113,19 @@ impl Proof {
         let (mut code_gap, mut code_value, mut code_conjugate) = (0.0, 0.0, 0.0);
         let mut terms = 0.0;
         for q in used.iter() {
-            let (h, s, y) = (problem.regularizers[*q], s[*q], y[*q]);
+            let (s, y) = (s[*q], y[*q]);
             terms += self.lengths[*q] * y.abs();
-            let (value, conjugate) = (h.value_at(y), h.conjugate(&[s]));
+            let Some(h) = problem.h.scalars.get(*q) else {
+                continue;
+            };
+            let (value, conjugate) = (h.value_at(y), scalar_conjugate(*h, s));
             code_gap += value + conjugate - s * y;
             code_value += value;
             code_conjugate += conjugate;
+        }
+        if problem.h.scalars.is_empty() {
+            (code_value, code_conjugate) = (problem.h.value(y), problem.h.conjugate(s));
+            code_gap = code_value + code_conjugate - dot(s, y);
         }
         let dual = dot(x, nu) - conjugate - code_conjugate;
         let gap = data_gap + code_gap;

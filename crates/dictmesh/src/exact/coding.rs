@@ -18,16 +18,19 @@
 //!   rows are many or atoms few, as the next;
 //! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
 //!   ([`newton`]);
-//! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
-//!   the above ([`proximal_point`]).
+//! - h not separable, or e without closed forms: accelerated proximal gradient steps ([`accelerated`]);
+//! - f* without curvature and q = 0, or e without closed forms and q = 0: the proximal point method in v, each
+//!   step of which is one of the above ([`proximal_point`]).
 
+mod accelerated;
 mod envelope;
 mod newton;
 mod outliers;
+mod penalty;
 mod proximal_point;
 mod scratch;
 
-use crate::problem::regularizer::{Regularizer, ScalarPenalty};
+use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::Stop;
 use dictmesh_kernels::loops::{add_atoms, Correlate, Targets};
@@ -36,8 +39,9 @@ use dictmesh_kernels::products::SAMPLES_TOGETHER;
 use dictmesh_kernels::quadratic::Outcome;
 use dictmesh_kernels::simd::dispatch;
 pub(crate) use envelope::solve_on_gram;
-use envelope::Envelope;
+use envelope::Shape;
 use faer::{MatMut, MatRef};
+pub(crate) use penalty::{start_codes, CodePenalty};
 pub(crate) use scratch::BlockScratch;
 use scratch::Scratch;
 pub use scratch::ScratchPool;
@@ -51,12 +55,15 @@ const HANDFUL: usize = 8;
 /// Samples that threads take from the front, part by part; more are halved first, so as not to nest too deeply.
 const IN_ORDER: usize = 2048;
 
+/// Relative error at which y counts as the code of v, where a method ends without proof.
+const CODE_TOLERANCE: f64 = 1e-9;
+
 /// One coding problem without its vector c.
 pub(crate) struct Coding<'a> {
     /// f.
     pub residual: &'a dyn Residual,
-    /// h, one entry per atom: agents may have different ones.
-    pub regularizers: &'a [&'a dyn Regularizer],
+    /// h: agents may have different ones.
+    pub h: CodePenalty<'a>,
     /// W, M x n.
     pub atoms: &'a Matrix,
     /// W'W.
@@ -75,8 +82,18 @@ impl Coding<'_> {
     /// Solves for one c. `y` holds the start on entry and the code on return; `v` gets the dual
     /// vector.
     fn solve(&self, c: &[f64], y: &mut [f64], v: &mut [f64], scratch_of: &BlockScratch) -> Stop {
-        if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
+        let curvature = match self.residual.envelope() {
+            Some(_) => self.s * self.residual.conjugate_curvature() + self.q,
+            // e' is then a prox, which needs q.
+            None => self.q,
+        };
+        if curvature <= 0.0 {
             return proximal_point::solve(self, c, y, v, scratch_of);
+        }
+        if !self.has_closed_forms() {
+            let steps =
+                |scratch: &mut Scratch| accelerated::solve(self, c, y, v, &mut scratch.accelerated);
+            return scratch_of.with(steps);
         }
         let Some(envelope) = self.shape() else {
             return scratch_of.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton));
@@ -90,7 +107,12 @@ impl Coding<'_> {
 
     /// h, one scalar penalty per atom.
     fn penalties(&self) -> impl Iterator<Item = &dyn ScalarPenalty> {
-        self.regularizers.iter().map(|h| *h as &dyn ScalarPenalty)
+        self.h.scalars.iter().copied()
+    }
+
+    /// Whether h is separable and e has closed forms.
+    fn has_closed_forms(&self) -> bool {
+        self.h.scalars.len() == self.atoms.cols() && self.residual.envelope().is_some()
     }
 
     fn is_interrupted(&self) -> bool {
@@ -140,7 +162,7 @@ impl Coding<'_> {
         let mut worst = Stop::Converged;
         let ended = |stop| worst = worst.worse(stop);
         match self.shape() {
-            Some(Envelope::Quadratic(a)) if self.atoms.cols() == 1 => {
+            Some(Shape::Quadratic(a)) if self.atoms.cols() == 1 => {
                 self.solve_one_atom(a, given, y, v)
             }
             Some(envelope) => {
@@ -176,7 +198,7 @@ impl Coding<'_> {
         });
     }
 
-    /// One after the other, where the envelope is none of [`Envelope`].
+    /// One after the other, where the envelope is none of [`Shape`].
     fn solve_each(
         &self,
         given: Targets,
@@ -207,13 +229,22 @@ impl Coding<'_> {
 
     /// v = e'(u).
     fn envelope_gradient(&self, u: &[f64], v: &mut [f64]) {
-        self.residual.envelope_gradient(self.s, self.q, u, v);
+        match self.residual.envelope() {
+            Some(envelope) => envelope.gradient(self.s, self.q, u, v),
+            // The argmax of u'v - s f*(v) - q/2 |v|^2 is the prox of (s/q) f* at u/q.
+            None => {
+                (v.iter_mut().zip(u)).for_each(|(v, u)| *v = u / self.q);
+                self.residual.conjugate_prox(self.s / self.q, v);
+            }
+        }
     }
 
     /// |W y_0| at most, for the code y_0 nearest to 0 that is allowed.
     fn least(&self) -> f64 {
-        (self.regularizers.iter().zip(self.atoms.columns()))
-            .map(|(h, w)| start_code(*h).abs() * norm(w))
+        let mut start = vec![0.0; self.atoms.cols()];
+        self.h.argmax(0.0, &mut start);
+        (start.iter().zip(self.atoms.columns()))
+            .map(|(y, w)| y.abs() * norm(w))
             .sum()
     }
 
@@ -255,25 +286,6 @@ impl Coding<'_> {
             v,
             s,
         });
-    }
-
-    /// h(y).
-    pub fn regularizer_value(&self, y: &[f64]) -> f64 {
-        self.regularizers
-            .iter()
-            .zip(y)
-            .map(|(h, y)| h.value_at(*y))
-            .sum()
-    }
-
-    /// Whether y is the code of v to rounding: y = grad h*(W'v), which with v = e'(c - W y) is the
-    /// whole optimality condition.
-    pub fn is_fixed_point(&self, s: &[f64], y: &[f64], tolerance: f64) -> bool {
-        self.regularizers.iter().zip(s).zip(y).all(|((h, s), y)| {
-            let recovered = h.coordinate_argmax(*s, 0.0);
-            // An error of eps |s| in s moves the recovered code by eps |s| / delta.
-            (recovered - y).abs() <= tolerance * (y.abs() + s.abs() / h.strong_convexity())
-        })
     }
 }
 
@@ -325,11 +337,6 @@ fn stop_of(outcome: Outcome) -> Stop {
         Outcome::TurnLimit => Stop::RoundLimit,
         Outcome::NotFinite => Stop::Diverged,
     }
-}
-
-/// Starting value of a coefficient: the point of the domain of h that a zero sample gets.
-pub(crate) fn start_code(h: &dyn Regularizer) -> f64 {
-    h.coordinate_argmax(0.0, 0.0)
 }
 
 #[cfg(test)]

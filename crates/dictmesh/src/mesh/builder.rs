@@ -145,6 +145,9 @@ impl MeshBuilder {
             return Err(Error::parameter("batch", 0, "must be 1 or more"));
         }
         let informed = informed_flags(n, self.informed.as_deref())?;
+        for (k, size) in sizes.iter().enumerate() {
+            self.task.local(k).regularizer().check_atoms(*size)?;
+        }
         self.stopping.check()?;
         self.update.check_constants()?;
         let weights = Weights::new(&self.topology, &self.rule)?;

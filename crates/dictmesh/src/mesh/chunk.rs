@@ -6,7 +6,7 @@ use super::rounds::round;
 use super::Mesh;
 use crate::accel::{Batch, Chunk, Reduced};
 use crate::error::Result;
-use crate::exact::coding::start_code;
+use crate::exact::coding::start_codes;
 use crate::problem::samples::Samples;
 use crate::strategy::infeasible::{parts, proven};
 use crate::strategy::{AgentStrategy, Combine, Exchange, Local, Workspace};
@@ -276,10 +276,12 @@ impl<'m> SampleChunk<'m> {
 impl super::Agent {
     /// |W_k y_0| at most, for the feasible code y_0 nearest to 0.
     fn least_code(&self) -> f64 {
-        let y = start_code(self.task.regularizer()).abs();
-        match y > 0.0 {
-            true => y * self.block.atoms().columns().map(norm).sum::<f64>(),
-            false => 0.0, // mostly so, and the atoms need not be read
-        }
+        let mut y = vec![0.0; self.block.len()];
+        start_codes(self.task.regularizer(), &mut y);
+        // Mostly all are 0, and the atoms need not be read.
+        let reached = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
+        reached
+            .map(|(q, y)| y.abs() * norm(self.block.atoms().column(q)))
+            .sum::<f64>()
     }
 }

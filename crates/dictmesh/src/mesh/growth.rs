@@ -14,7 +14,9 @@ impl Mesh {
     pub fn add_atoms(&mut self, k: AgentId, count: usize, start: AtomInit<'_>) -> Result<()> {
         self.check_agent(k)?;
         let mut rng = random::stream(self.seed, self.draws + 1);
-        let set = self.agents[k].task.set();
+        let task = &self.agents[k].task;
+        (task.regularizer()).check_atoms(self.agents[k].block.len() + count)?;
+        let set = task.set();
         let new = start.draw(self.rows, count, set, &mut rng)?;
         let agent = &mut self.agents[k];
         let mut atoms = agent.block.atoms().clone();
@@ -42,6 +44,7 @@ impl Mesh {
             // What the task holds for this number, if anything, else the common share.
             None => self.task.local(self.agents.len()).clone(),
         };
+        task.regularizer().check_atoms(count)?;
         let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
         let block = Block::new(atoms)?;

@@ -213,7 +213,13 @@ pub enum AtomInit<'a> {
 
 impl AtomInit<'_> {
     /// `count` atoms of dimension `rows` in `set`.
-    pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
+    pub fn draw(
+        &self,
+        rows: usize,
+        count: usize,
+        set: &dyn AtomSet,
+        rng: &mut Rng,
+    ) -> Result<Matrix> {
         let given = format!("{count}, of dimension {rows}");
         Error::check_room("atoms", given, rows.checked_mul(count))?;
         let mut atoms = match self {
@@ -250,7 +256,7 @@ impl AtomInit<'_> {
 
 impl AtomInit<'_> {
     /// Brings an atom into an agent's own set: given atoms by projection, others with norm 1.
-    pub(crate) fn fit(&self, set: AtomSet, w: &mut [f64]) {
+    pub(crate) fn fit(&self, set: &dyn AtomSet, w: &mut [f64]) {
         match self {
             AtomInit::Given(_) => set.project(w),
             AtomInit::Random | AtomInit::Samples(_) => set.normalise(w),
@@ -259,6 +265,6 @@ impl AtomInit<'_> {
 }
 
 /// Whether an entry survives the projection onto the set.
-fn reaches(set: AtomSet, entry: f64) -> bool {
+fn reaches(set: &dyn AtomSet, entry: f64) -> bool {
     entry > 0.0 || (entry < 0.0 && !set.is_non_negative())
 }

@@ -59,8 +59,8 @@ impl Mesh {
         spec.own.retain(|k, _| *k < self.agents.len());
         for (k, agent) in self.agents.iter().enumerate() {
             let own = agent.task.spec();
-            if spec.own.contains_key(&k) || *own != spec.common {
-                spec.own.insert(k, own.clone());
+            if spec.own.contains_key(&k) || own != spec.common {
+                spec.own.insert(k, own);
             }
         }
         spec

@@ -5,8 +5,9 @@ use crate::accel::Accels;
 use crate::error::{Error, Result};
 use crate::graph::{Topology, Weights};
 use crate::mesh::informed_flags;
-use crate::problem::task::Task;
-use crate::strategy;
+use crate::problem::Task;
+use crate::registry::Registry;
+use crate::strategy::Strategy;
 
 /// How far an atom may be outside its set: room for atoms that were rounded to single precision.
 const OUTSIDE: f64 = 1e-6;
@@ -19,9 +20,30 @@ impl Model {
     /// their agent's set (within 1e-6). Blocks may be missing, but not all of them.
     ///
     /// As for a mesh, whether the update suits the residual is only asked when it learns.
+    ///
+    /// A piece of the task that is not built in is an error; see [`check_with`](Model::check_with).
     pub fn check(&self) -> Result<()> {
-        let task = self.description.task.build()?;
-        check_description(&self.description, &task)?;
+        self.check_with(&Registry::default())
+    }
+
+    /// The same with the pieces that `registry` has.
+    pub fn check_with(&self, registry: &Registry) -> Result<()> {
+        let task = registry.task(&self.description.task)?;
+        let strategy = registry.strategy(&self.description.strategy)?;
+        self.check_parts(Some(&task), Some(&*strategy))
+    }
+
+    /// The same before a model is written. A piece of another crate has no name here, so the rules about it
+    /// are left to the mesh that has it and to the program that loads the file.
+    pub(super) fn check_to_write(&self) -> Result<()> {
+        let registry = Registry::default();
+        let task = known(registry.task(&self.description.task))?;
+        let strategy = known(registry.strategy(&self.description.strategy))?;
+        self.check_parts(task.as_ref(), strategy.as_deref())
+    }
+
+    fn check_parts(&self, task: Option<&Task>, strategy: Option<&dyn Strategy>) -> Result<()> {
+        check_description(&self.description, task, strategy)?;
         if self.blocks.is_empty() {
             return Err(Error::Empty {
                 what: "the list of blocks",
@@ -39,11 +61,24 @@ impl Model {
         }
         self.blocks
             .iter()
-            .try_for_each(|block| check_block(block, &self.description, &task))
+            .try_for_each(|block| check_block(block, &self.description, task))
     }
 }
 
-fn check_description(d: &Description, task: &Task) -> Result<()> {
+/// `None` for a piece whose name is not built in; other errors stay.
+fn known<T>(piece: Result<T>) -> Result<Option<T>> {
+    match piece {
+        Ok(piece) => Ok(Some(piece)),
+        Err(Error::UnknownName { kind, .. }) if Registry::KINDS.contains(&kind) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn check_description(
+    d: &Description,
+    task: Option<&Task>,
+    strategy: Option<&dyn Strategy>,
+) -> Result<()> {
     // Before anything of the size of `agents` is made: damage can make it any number.
     if d.edges.len().saturating_add(1) < d.agents {
         return Err(Error::parameter(
@@ -54,8 +89,9 @@ fn check_description(d: &Description, task: &Task) -> Result<()> {
     }
     let topology = Topology::from_edges(d.agents, &d.edges)?;
     let weights = Weights::new(&topology, &d.weights)?;
-    let strategy = strategy::build(&d.strategy)?;
-    strategy.check(task.residual(), weights.is_symmetric())?;
+    if let (Some(task), Some(strategy)) = (task, strategy) {
+        strategy.check(task.residual(), weights.is_symmetric())?;
+    }
     Accels::parse(&d.accel)?;
     d.stopping.check()?;
     if d.rows == 0 || d.batch == 0 {
@@ -71,7 +107,7 @@ fn check_description(d: &Description, task: &Task) -> Result<()> {
     check_count("draws", d.progress.draws)
 }
 
-fn check_block(block: &BlockData, d: &Description, task: &Task) -> Result<()> {
+fn check_block(block: &BlockData, d: &Description, task: Option<&Task>) -> Result<()> {
     let (k, size) = (block.agent, block.atoms.cols());
     if k >= d.agents {
         return Err(Error::parameter(
@@ -98,7 +134,11 @@ fn check_block(block: &BlockData, d: &Description, task: &Task) -> Result<()> {
             size,
         )?;
     }
-    let set = task.local(k).set();
+    let local = task.map(|task| task.local(k));
+    if let Some(local) = local {
+        local.regularizer().check_atoms(size)?;
+    }
+    let outside = |w: &[f64]| local.filter(|local| !local.set().contains(w, OUTSIDE));
     for (q, w) in block.atoms.columns().enumerate() {
         if let Some(i) = w.iter().position(|v| !v.is_finite()) {
             return Err(Error::parameter(
@@ -107,11 +147,12 @@ fn check_block(block: &BlockData, d: &Description, task: &Task) -> Result<()> {
                 format!("row {i} of atom {q} of agent {k} must be a finite number"),
             ));
         }
-        if !set.contains(w, OUTSIDE) {
+        if let Some(local) = outside(w) {
+            let set = local.spec().set;
             return Err(Error::parameter(
                 "atoms",
                 format!("atom {q} of agent {k}"),
-                format!("lies outside its set ({set:?}); project it first"),
+                format!("lies outside its set ({set}); project it first"),
             ));
         }
     }

@@ -6,6 +6,7 @@
 use super::{BlockData, Description, Model};
 use crate::error::Error;
 use crate::graph::AgentId;
+use crate::registry::Registry;
 use dictmesh_kernels::matrix::Matrix;
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::Dtype;
@@ -78,7 +79,7 @@ fn tensor_name(k: AgentId, what: &str) -> String {
 
 /// Everything before the tensors' data, of a model that keeps the rules.
 pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
-    model.check()?;
+    model.check_to_write()?;
     let metadata = json!({
         "format": FORMAT,
         "version": Model::VERSION.to_string(),
@@ -161,7 +162,7 @@ pub(super) fn write_data(model: &Model, out: &mut dyn Write) -> io::Result<()> {
 
 /// A model from a stream of `len` bytes. Nothing in it is believed before its checksum was found right,
 /// but for its length and version, and nothing is made that is larger than what the stream holds.
-pub(super) fn read(from: &mut dyn Read, len: u64) -> Result<Model, Fault> {
+pub(super) fn read(from: &mut dyn Read, len: u64, pieces: &Registry) -> Result<Model, Fault> {
     let (metadata, mut sum) = read_header(from, len)?;
     let data = read_bytes(from, metadata.data_len() as u64)?;
     sum.write_all(&data)?;
@@ -171,7 +172,7 @@ pub(super) fn read(from: &mut dyn Read, len: u64) -> Result<Model, Fault> {
         blocks: blocks_in(&metadata, &data, description.rows)?,
         description,
     };
-    match model.check() {
+    match model.check_with(pieces) {
         Ok(()) => Ok(model),
         Err(error) => Err(Fault::Why(error.to_string())),
     }

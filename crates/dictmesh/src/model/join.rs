@@ -41,7 +41,7 @@ impl Model {
                 "its block is in two of the models to join; give it once",
             ));
         }
-        joined.check()?;
+        joined.check_to_write()?;
         Ok(joined)
     }
 

@@ -7,18 +7,14 @@ use crate::graph::AgentId;
 use crate::graph::Topology;
 use crate::mesh::learning::AtomStats;
 use crate::mesh::Mesh;
-use crate::problem::task::{LocalSpec, RegularizerSpec};
-use crate::strategy;
+use crate::registry::Registry;
 
 impl Mesh {
     /// All that the mesh has learned and was told, as plain data. The number of threads is not part of
     /// it; feature names and extra data are the caller's to add.
     pub fn to_model(&self) -> Model {
-        let mut task = self.agents_task();
-        leave_infinite_ends_out(&mut task.common);
-        task.own.values_mut().for_each(leave_infinite_ends_out);
         let description = Description {
-            task,
+            task: self.agents_task(),
             agents: self.agents(),
             edges: self.topology().edges(),
             weights: self.weight_rule().clone(),
@@ -53,8 +49,15 @@ impl Mesh {
     /// Everything is checked as [`Model::check`] and the builder do. The mesh goes on exactly where
     /// the one that made the model stood: coding, learning, growing and restarting atoms give the
     /// same results to the last bit, on the same kind of machine. It uses all cores.
+    ///
+    /// A piece of the task that is not built in is an error with its name.
     pub fn from_model(model: &Model) -> Result<Mesh> {
-        model.check()?;
+        Mesh::from_model_with(model, &Registry::default())
+    }
+
+    /// The same for tasks of the pieces that `registry` has.
+    pub fn from_model_with(model: &Model, registry: &Registry) -> Result<Mesh> {
+        model.check_with(registry)?;
         let d = &model.description;
         if model.blocks.len() != d.agents {
             let mut present = model.blocks.iter().map(|block| block.agent).peekable();
@@ -83,9 +86,10 @@ impl Mesh {
             };
             (block.atoms.clone(), used)
         });
-        Mesh::builder(d.task.build()?, Topology::from_edges(d.agents, &d.edges)?)
+        let task = registry.task(&d.task)?;
+        Mesh::builder(task, Topology::from_edges(d.agents, &d.edges)?)
             .weights(d.weights.clone())
-            .strategy(strategy::build(&d.strategy)?)
+            .strategy(registry.strategy(&d.strategy)?)
             .stopping(d.stopping)
             .warm_start(d.warm_start)
             .accels(Accels::parse(&d.accel)?)
@@ -94,13 +98,5 @@ impl Mesh {
             .seed(d.seed)
             .informed(&d.informed)
             .restore(d.rows, blocks.collect(), d.progress)
-    }
-}
-
-/// An infinite end of a box is no end; JSON can only write the latter.
-fn leave_infinite_ends_out(local: &mut LocalSpec) {
-    if let RegularizerSpec::BoxedElasticNet { lo, hi, .. } = &mut local.regularizer {
-        *lo = lo.filter(|end| end.is_finite());
-        *hi = hi.filter(|end| end.is_finite());
     }
 }

@@ -1,4 +1,4 @@
-//! Regularizers h_y of the codes, separable and strongly convex, with their conjugates
+//! Regularizers h_y of the codes, strongly convex, with their conjugates
 //! h*(s) = sup_y [s'y - h(y)], where s = W_k' nu.
 //!
 //! | type | h(y) | y(s) = grad h*(s) |
@@ -6,58 +6,76 @@
 //! | [`ElasticNet`] | gamma \|y\|_1 + delta/2 \|y\|^2 | T_gamma(s) / delta |
 //! | [`NonNegativeElasticNet`] | the same on y >= 0 | T+_gamma(s) / delta |
 //! | [`BoxedElasticNet`] | the same on lo <= y <= hi | T_gamma(s) / delta, clipped to the box |
+//! | [`WeightedElasticNet`] | sum_q gamma_q \|y_q\| + delta/2 \|y\|^2 | entry by entry as above |
+//! | [`GroupElasticNet`] | gamma sum_g sqrt(n_g) \|y_g\|_2 + delta/2 \|y\|^2 | group by group |
 //!
 //! T_gamma is the paper's soft threshold, T+_gamma its one-sided form.
 
 mod boxed;
 mod elastic_net;
+mod group;
 mod non_negative;
+pub mod separable;
+mod weighted;
 
 pub use boxed::BoxedElasticNet;
 pub use elastic_net::ElasticNet;
+pub use group::{GroupElasticNet, Groups};
 pub use non_negative::NonNegativeElasticNet;
+pub use weighted::WeightedElasticNet;
 
 use crate::error::{Error, Result};
+use crate::spec::Spec;
 pub use dictmesh_kernels::penalty::soft_threshold;
 pub use dictmesh_kernels::{Piece, ScalarPenalty};
+use std::fmt::Debug;
 
-/// A separable, strongly convex regularizer: one scalar function h applied to every coefficient.
-pub trait Regularizer: ScalarPenalty {
-    /// The name used in files and flags.
-    fn name(&self) -> &'static str;
+/// A strongly convex regularizer h of one agent's codes.
+///
+/// Slices have one entry per atom of the agent, in the order of its block. A regularizer of another crate
+/// implements the methods without a default, and comes into a task as a value:
+/// `Task::new(residual).regularizer(MyRegularizer)`. [`laws::regularizer`](crate::laws::regularizer) tests it.
+pub trait Regularizer: Debug + Send + Sync {
+    /// Name and parameters, as files have them.
+    fn spec(&self) -> Spec;
 
-    /// The support function of the domain of h at s, sup over feasible y of s y (may be infinite).
-    fn domain_support(&self, s: f64) -> f64;
+    /// h(y), infinite outside its domain.
+    fn value(&self, y: &[f64]) -> f64;
 
-    /// h(y), summed over the coefficients.
-    fn value(&self, y: &[f64]) -> f64 {
-        // Eight independent sums: the order is fixed, and the compiler can use vector registers.
-        let mut sums = [0.0; 8];
-        let parts = y.chunks_exact(8);
-        let tail: f64 = parts.remainder().iter().map(|y| self.value_at(*y)).sum();
-        for part in parts {
-            for (sum, y) in sums.iter_mut().zip(part) {
-                *sum += self.value_at(*y);
-            }
-        }
-        sums.iter().sum::<f64>() + tail
-    }
+    /// Replaces s by argmax_y s'y - h(y) - kappa/2 |y|^2: the code, grad h*(s), for `kappa` = 0, and a
+    /// proximal step for `kappa` > 0.
+    fn argmax(&self, kappa: f64, s: &mut [f64]);
 
-    /// h*(s), summed over the coefficients; finite everywhere.
+    /// delta > 0, the strong convexity of h: h - delta/2 |.|^2 is convex.
+    fn strong_convexity(&self) -> f64;
+
+    /// h*(s); finite everywhere.
     fn conjugate(&self, s: &[f64]) -> f64 {
-        s.iter()
-            .map(|s| {
-                let y = self.coordinate_argmax(*s, 0.0);
-                s * y - self.value_at(y)
-            })
-            .sum()
+        let mut y = s.to_vec();
+        self.argmax(0.0, &mut y);
+        dictmesh_kernels::matrix::dot(s, &y) - self.value(&y)
     }
 
-    /// y = argmax_y s'y - h(y) = grad h*(s): one function, both meanings.
-    fn recover(&self, s: &[f64], y: &mut [f64]) {
-        for (y, s) in y.iter_mut().zip(s) {
-            *y = self.coordinate_argmax(*s, 0.0);
-        }
+    /// An upper bound of s'y over the y in the domain of h with |y_q| <= reach_q. The default takes every y for
+    /// allowed. Proofs that a sample is infeasible use it.
+    fn domain_support(&self, s: &[f64], reach: &[f64]) -> f64 {
+        s.iter().zip(reach).map(|(s, reach)| s.abs() * reach).sum()
+    }
+
+    /// `Ok` if an agent may have `n` atoms; the error says which numbers are allowed.
+    fn check_atoms(&self, _n: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The scalar penalty of coefficient `q` if h is a sum of such: either all coefficients have one or none.
+    /// Coordinate descent, active sets and SIMD lanes then apply.
+    fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
+        None
+    }
+
+    /// The name used in files and flags.
+    fn name(&self) -> String {
+        self.spec().kind().to_string()
     }
 }
 

@@ -23,12 +23,18 @@ pub use huber::Huber;
 pub use l1::L1;
 pub use squared_l2::SquaredL2;
 
+use crate::spec::Spec;
 use std::fmt::Debug;
 
 /// A convex residual function f with what the dual needs of it.
+///
+/// A residual of another crate implements the methods without a default, and comes into a task as a value:
+/// `Task::new(MyResidual)`. [`laws::residual`](crate::laws::residual) tests it. The default of each optional
+/// method is correct for every residual; another implementation only makes the library faster or lets more
+/// strategies accept the residual.
 pub trait Residual: Debug + Send + Sync {
-    /// The name used in files and flags.
-    fn name(&self) -> &'static str;
+    /// Name and parameters, as files have them.
+    fn spec(&self) -> Spec;
 
     /// f(u), infinite outside its domain.
     fn value(&self, u: &[f64]) -> f64;
@@ -42,57 +48,20 @@ pub trait Residual: Debug + Send + Sync {
     /// The prox of tau f*, its domain included: argmin_v f*(v) + 1/(2 tau) |v - nu|^2.
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]);
 
-    /// The gradient of f* in V_f: c nu with c its [curvature](Residual::conjugate_curvature) where f* is smooth, as it is
-    /// quadratic or flat there. Meaningful only where [`is_conjugate_smooth`] says so.
-    ///
-    /// [`is_conjugate_smooth`]: Residual::is_conjugate_smooth
-    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
-        let c = self.conjugate_curvature();
-        out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);
-    }
-
-    /// Whether f* has a gradient everywhere in V_f. Strategies that follow gradients need it, and take it for c nu.
-    fn is_conjugate_smooth(&self) -> bool {
-        true
-    }
-
-    /// The curvature of f* in V_f: its strong convexity and, where smooth, its Lipschitz constant
-    /// (1 for the squared norm, eta for Huber, 0 where f* is flat or only homogeneous).
-    fn conjugate_curvature(&self) -> f64;
-
-    /// v = argmax_v u'v - s f*(v) - q/2 |v|^2, the gradient at u of the envelope
-    /// e(u) = sup_v [u'v - s f*(v) - q/2 |v|^2]. Needs q > 0 unless the curvature of f* is above 0.
-    fn envelope_gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]);
-
-    /// A generalised Hessian of the same envelope at u: diag(`diagonal`) + c u u', returning c.
-    fn envelope_hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64;
-
-    /// The number a for which the envelope is simply |u|^2 / (2 a), where there is one.
-    fn envelope_quadratic(&self, _s: f64, _q: f64) -> Option<f64> {
-        None
-    }
-
-    /// The number a for which the envelope is |u_m|^2 / (2 a) up to |u_m| = a and has slope 1 beyond, summed
-    /// over the entries, where there is one.
-    fn huber_threshold(&self, _s: f64, _q: f64) -> Option<f64> {
-        None
-    }
-
     /// u = argmax_u nu'u - f(u), with NaN in each entry that nu does not determine. The paper's
     /// z is x - u.
     fn recover(&self, nu: &[f64], u: &mut [f64]);
 
-    /// Whether f, and so f*, sees only the length of its argument. Every strategy's iterates then turn
-    /// with the data, and a problem can be solved in rotated coordinates.
-    fn is_rotation_invariant(&self) -> bool {
-        false
+    /// The number c for which f* = c/2 |nu|^2 throughout V_f, where there is one: the gradient of f* is then
+    /// c nu. Strategies that follow gradients need it.
+    fn conjugate_quadratic(&self) -> Option<f64> {
+        None
     }
 
-    /// For a residual that sees only lengths but for the box |nu|_inf <= 1, the same with the box on the first
-    /// `rows` rows alone: rows that never reach it can then be rotated. (Not for l1, whose nu is at the bound
-    /// in almost every row.)
-    fn with_box_on_first_rows(&self, _rows: usize) -> Option<Box<dyn Residual>> {
-        None
+    /// A constant of strong convexity of f* in V_f, 0 if there is none: f* - c/2 |.|^2 is convex, and f has a
+    /// gradient with Lipschitz constant 1/c.
+    fn conjugate_curvature(&self) -> f64 {
+        self.conjugate_quadratic().unwrap_or(0.0)
     }
 
     /// The distance of u from the domain of f: 0 for the finite residuals.
@@ -105,6 +74,51 @@ pub trait Residual: Debug + Send + Sync {
     /// proves it.
     fn can_be_infeasible(&self) -> bool {
         false
+    }
+
+    /// Closed forms of the envelope, where they exist: the exact solver then takes Newton steps or solves on
+    /// Gram matrices. Without them it takes accelerated gradient steps.
+    fn envelope(&self) -> Option<&dyn Envelope> {
+        None
+    }
+
+    /// Whether f, and so f*, depends only on the length of its argument. Every strategy's iterates then turn
+    /// with the data, and a problem can be solved in rotated coordinates.
+    fn is_rotation_invariant(&self) -> bool {
+        false
+    }
+
+    /// For a residual that depends only on lengths but for the box |nu|_inf <= 1, the same with the box on the
+    /// first `rows` rows alone: rows that never reach it can then be rotated. (Not for l1, whose nu is at the
+    /// bound in almost every row.)
+    fn with_box_on_first_rows(&self, _rows: usize) -> Option<Box<dyn Residual>> {
+        None
+    }
+
+    /// The name used in files and flags.
+    fn name(&self) -> String {
+        self.spec().kind().to_string()
+    }
+}
+
+/// Closed forms of e(u) = sup_v [u'v - s f*(v) - q/2 |v|^2] for s > 0 and q >= 0. Needs q > 0 unless the
+/// curvature of f* is above 0.
+pub trait Envelope {
+    /// e'(u) = argmax_v u'v - s f*(v) - q/2 |v|^2, into v.
+    fn gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]);
+
+    /// A generalised Hessian of e at u: diag(`diagonal`) + c u u', returning c.
+    fn hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64;
+
+    /// The number a for which e(u) = |u|^2 / (2 a), where there is one.
+    fn quadratic(&self, _s: f64, _q: f64) -> Option<f64> {
+        None
+    }
+
+    /// The number a for which e is |u_m|^2 / (2 a) up to |u_m| = a and has slope 1 beyond, summed over the
+    /// entries, where there is one.
+    fn huber_threshold(&self, _s: f64, _q: f64) -> Option<f64> {
+        None
     }
 }
 

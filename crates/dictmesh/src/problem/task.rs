@@ -1,84 +1,42 @@
 //! What is being solved: residual, regularizer, and the penalty and set of the atoms.
 //!
-//! [`TaskSpec`] is the plain description, for files, flags and people; [`Task`] is the working object.
-//! [`TaskSpec::build`] is the only place that maps one to the other.
+//! [`Task`] is the working object; it takes its pieces as values. [`TaskSpec`] is the plain description, for
+//! files, flags and peers: [`Task::spec`] writes it, [`TaskSpec::build`] reads it by the names of a [`Registry`].
 
+use super::{AtomSet, IntoPiece, Registry, Regularizer, Residual};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
-use crate::problem::atoms::{AtomPenalty, AtomSet};
-use crate::problem::regularizer::{
-    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
-};
-use crate::problem::residual::{Ball, Equality, Huber, Residual, SquaredL2, L1};
-use serde::{Deserialize, Serialize};
+use crate::problem::atoms::{AtomPenalty, UnitBall};
+use crate::problem::regularizer::ElasticNet;
+use crate::spec::Spec;
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// A residual by name and parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum ResidualSpec {
-    /// [`SquaredL2`].
-    SquaredL2,
-    /// [`Huber`].
-    Huber {
-        /// Where the loss turns from quadratic to linear.
-        eta: f64,
-    },
-    /// [`L1`].
-    L1,
-    /// [`Ball`].
-    Ball {
-        /// The radius.
-        sigma: f64,
-    },
-    /// [`Equality`].
-    Equality,
-}
-
-/// A regularizer by name and parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum RegularizerSpec {
-    /// [`ElasticNet`].
-    ElasticNet {
-        /// Weight of |y|_1.
-        gamma: f64,
-        /// Weight of |y|^2 / 2.
-        delta: f64,
-    },
-    /// [`NonNegativeElasticNet`].
-    NonNegativeElasticNet {
-        /// Weight of |y|_1.
-        gamma: f64,
-        /// Weight of |y|^2 / 2.
-        delta: f64,
-    },
-    /// [`BoxedElasticNet`].
-    BoxedElasticNet {
-        /// Weight of |y|_1.
-        gamma: f64,
-        /// Weight of |y|^2 / 2.
-        delta: f64,
-        /// Lower end of the box; none means unbounded.
-        lo: Option<f64>,
-        /// Upper end of the box; none means unbounded.
-        hi: Option<f64>,
-    },
-}
 
 /// The part of a task that may differ from agent to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalSpec {
     /// h_y.
-    pub regularizer: RegularizerSpec,
+    pub regularizer: Spec,
     /// h_W.
     #[serde(default)]
     pub penalty: AtomPenalty,
     /// The set W_k.
-    #[serde(default)]
-    pub set: AtomSet,
+    #[serde(default = "unit_ball", serialize_with = "by_name")]
+    pub set: Spec,
+}
+
+fn unit_ball() -> Spec {
+    UnitBall.spec()
+}
+
+/// A set without parameters is its name alone, as in the first files.
+fn by_name<S: Serializer>(set: &Spec, to: S) -> std::result::Result<S::Ok, S::Error> {
+    match set.parameters().is_empty() {
+        true => to.serialize_str(set.kind()),
+        false => set.serialize(to),
+    }
 }
 
 /// A task as plain data.
@@ -86,7 +44,7 @@ pub struct LocalSpec {
 #[serde(deny_unknown_fields)]
 pub struct TaskSpec {
     /// f.
-    pub residual: ResidualSpec,
+    pub residual: Spec,
     /// h_y, h_W and the set of every agent without an entry of its own below.
     pub common: LocalSpec,
     /// Agents that have their own.
@@ -98,11 +56,11 @@ impl TaskSpec {
     /// Sparse SVD, the first row of the paper's table of tasks.
     pub fn sparse_svd(gamma: f64, delta: f64) -> Self {
         TaskSpec {
-            residual: ResidualSpec::SquaredL2,
+            residual: Spec::new("squared-l2"),
             common: LocalSpec {
-                regularizer: RegularizerSpec::ElasticNet { gamma, delta },
+                regularizer: net("elastic-net", gamma, delta),
                 penalty: AtomPenalty::None,
-                set: AtomSet::UnitBall,
+                set: unit_ball(),
             },
             own: BTreeMap::new(),
         }
@@ -118,11 +76,11 @@ impl TaskSpec {
     /// Non-negative matrix factorisation with the squared residual, the third row.
     pub fn nmf(gamma: f64, delta: f64) -> Self {
         TaskSpec {
-            residual: ResidualSpec::SquaredL2,
+            residual: Spec::new("squared-l2"),
             common: LocalSpec {
-                regularizer: RegularizerSpec::NonNegativeElasticNet { gamma, delta },
+                regularizer: net("non-negative-elastic-net", gamma, delta),
                 penalty: AtomPenalty::None,
-                set: AtomSet::NonNegativeUnitBall,
+                set: Spec::new("non-negative-unit-ball"),
             },
             own: BTreeMap::new(),
         }
@@ -131,7 +89,7 @@ impl TaskSpec {
     /// Non-negative matrix factorisation with the Huber residual, the fourth row.
     pub fn nmf_huber(gamma: f64, delta: f64, eta: f64) -> Self {
         TaskSpec {
-            residual: ResidualSpec::Huber { eta },
+            residual: Spec::new("huber").with("eta", eta),
             ..TaskSpec::nmf(gamma, delta)
         }
     }
@@ -156,71 +114,81 @@ impl TaskSpec {
         }
     }
 
-    /// The working task; every parameter is checked.
+    /// The working task of built-in pieces; every parameter is checked.
     pub fn build(&self) -> Result<Task> {
+        self.build_with(&Registry::default())
+    }
+
+    /// The working task of the pieces that `registry` has. A name that it does not have is an error.
+    pub fn build_with(&self, registry: &Registry) -> Result<Task> {
+        let own = self.own.iter();
         Ok(Task {
-            residual: build_residual(&self.residual)?,
-            common: LocalTask::build(&self.common)?,
-            own: self
-                .own
-                .iter()
-                .map(|(k, local)| Ok((*k, LocalTask::build(local)?)))
+            residual: registry.residuals().build(&self.residual)?,
+            common: LocalTask::build_with(&self.common, registry)?,
+            own: own
+                .map(|(k, local)| Ok((*k, LocalTask::build_with(local, registry)?)))
                 .collect::<Result<_>>()?,
-            residual_spec: self.residual.clone(),
         })
     }
 }
 
-fn build_residual(spec: &ResidualSpec) -> Result<Arc<dyn Residual>> {
-    Ok(match *spec {
-        ResidualSpec::SquaredL2 => Arc::new(SquaredL2),
-        ResidualSpec::Huber { eta } => Arc::new(Huber::new(eta)?),
-        ResidualSpec::L1 => Arc::new(L1),
-        ResidualSpec::Ball { sigma } => Arc::new(Ball::new(sigma)?),
-        ResidualSpec::Equality => Arc::new(Equality),
-    })
-}
-
-fn build_regularizer(spec: &RegularizerSpec) -> Result<Arc<dyn Regularizer>> {
-    Ok(match *spec {
-        RegularizerSpec::ElasticNet { gamma, delta } => Arc::new(ElasticNet::new(gamma, delta)?),
-        RegularizerSpec::NonNegativeElasticNet { gamma, delta } => {
-            Arc::new(NonNegativeElasticNet::new(gamma, delta)?)
-        }
-        RegularizerSpec::BoxedElasticNet {
-            gamma,
-            delta,
-            lo,
-            hi,
-        } => Arc::new(BoxedElasticNet::new(
-            gamma,
-            delta,
-            lo.unwrap_or(f64::NEG_INFINITY),
-            hi.unwrap_or(f64::INFINITY),
-        )?),
-    })
+fn net(kind: &str, gamma: f64, delta: f64) -> Spec {
+    Spec::new(kind).with("gamma", gamma).with("delta", delta)
 }
 
 /// One agent's share of a task: h_y, h_W and the set W_k.
 #[derive(Clone, Debug)]
 pub struct LocalTask {
-    spec: LocalSpec,
     regularizer: Arc<dyn Regularizer>,
+    penalty: AtomPenalty,
+    set: Arc<dyn AtomSet>,
 }
 
 impl LocalTask {
-    /// From its description.
+    /// With this h_y, atoms in the unit ball and no h_W.
+    pub fn new(regularizer: impl IntoPiece<dyn Regularizer>) -> Self {
+        LocalTask {
+            regularizer: regularizer.into_piece(),
+            penalty: AtomPenalty::None,
+            set: Arc::new(UnitBall),
+        }
+    }
+
+    /// The same with this set W_k.
+    pub fn with_atoms(mut self, set: impl IntoPiece<dyn AtomSet>) -> Self {
+        self.set = set.into_piece();
+        self
+    }
+
+    /// The same with this h_W; its weight is checked.
+    pub fn with_penalty(mut self, penalty: AtomPenalty) -> Result<Self> {
+        penalty.check()?;
+        self.penalty = penalty;
+        Ok(self)
+    }
+
+    /// Of built-in pieces, from its description.
     pub fn build(spec: &LocalSpec) -> Result<Self> {
-        spec.penalty.check()?;
-        Ok(LocalTask {
-            regularizer: build_regularizer(&spec.regularizer)?,
-            spec: spec.clone(),
-        })
+        LocalTask::build_with(spec, &Registry::default())
+    }
+
+    /// Of the pieces that `registry` has, from its description.
+    pub fn build_with(spec: &LocalSpec, registry: &Registry) -> Result<Self> {
+        LocalTask {
+            regularizer: registry.regularizers().build(&spec.regularizer)?,
+            set: registry.sets().build(&spec.set)?,
+            penalty: AtomPenalty::None,
+        }
+        .with_penalty(spec.penalty)
     }
 
     /// The description.
-    pub fn spec(&self) -> &LocalSpec {
-        &self.spec
+    pub fn spec(&self) -> LocalSpec {
+        LocalSpec {
+            regularizer: self.regularizer.spec(),
+            penalty: self.penalty,
+            set: self.set.spec(),
+        }
     }
 
     /// h_y.
@@ -230,12 +198,12 @@ impl LocalTask {
 
     /// h_W.
     pub fn penalty(&self) -> AtomPenalty {
-        self.spec.penalty
+        self.penalty
     }
 
     /// W_k.
-    pub fn set(&self) -> AtomSet {
-        self.spec.set
+    pub fn set(&self) -> &dyn AtomSet {
+        &*self.set
     }
 }
 
@@ -247,17 +215,57 @@ impl LocalTask {
 /// assert_eq!(task.residual().name(), "huber");
 /// // The same, as it may stand in a file:
 /// assert_eq!(TaskSpec::preset("nmf-huber")?, task.spec());
+///
+/// // Piece by piece; pieces of another crate come in the same way:
+/// use dictmesh::problem::{atoms, regularizer, residual};
+/// let same = Task::new(residual::Huber::new(0.2)?)
+///     .regularizer(regularizer::NonNegativeElasticNet::new(0.05, 0.1)?)
+///     .atoms(atoms::NonNegativeUnitBall);
+/// assert_eq!(same.spec(), task.spec());
 /// # Ok::<(), dictmesh::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Task {
-    residual_spec: ResidualSpec,
     residual: Arc<dyn Residual>,
     common: LocalTask,
     own: BTreeMap<AgentId, LocalTask>,
 }
 
 impl Task {
+    /// With this f. Until others are given, h_y is the elastic net of the preset `sparse-svd`, atoms are in the
+    /// unit ball, and h_W is 0.
+    pub fn new(residual: impl IntoPiece<dyn Residual>) -> Self {
+        Task {
+            residual: residual.into_piece(),
+            common: LocalTask::new(ElasticNet::DEFAULT),
+            own: BTreeMap::new(),
+        }
+    }
+
+    /// The same with this h_y for every agent without a share of its own.
+    pub fn regularizer(mut self, regularizer: impl IntoPiece<dyn Regularizer>) -> Self {
+        self.common.regularizer = regularizer.into_piece();
+        self
+    }
+
+    /// The same with this set W_k for every agent without a share of its own.
+    pub fn atoms(mut self, set: impl IntoPiece<dyn AtomSet>) -> Self {
+        self.common.set = set.into_piece();
+        self
+    }
+
+    /// The same with this h_W for every agent without a share of its own; its weight is checked.
+    pub fn penalty(mut self, penalty: AtomPenalty) -> Result<Self> {
+        self.common = self.common.with_penalty(penalty)?;
+        Ok(self)
+    }
+
+    /// The same with a share of its own for agent `k`.
+    pub fn own(mut self, k: AgentId, local: LocalTask) -> Self {
+        self.own.insert(k, local);
+        self
+    }
+
     /// See [`TaskSpec::sparse_svd`].
     pub fn sparse_svd(gamma: f64, delta: f64) -> Result<Self> {
         TaskSpec::sparse_svd(gamma, delta).build()
@@ -296,12 +304,10 @@ impl Task {
     /// The description.
     pub fn spec(&self) -> TaskSpec {
         TaskSpec {
-            residual: self.residual_spec.clone(),
-            common: self.common.spec.clone(),
-            own: self
-                .own
-                .iter()
-                .map(|(k, local)| (*k, local.spec.clone()))
+            residual: self.residual.spec(),
+            common: self.common.spec(),
+            own: (self.own.iter())
+                .map(|(k, local)| (*k, local.spec()))
                 .collect(),
         }
     }

@@ -15,8 +15,8 @@ const REACH: f64 = 1e4;
 
 /// What one agent adds for sample j of this size: b_k'd, and the sup of d'W_k y_k.
 pub fn parts(local: &Local, d: &[f64], j: usize, size: f64) -> (f64, f64) {
-    let regularizers = vec![local.task.regularizer(); local.block.len()];
-    let support = support_within_reach(&regularizers, local.block.atoms(), d, REACH * size);
+    let blocks = [(local.block.len(), local.task.regularizer())];
+    let support = support_within_reach(&blocks, local.block.atoms(), d, REACH * size);
     let seen = local.share.map_or(0.0, |share| dot(share.column(j), d));
     (seen, support)
 }

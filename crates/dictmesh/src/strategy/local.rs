@@ -1,8 +1,8 @@
 //! What one agent has available while a batch is coded.
 
-use crate::exact::coding::{start_code, Coding};
+use crate::exact::coding::{start_codes, CodePenalty, Coding};
 use crate::problem::block::Block;
-use crate::problem::regularizer::Regularizer;
+use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::problem::task::LocalTask;
 use crate::Stop;
@@ -68,14 +68,14 @@ impl Local<'_> {
         let atoms = self.block.atoms().view();
         gemm(y.view_mut(), atoms.transpose(), nu.view(), 1.0, false);
         let h = self.task.regularizer();
-        for s in y.as_mut_slice() {
-            *s = h.coordinate_argmax(*s, 0.0);
-        }
+        let n = self.block.len().max(1);
+        (y.as_mut_slice().chunks_exact_mut(n)).for_each(|s| h.argmax(0.0, s));
     }
 
-    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a smooth f*.
+    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a quadratic f*, which
+    /// [`conjugate_quadratic`](crate::problem::Residual::conjugate_quadratic) tells.
     pub fn gradient(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
-        let curvature = self.residual.conjugate_curvature();
+        let curvature = self.residual.conjugate_quadratic().unwrap_or(0.0);
         self.slope(curvature / self.agents as f64, nu, out, workspace);
     }
 
@@ -92,11 +92,13 @@ impl Local<'_> {
     /// `out = weight nu - b_k + W_k y_k(nu)`.
     fn slope(&self, weight: f64, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
         let (atoms, y) = (self.block.atoms(), &mut workspace.codes);
-        let one = (atoms.cols() == 1).then(|| OneAtom {
+        let scalar = self.task.regularizer().scalar(0);
+        let one = (scalar.filter(|_| atoms.cols() == 1)).map(|h| OneAtom {
             w: atoms.column(0),
-            h: self.task.regularizer(),
+            h,
             y: y.as_mut_slice(),
         });
+        let many = one.is_none() && atoms.cols() > 0;
         dispatch(Slope {
             weight,
             share: self.share,
@@ -104,7 +106,7 @@ impl Local<'_> {
             one,
             out,
         });
-        if atoms.cols() > 1 {
+        if many {
             self.codes_into(nu, y);
             gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
         }
@@ -113,11 +115,15 @@ impl Local<'_> {
     /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It starts from the
     /// codes in the workspace, and leaves those of v there.
     pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
-        let mut regularizers = std::mem::take(&mut workspace.regularizers);
-        regularizers.resize(self.block.len(), self.task.regularizer());
+        let blocks = [(self.block.len(), self.task.regularizer())];
+        let mut scalars = std::mem::take(&mut workspace.scalars);
+        CodePenalty::collect_scalars(&blocks, &mut scalars);
         let problem = Coding {
             residual: self.residual,
-            regularizers: &regularizers,
+            h: CodePenalty {
+                blocks: &blocks,
+                scalars: &scalars,
+            },
             atoms: self.block.atoms(),
             gram: self.block.gram(),
             s: 1.0 / self.agents as f64,
@@ -127,7 +133,7 @@ impl Local<'_> {
         };
         let (codes, scratch) = (&mut workspace.codes, self.scratch.of(self.block.version()));
         let stop = problem.solve_batch(c, self.share, codes, v, &scratch);
-        workspace.regularizers = recycle(regularizers);
+        workspace.scalars = recycle(scalars);
         stop
     }
 
@@ -149,7 +155,7 @@ impl Local<'_> {
 /// The only atom of an agent, and where its codes go.
 struct OneAtom<'a> {
     w: &'a [f64],
-    h: &'a dyn Regularizer,
+    h: &'a dyn ScalarPenalty,
     y: &'a mut [f64],
 }
 
@@ -203,16 +209,17 @@ impl WithSimd for Slope<'_> {
 pub struct Workspace {
     codes: Matrix,
     /// Empty between two uses.
-    regularizers: Vec<&'static dyn Regularizer>,
+    scalars: Vec<&'static dyn ScalarPenalty>,
 }
 
 impl Workspace {
     /// For the samples and the block of `local`, with codes to start [`Local::argmin`] from.
     pub fn new(local: &Local) -> Self {
-        let start = start_code(local.task.regularizer());
+        let mut start = vec![0.0; local.block.len()];
+        start_codes(local.task.regularizer(), &mut start);
         Workspace {
-            codes: Matrix::from_fn(local.block.len(), local.samples, |_, _| start),
-            regularizers: Vec::new(),
+            codes: Matrix::from_fn(local.block.len(), local.samples, |q, _| start[q]),
+            scalars: Vec::new(),
         }
     }
 

@@ -1,10 +1,9 @@
 //! Graphs, names and combinations that do not go together.
 
 use super::{builder, refused, task, M};
-use dictmesh::problem::{ResidualSpec, Task, TaskSpec};
-use dictmesh::strategy;
-use dictmesh::Spec;
-use dictmesh::{AtomInit, Matrix, Mesh, Topology, WeightRule};
+use dictmesh::problem::{Task, TaskSpec};
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, WeightRule};
 
 #[test]
 fn disconnected_graphs() {
@@ -44,7 +43,7 @@ fn informed_agents() {
 /// The gradient strategies need a smooth f*; the message names those that do not.
 #[test]
 fn the_ball_with_gradient_strategies() {
-    let ball = || task(ResidualSpec::Ball { sigma: 0.2 });
+    let ball = || task(Spec::new("ball").with("sigma", 0.2));
     for name in strategy::NAMES {
         let spec = strategy::named(name).unwrap();
         let ring = Topology::ring(3).unwrap();
@@ -108,9 +107,9 @@ fn words_in_files() {
             vec!["squared", "squared-l2", "equality"],
         ),
     ] {
-        let error = serde_json::from_str::<ResidualSpec>(text)
-            .unwrap_err()
-            .to_string();
+        let mut task = TaskSpec::sparse_svd(0.1, 0.1);
+        task.residual = serde_json::from_str(text).unwrap();
+        let error = task.build().unwrap_err().to_string();
         for word in words {
             assert!(error.contains(word), "\"{word}\" is missing in: {error}");
         }

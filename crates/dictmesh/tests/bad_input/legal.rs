@@ -1,11 +1,13 @@
 //! Odd but legal: zero samples, zero atoms, doubles, one agent, no atoms, sparse storage.
 
 use super::{residuals, task, M};
-use dictmesh::problem::{ResidualSpec, Task};
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
+use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::{AtomInit, Inference, Matrix, Mesh, Samples, Stop, Stopping, Topology, Update};
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{
+    AtomInit, Inference, Matrix, Mesh, Samples, Spec, Stop, Stopping, Topology, Update,
+};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use std::sync::Arc;
 fn atoms(count: usize, seed: u64) -> Matrix {
     let mut w = gaussian(M, count, &mut stream(seed, 4));
     for q in 0..count {
-        dictmesh::problem::atoms::AtomSet::UnitBall.normalise(w.column_mut(q));
+        UnitBall.normalise(w.column_mut(q));
     }
     w
 }
@@ -119,7 +121,7 @@ fn a_single_agent_that_cannot() {
     let off = gaussian(M, 1, &mut stream(8, 8));
     x.column_mut(1).copy_from_slice(off.column(0));
     let x = Samples::dense(x).unwrap();
-    for residual in [ResidualSpec::Ball { sigma: 0.2 }, ResidualSpec::Equality] {
+    for residual in [Spec::new("ball").with("sigma", 0.2), Spec::new("equality")] {
         for name in ["relaxed-admm", "jacobi-admm", "exact-diffusion"] {
             let spec = strategy::named(name).unwrap();
             let alone = Topology::complete(1).unwrap();
@@ -262,9 +264,9 @@ fn sparse_equals_dense() {
     let dense = Samples::dense(dense).unwrap();
     assert!(sparse.is_sparse() && !dense.is_sparse());
     for residual in [
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::L1,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("l1"),
     ] {
         let results = [&sparse, &dense].map(|x| {
             let spec = strategy::default();

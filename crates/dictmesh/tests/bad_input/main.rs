@@ -9,10 +9,9 @@ mod legal;
 mod parameters;
 
 use dictmesh::mesh::MeshBuilder;
-use dictmesh::problem::atoms::AtomSet;
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::problem::{LocalSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{Mesh, Result, Samples, Topology};
+use dictmesh::{Mesh, Result, Samples, Spec, Topology};
 use std::fmt::Debug;
 
 /// It was refused, and the message has all these words.
@@ -38,16 +37,15 @@ fn builder() -> MeshBuilder {
     )
 }
 
-fn task(residual: ResidualSpec) -> Task {
+fn task(residual: Spec) -> Task {
     let spec = TaskSpec {
         residual,
         common: LocalSpec {
-            regularizer: RegularizerSpec::ElasticNet {
-                gamma: 0.1,
-                delta: 0.1,
-            },
+            regularizer: Spec::new("elastic-net")
+                .with("gamma", 0.1)
+                .with("delta", 0.1),
             penalty: Default::default(),
-            set: AtomSet::UnitBall,
+            set: Spec::new("unit-ball"),
         },
         own: Default::default(),
     };
@@ -55,12 +53,12 @@ fn task(residual: ResidualSpec) -> Task {
 }
 
 /// Every residual.
-fn residuals() -> [ResidualSpec; 5] {
+fn residuals() -> [Spec; 5] {
     [
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::L1,
-        ResidualSpec::Ball { sigma: 0.2 },
-        ResidualSpec::Equality,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("l1"),
+        Spec::new("ball").with("sigma", 0.2),
+        Spec::new("equality"),
     ]
 }

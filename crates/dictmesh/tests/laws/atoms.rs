@@ -1,18 +1,18 @@
 //! Atom sets and penalties: projections, and the exact prox of both together.
 
-use super::{atom_rules, config, dot, norm, plus, vectors};
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use super::{atom_rules, config, dot, norm, plus, sets, vectors};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use proptest::prelude::*;
 
 /// The nearest atom of the set.
-fn projected(set: AtomSet, w: &[f64]) -> Vec<f64> {
+fn projected(set: &dyn AtomSet, w: &[f64]) -> Vec<f64> {
     let mut p = w.to_vec();
     set.project(&mut p);
     p
 }
 
 /// Points of the set worth trying against `p`: a random one, one near p, 0 and a corner.
-fn rivals(set: AtomSet, p: &[f64], random: &[f64], t: f64) -> Vec<Vec<f64>> {
+fn rivals(set: &dyn AtomSet, p: &[f64], random: &[f64], t: f64) -> Vec<Vec<f64>> {
     let mut list = vec![
         projected(set, random),
         projected(set, &plus(p, t, random)),
@@ -34,7 +34,7 @@ proptest! {
     /// Feasible, idempotent, and nearest: (w - Pw)'(z - Pw) <= 0 for every z of the set.
     #[test]
     fn the_projection_is_one(v in vectors(2), t in -1.0..1.0) {
-        for set in AtomSet::ALL {
+        for set in sets() {
             let (w, p) = (&v[0], projected(set, &v[0]));
             prop_assert!(set.contains(&p, 1e-14), "{set:?} {w:?} -> {p:?}");
             let again = projected(set, &p);
@@ -90,7 +90,7 @@ proptest! {
     /// positive part, in a non-negative set); 0 stays 0.
     #[test]
     fn normalising_goes_to_the_border(v in vectors(1), scale in prop::sample::select(vec![1e-200, 1.0, 1e200])) {
-        for set in AtomSet::ALL {
+        for set in sets() {
             let kept = |v: &f64| if set.is_non_negative() { v.max(0.0) } else { *v };
             let from: Vec<f64> = v[0].iter().map(kept).collect();
             let mut w: Vec<f64> = v[0].iter().map(|v| scale * v).collect();
@@ -111,7 +111,7 @@ proptest! {
 /// The other order, projection and then prox, is not the exact prox: the law above can fail.
 #[test]
 fn the_reverse_order_would_fail_the_law() {
-    let (set, penalty) = (AtomSet::UnitBall, AtomPenalty::L1 { beta: 0.5 });
+    let (set, penalty) = (UnitBall, AtomPenalty::L1 { beta: 0.5 });
     let from = [3.0, 1.0];
     let (mut right, mut wrong) = (from, from);
     penalty.prox(1.0, &mut right);

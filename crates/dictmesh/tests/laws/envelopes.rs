@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// v = e'(u).
 fn gradient(f: &dyn Residual, s: f64, q: f64, u: &[f64]) -> Vec<f64> {
     let mut v = vec![7.0; u.len()];
-    f.envelope_gradient(s, q, u, &mut v);
+    f.envelope().unwrap().gradient(s, q, u, &mut v);
     v
 }
 
@@ -87,7 +87,7 @@ proptest! {
     fn the_envelope_quadratic_agrees(v in vectors(1)) {
         for f in residuals() {
             for (s, q) in weights(&*f) {
-                let Some(a) = f.envelope_quadratic(s, q) else {
+                let Some(a) = f.envelope().unwrap().quadratic(s, q) else {
                     continue;
                 };
                 let u = &v[0];
@@ -96,7 +96,7 @@ proptest! {
                 let g = gradient(&*f, s, q, u);
                 prop_assert!(norm(&plus(&g, -1.0 / a, u)) <= 1e-12 * scale, "{f:?}");
                 let mut diagonal = vec![7.0; u.len()];
-                prop_assert_eq!(f.envelope_hessian(s, q, u, &mut diagonal), 0.0);
+                prop_assert_eq!(f.envelope().unwrap().hessian(s, q, u, &mut diagonal), 0.0);
                 prop_assert!(diagonal.iter().all(|d| (d - 1.0 / a).abs() <= 1e-12 / a), "{f:?}");
             }
         }
@@ -120,7 +120,7 @@ proptest! {
 /// (diag + c u u') d.
 fn hessian_times(f: &dyn Residual, s: f64, q: f64, u: &[f64], d: &[f64]) -> Vec<f64> {
     let mut diagonal = vec![7.0; u.len()];
-    let c = f.envelope_hessian(s, q, u, &mut diagonal);
+    let c = f.envelope().unwrap().hessian(s, q, u, &mut diagonal);
     let along = c * dot(u, d);
     (0..u.len())
         .map(|i| diagonal[i] * d[i] + along * u[i])

@@ -10,9 +10,11 @@ mod edges;
 mod envelopes;
 mod regularizers;
 
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::atoms::{
+    AtomPenalty, AtomSet, NonNegativeUnitBall, NonNegativeUnitL1Ball, UnitBall, UnitL1Ball,
+};
 use dictmesh::problem::regularizer::{
-    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPenalty,
 };
 use dictmesh::problem::residual::{Ball, Equality, Huber, Residual, SquaredL2, L1};
 use dictmesh::random::{gaussian, stream};
@@ -32,8 +34,20 @@ fn residuals() -> Vec<Box<dyn Residual>> {
     ]
 }
 
-/// Every regularizer.
-fn regularizers() -> Vec<Box<dyn Regularizer>> {
+/// A regularizer that is one scalar penalty for every coefficient.
+trait Scalar: Regularizer + ScalarPenalty {
+    /// The strong convexity, which both traits have.
+    fn delta(&self) -> f64;
+}
+
+impl<T: Regularizer + ScalarPenalty> Scalar for T {
+    fn delta(&self) -> f64 {
+        Regularizer::strong_convexity(self)
+    }
+}
+
+/// Every regularizer that is one scalar penalty for every coefficient.
+fn regularizers() -> Vec<Box<dyn Scalar>> {
     const INF: f64 = f64::INFINITY;
     vec![
         Box::new(ElasticNet::new(0.1, 0.1).unwrap()),
@@ -54,15 +68,25 @@ fn regularizers() -> Vec<Box<dyn Regularizer>> {
     ]
 }
 
+/// Every built-in atom set.
+fn sets() -> [&'static dyn AtomSet; 4] {
+    [
+        &UnitBall,
+        &NonNegativeUnitBall,
+        &UnitL1Ball,
+        &NonNegativeUnitL1Ball,
+    ]
+}
+
 /// Every atom set with every penalty.
-fn atom_rules() -> Vec<(AtomSet, AtomPenalty)> {
+fn atom_rules() -> Vec<(&'static dyn AtomSet, AtomPenalty)> {
     let penalties = [
         AtomPenalty::None,
         AtomPenalty::L1 { beta: 0.0 },
         AtomPenalty::L1 { beta: 0.1 },
         AtomPenalty::L1 { beta: 2.0 },
     ];
-    AtomSet::ALL
+    sets()
         .into_iter()
         .flat_map(|set| penalties.map(|penalty| (set, penalty)))
         .collect()

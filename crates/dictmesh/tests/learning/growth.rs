@@ -1,10 +1,9 @@
 //! The mesh grows and shrinks in mid-stream, or refuses and stays as it was.
 
 use super::{assert_atoms_in_their_sets, go_on, noise};
-use dictmesh::problem::atoms::AtomSet;
-use dictmesh::problem::{LocalSpec, RegularizerSpec, Task};
+use dictmesh::problem::{LocalSpec, Task};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{AtomInit, Error, Matrix, Mesh, Stop, Topology, WeightRule, Weights};
+use dictmesh::{AtomInit, Error, Matrix, Mesh, Spec, Stop, Topology, WeightRule, Weights};
 
 const M: usize = 8;
 
@@ -93,12 +92,11 @@ fn an_agent_joins_in_mid_stream() {
         4
     );
     let own = LocalSpec {
-        regularizer: RegularizerSpec::NonNegativeElasticNet {
-            gamma: 0.05,
-            delta: 0.2,
-        },
+        regularizer: Spec::new("non-negative-elastic-net")
+            .with("gamma", 0.05)
+            .with("delta", 0.2),
         penalty: Default::default(),
-        set: AtomSet::NonNegativeUnitBall,
+        set: Spec::new("non-negative-unit-ball"),
     };
     let joined = mesh
         .add_agent(&[4], 2, AtomInit::Random, false, Some(&own))
@@ -109,7 +107,7 @@ fn an_agent_joins_in_mid_stream() {
     }
     assert!(mesh.is_informed(4) && !mesh.is_informed(5));
     assert_eq!(mesh.topology().neighbours(5), &[4]);
-    assert_eq!(mesh.task().local(5).spec(), &own);
+    assert_eq!(mesh.task().local(5).spec(), own);
     assert_eq!(mesh.task().spec().own[&5], own);
     assert_works(&mut mesh, "after");
     assert!(mesh.block(5).atoms().as_slice().iter().all(|w| *w >= 0.0));
@@ -141,12 +139,11 @@ fn a_grown_mesh_equals_a_built_one() {
 fn an_agent_leaves_in_mid_stream() {
     let mut mesh = mesh();
     let own = LocalSpec {
-        regularizer: RegularizerSpec::ElasticNet {
-            gamma: 0.0,
-            delta: 0.5,
-        },
+        regularizer: Spec::new("elastic-net")
+            .with("gamma", 0.0)
+            .with("delta", 0.5),
         penalty: Default::default(),
-        set: AtomSet::UnitL1Ball,
+        set: Spec::new("unit-l1-ball"),
     };
     mesh.add_agent(&[0, 1, 3], 2, AtomInit::Random, true, Some(&own))
         .unwrap();
@@ -155,7 +152,7 @@ fn an_agent_leaves_in_mid_stream() {
     mesh.remove_agent(1).unwrap();
     assert_eq!((mesh.agents(), mesh.atoms()), (4, 6));
     assert_eq!(mesh.block(3).atoms(), &last, "later agents move down");
-    assert_eq!(mesh.task().local(3).spec(), &own, "with their task");
+    assert_eq!(mesh.task().local(3).spec(), own, "with their task");
     assert_eq!(mesh.task().local(2).spec(), mesh.task().common().spec());
     assert!(mesh.is_informed(3) && mesh.is_informed(1) && !mesh.is_informed(2));
     assert_works(&mut mesh, "after");

@@ -12,6 +12,9 @@ mod start;
 mod update;
 
 use dictmesh::mesh::Event;
+use dictmesh::problem::atoms::{
+    AtomSet, NonNegativeUnitBall, NonNegativeUnitL1Ball, UnitBall, UnitL1Ball,
+};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{Matrix, Mesh, Samples};
 use std::ops::ControlFlow;
@@ -44,4 +47,14 @@ fn assert_atoms_in_their_sets(mesh: &Mesh, label: &str) {
             );
         }
     }
+}
+
+/// Every built-in atom set.
+fn sets() -> [&'static dyn AtomSet; 4] {
+    [
+        &UnitBall,
+        &NonNegativeUnitBall,
+        &UnitL1Ball,
+        &NonNegativeUnitL1Ball,
+    ]
 }

@@ -1,7 +1,7 @@
 //! A dictionary planted in the samples comes back, whoever learns it and however often.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise};
-use dictmesh::problem::atoms::AtomSet;
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update};
@@ -17,7 +17,7 @@ fn planted_atoms(non_negative: bool) -> Matrix {
         true => w.get(i, q).abs(),
         false => w.get(i, q),
     });
-    (0..K).for_each(|q| AtomSet::UnitBall.normalise(w.column_mut(q)));
+    (0..K).for_each(|q| UnitBall.normalise(w.column_mut(q)));
     w
 }
 

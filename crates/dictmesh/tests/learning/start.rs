@@ -1,14 +1,14 @@
 //! Where atoms come from: in the set, distinct, seeded.
 
-use super::noise;
-use dictmesh::problem::atoms::AtomSet;
+use super::{noise, sets};
+use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::{LocalSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Topology};
 
 const M: usize = 7;
 
-fn draw(start: AtomInit<'_>, count: usize, set: AtomSet, seed: u64) -> Matrix {
+fn draw(start: AtomInit<'_>, count: usize, set: &dyn AtomSet, seed: u64) -> Matrix {
     start.draw(M, count, set, &mut stream(seed, 3)).unwrap()
 }
 
@@ -25,7 +25,7 @@ fn assert_distinct(w: &Matrix, label: &str) {
 #[test]
 fn starts_are_in_the_set_distinct_and_seeded() {
     let x = noise(M, 12, 1);
-    for set in AtomSet::ALL {
+    for set in sets() {
         for start in [AtomInit::Random, AtomInit::Samples(&x)] {
             let label = format!("{set:?} {start:?}");
             let w = draw(start, 10, set, 5);
@@ -54,7 +54,7 @@ fn starts_are_in_the_set_distinct_and_seeded() {
 #[test]
 fn samples_start_atoms_without_repetition() {
     let x = noise(M, 10, 2);
-    for set in AtomSet::ALL {
+    for set in sets() {
         let w = draw(AtomInit::Samples(&x), 10, set, 1);
         let mut taken = vec![false; 10];
         for w in w.columns() {
@@ -89,7 +89,7 @@ fn too_few_samples_are_made_up_for() {
     x.column_mut(1)[2] = 5.0;
     x.column_mut(3)[0] = -2.0; // nothing of it is left in a non-negative set
     let x = Samples::dense(x).unwrap();
-    for set in AtomSet::ALL {
+    for set in sets() {
         let w = draw(AtomInit::Samples(&x), 6, set, 1);
         assert_distinct(&w, &format!("{set:?}"));
         let corners = w
@@ -103,10 +103,7 @@ fn too_few_samples_are_made_up_for() {
         );
     }
     let none = Samples::dense(Matrix::zeros(M, 0)).unwrap();
-    assert_distinct(
-        &draw(AtomInit::Samples(&none), 3, AtomSet::UnitBall, 1),
-        "none",
-    );
+    assert_distinct(&draw(AtomInit::Samples(&none), 3, &UnitBall, 1), "none");
 }
 
 /// In a mesh no sample starts atoms of two agents, and each agent's atoms are in its own set.
@@ -115,7 +112,7 @@ fn a_mesh_deals_distinct_atoms() {
     let x = noise(M, 8, 3);
     let mut spec = TaskSpec::sparse_svd(0.1, 0.1);
     let own = LocalSpec {
-        set: AtomSet::UnitL1Ball,
+        set: Spec::new("unit-l1-ball"),
         ..spec.common.clone()
     };
     spec.own.insert(1, own);
@@ -138,7 +135,7 @@ fn a_mesh_deals_distinct_atoms() {
 #[test]
 fn given_atoms_are_dealt_in_order() {
     let mut w = gaussian(M, 5, &mut stream(1, 0));
-    (0..5).for_each(|q| AtomSet::UnitBall.normalise(w.column_mut(q)));
+    (0..5).for_each(|q| UnitBall.normalise(w.column_mut(q)));
     let mut mesh = Mesh::builder(
         Task::sparse_svd(0.1, 0.1).unwrap(),
         Topology::ring(3).unwrap(),
@@ -146,7 +143,7 @@ fn given_atoms_are_dealt_in_order() {
     .build(M, &[2, 0, 3], AtomInit::Given(&w))
     .unwrap();
     let mut expected = w.clone();
-    (0..5).for_each(|q| AtomSet::UnitBall.project(expected.column_mut(q)));
+    (0..5).for_each(|q| UnitBall.project(expected.column_mut(q)));
     assert_eq!(mesh.dictionary(), expected);
     assert_eq!(mesh.block(1).len(), 0);
     mesh.add_atoms(1, 2, AtomInit::Random).unwrap();

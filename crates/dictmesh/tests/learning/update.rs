@@ -1,31 +1,30 @@
 //! `update_block` against the paper's formula, written out naively.
 
-use super::{assert_atoms_in_their_sets, distance, go_on, noise};
+use super::{assert_atoms_in_their_sets, distance, go_on, noise, sets};
 use dictmesh::mesh::learning::{product, update_block, AtomStats};
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use dictmesh::problem::residual::{Huber, Residual, SquaredL2, L1};
 use dictmesh::problem::Block;
-use dictmesh::problem::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::problem::{LocalSpec, LocalTask, TaskSpec};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy::{Local, ScratchPool, Workspace};
-use dictmesh::{AtomInit, Matrix, Mesh, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, Update};
 
 const M: usize = 6;
 const ATOMS: usize = 4;
 
-fn local(set: AtomSet, penalty: AtomPenalty) -> LocalSpec {
+fn local(set: &dyn AtomSet, penalty: AtomPenalty) -> LocalSpec {
     LocalSpec {
-        regularizer: RegularizerSpec::ElasticNet {
-            gamma: 0.1,
-            delta: 0.1,
-        },
+        regularizer: Spec::new("elastic-net")
+            .with("gamma", 0.1)
+            .with("delta", 0.1),
         penalty,
-        set,
+        set: set.spec(),
     }
 }
 
 /// Proj { T_{p beta} ( w + (p/B) sum over samples of nu y ) }.
-fn formula(w: &[f64], p: f64, beta: f64, set: AtomSet, nu: &Matrix, y: &[f64]) -> Vec<f64> {
+fn formula(w: &[f64], p: f64, beta: f64, set: &dyn AtomSet, nu: &Matrix, y: &[f64]) -> Vec<f64> {
     let mut new = Vec::new();
     for i in 0..w.len() {
         let mut mean = 0.0;
@@ -81,7 +80,7 @@ fn the_update_is_the_papers_formula() {
         (Box::new(SquaredL2), 1.0),
         (Box::new(Huber::new(eta).unwrap()), eta),
     ];
-    for (update, set) in rules.iter().flat_map(|u| AtomSet::ALL.map(|s| (u, s))) {
+    for (update, set) in rules.iter().flat_map(|u| sets().map(|s| (u, s))) {
         for (beta, samples, s) in [(0.0, 1, 1), (0.2, 1, 3), (0.2, 5, 2), (0.0, 7, 5)] {
             for (residual, scale) in &residuals {
                 let label =
@@ -145,7 +144,7 @@ fn the_update_is_the_papers_formula() {
 /// and coded with again codes like a fresh one of the same atoms.
 #[test]
 fn the_block_is_renewed_as_a_whole() {
-    let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::None)).unwrap();
+    let task = LocalTask::build(&local(&UnitBall, AtomPenalty::None)).unwrap();
     let x = gaussian(M, 2, &mut stream(5, 5));
     let scratch = ScratchPool::default();
     let code = |block: &Block| {
@@ -193,7 +192,7 @@ fn the_block_is_renewed_as_a_whole() {
 /// An agent without atoms has nothing to update.
 #[test]
 fn an_empty_block_stays_empty() {
-    let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::None)).unwrap();
+    let task = LocalTask::build(&local(&UnitBall, AtomPenalty::None)).unwrap();
     let mut block = Block::new(Matrix::zeros(M, 0)).unwrap();
     let (nu, y) = (Matrix::zeros(M, 2), Matrix::zeros(0, 2));
     let (update, mut used) = (Update::default(), AtomStats::fresh(0));
@@ -220,16 +219,16 @@ fn atoms_stay_in_their_sets() {
         Update::Adaptive { forgetting: 0.9 },
     ];
     let residuals = [
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.3 },
-        ResidualSpec::L1,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.3),
+        Spec::new("l1"),
     ];
     for residual in residuals {
         for update in rules {
-            if residual == ResidualSpec::L1 && matches!(update, Update::Adaptive { .. }) {
+            if residual == Spec::new("l1") && matches!(update, Update::Adaptive { .. }) {
                 continue; // refused: see bad_input
             }
-            let own = AtomSet::ALL.map(|set| local(set, AtomPenalty::L1 { beta: 0.01 }));
+            let own = sets().map(|set| local(set, AtomPenalty::L1 { beta: 0.01 }));
             let spec = TaskSpec {
                 residual: residual.clone(),
                 common: own[0].clone(),

@@ -10,13 +10,13 @@ mod places;
 mod refusals;
 
 use dictmesh::model::{Description, Model};
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::problem::atoms::AtomPenalty;
+use dictmesh::problem::{LocalSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
-use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{
+    AtomInit, Error, Matrix, Mesh, Samples, Spec, Stopping, Topology, Update, WeightRule,
+};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use std::fs;
@@ -34,14 +34,13 @@ fn samples(seed: u64, count: usize) -> Samples {
 fn rich_task() -> TaskSpec {
     let mut task = TaskSpec::biclustering(0.1, 0.1 + 0.2, 0.01);
     let own = LocalSpec {
-        regularizer: RegularizerSpec::BoxedElasticNet {
-            gamma: 1.0 / 3.0,
-            delta: 0.7,
-            lo: Some(-0.3),
-            hi: Some(f64::INFINITY),
-        },
+        regularizer: Spec::new("boxed-elastic-net")
+            .with("gamma", 1.0 / 3.0)
+            .with("delta", 0.7)
+            .with("lo", -0.3)
+            .with("hi", f64::INFINITY),
         penalty: AtomPenalty::None,
-        set: AtomSet::UnitL1Ball,
+        set: Spec::new("unit-l1-ball"),
     };
     task.own.insert(2, own);
     task
@@ -251,7 +250,7 @@ fn an_agent_that_joined_keeps_the_share_it_has() {
 #[test]
 fn a_mesh_that_only_codes_can_be_saved() {
     let mut task = TaskSpec::sparse_svd(0.1, 0.1);
-    task.residual = ResidualSpec::L1;
+    task.residual = Spec::new("l1");
     let mesh = mesh_of(task, strategy::default(), Update::default());
     let model = Model::from_bytes(&mesh.to_model().to_bytes().unwrap()).unwrap();
     assert_same(&Mesh::from_model(&model).unwrap(), &mesh);

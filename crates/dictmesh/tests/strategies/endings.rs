@@ -48,7 +48,7 @@ fn the_tolerance_is_about_the_error() {
 fn a_step_far_too_large_diverges_and_says_so() {
     let w = atoms(10, 12, 1);
     let x = reachable(&w, 2, 2);
-    let task = task(&ResidualSpec::SquaredL2, elastic_net());
+    let task = task(&Spec::new("squared-l2"), elastic_net());
     for stopping in [Stopping::tolerance(1e-4), Stopping::rounds(2000)] {
         let strategy = strategy::build(&Spec::new("diffusion").with("mu", 50.0)).unwrap();
         let found = mesh(task.clone(), strategy, stopping, &w)
@@ -66,19 +66,17 @@ fn a_constraint_that_no_code_meets_is_infeasible() {
     let mut x = reachable(&w, 2, 2).to_dense();
     x.column_mut(1)[9] = 1.0;
     let x = Samples::dense(x).unwrap();
-    for residual in [ResidualSpec::Equality, ResidualSpec::Ball { sigma: 0.5 }] {
+    for residual in [Spec::new("equality"), Spec::new("ball").with("sigma", 0.5)] {
         for regularizer in [
             elastic_net(),
-            RegularizerSpec::NonNegativeElasticNet {
-                gamma: 0.1,
-                delta: 0.3,
-            },
-            RegularizerSpec::BoxedElasticNet {
-                gamma: 0.1,
-                delta: 0.3,
-                lo: Some(-3.0),
-                hi: Some(3.0),
-            },
+            Spec::new("non-negative-elastic-net")
+                .with("gamma", 0.1)
+                .with("delta", 0.3),
+            Spec::new("boxed-elastic-net")
+                .with("gamma", 0.1)
+                .with("delta", 0.3)
+                .with("lo", -3.0)
+                .with("hi", 3.0),
         ] {
             let task = task(&residual, regularizer);
             for name in ["relaxed-admm", "exact-diffusion"] {
@@ -107,7 +105,7 @@ fn a_feasible_constraint_is_never_called_infeasible() {
             _ => 1e-3 * plain.get(i, q),
         });
         let x = reachable(&w, 2, seed);
-        for residual in [ResidualSpec::Equality, ResidualSpec::Ball { sigma: 1e-3 }] {
+        for residual in [Spec::new("equality"), Spec::new("ball").with("sigma", 1e-3)] {
             let task = task(&residual, elastic_net());
             let mesh = mesh(task, named("relaxed-admm"), Stopping::tolerance(1e-6), &w);
             assert_eq!(
@@ -128,7 +126,7 @@ fn reach_is_by_atom() {
     for agents in [1, 2] {
         let sizes = [2, 0];
         let mesh = Mesh::builder(
-            task(&ResidualSpec::Equality, elastic_net()),
+            task(&Spec::new("equality"), elastic_net()),
             Topology::complete(agents).unwrap(),
         )
         .stopping(Stopping::rounds(200))
@@ -143,12 +141,11 @@ fn reach_is_by_atom() {
 #[test]
 fn boxes_that_do_not_hold_zero() {
     let w = Matrix::from_columns(3, &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).unwrap();
-    let regularizer = RegularizerSpec::BoxedElasticNet {
-        gamma: 0.1,
-        delta: 0.3,
-        lo: Some(1.0),
-        hi: Some(2.0),
-    };
+    let regularizer = Spec::new("boxed-elastic-net")
+        .with("gamma", 0.1)
+        .with("delta", 0.3)
+        .with("lo", 1.0)
+        .with("hi", 2.0);
     for x in [[0.0; 3], [1e-14, 0.0, 0.0], [1.0, 0.0, 0.0]] {
         let x = Samples::dense_from_columns(3, &[x]).unwrap();
         for residual in residuals() {
@@ -158,8 +155,8 @@ fn boxes_that_do_not_hold_zero() {
             )
             .build(3, &[1, 1], AtomInit::Given(&w))
             .unwrap();
-            let expected = match residual {
-                ResidualSpec::Ball { .. } | ResidualSpec::Equality => Stop::Infeasible,
+            let expected = match residual.kind() {
+                "ball" | "equality" => Stop::Infeasible,
                 _ => Stop::Converged,
             };
             assert_eq!(mesh.exact(&x).unwrap().stop(), expected, "{residual:?}");
@@ -174,7 +171,7 @@ fn overflow_is_not_a_certificate() {
     let w = atoms(4, 3, 1);
     let x = Samples::dense_from_columns(4, &[[1e200; 4]]).unwrap();
     let mesh = Mesh::builder(
-        task(&ResidualSpec::SquaredL2, elastic_net()),
+        task(&Spec::new("squared-l2"), elastic_net()),
         Topology::path(3).unwrap(),
     )
     .build(4, &[1; 3], AtomInit::Given(&w))
@@ -193,7 +190,7 @@ fn the_default_steps_are_stable() {
     let x = Samples::dense_from_columns(3, &[[300.0, 1.0, 0.0]]).unwrap();
     for name in strategy::NAMES {
         let mesh = Mesh::builder(
-            task(&ResidualSpec::SquaredL2, elastic_net()),
+            task(&Spec::new("squared-l2"), elastic_net()),
             Topology::from_edges(10, &edges).unwrap(),
         )
         .informed(&[0])
@@ -210,7 +207,7 @@ fn the_default_steps_are_stable() {
 fn a_run_goes_on_only_where_its_state_fits() {
     let w = atoms(10, 12, 1);
     let x = reachable(&w, 2, 2);
-    let task = task(&ResidualSpec::SquaredL2, elastic_net());
+    let task = task(&Spec::new("squared-l2"), elastic_net());
     let one = mesh(task, named("diffusion"), Stopping::rounds(5), &w);
     let mut other = one.clone();
     other.set_strategy(named("relaxed-admm")).unwrap();
@@ -230,7 +227,7 @@ fn learning_passes_over_what_it_cannot_meet() {
     x.column_mut(1)[9] = 1.0;
     let x = Samples::dense(x).unwrap();
     let mut mesh = Mesh::builder(
-        task(&ResidualSpec::Equality, elastic_net()),
+        task(&Spec::new("equality"), elastic_net()),
         Topology::complete(6).unwrap(),
     )
     .update(Update::Constant { mu_w: 1e-3 })

@@ -92,7 +92,7 @@ fn and_y_and_the_cost_elsewhere() {
 
 #[test]
 fn the_bias_of_diffusion_and_consensus_shrinks_with_mu() {
-    for residual in [ResidualSpec::SquaredL2, ResidualSpec::Huber { eta: 0.2 }] {
+    for residual in [Spec::new("squared-l2"), Spec::new("huber").with("eta", 0.2)] {
         let bias = |spec: Arc<dyn Strategy>| {
             let (mesh, x) = small(task(&residual, elastic_net()), spec, 30_000);
             errors(&mesh, &x, &mesh.infer(&x).unwrap()).0
@@ -115,19 +115,17 @@ fn the_bias_of_diffusion_and_consensus_shrinks_with_mu() {
 
 #[test]
 fn agents_may_have_regularizers_of_their_own() {
-    let mut spec = task(&ResidualSpec::SquaredL2, elastic_net()).spec();
+    let mut spec = task(&Spec::new("squared-l2"), elastic_net()).spec();
     let mut own = spec.common.clone();
-    own.regularizer = RegularizerSpec::NonNegativeElasticNet {
-        gamma: 0.02,
-        delta: 0.7,
-    };
+    own.regularizer = Spec::new("non-negative-elastic-net")
+        .with("gamma", 0.02)
+        .with("delta", 0.7);
     spec.own.insert(0, own.clone());
-    own.regularizer = RegularizerSpec::BoxedElasticNet {
-        gamma: 0.05,
-        delta: 0.2,
-        lo: Some(-0.1),
-        hi: Some(0.3),
-    };
+    own.regularizer = Spec::new("boxed-elastic-net")
+        .with("gamma", 0.05)
+        .with("delta", 0.2)
+        .with("lo", -0.1)
+        .with("hi", 0.3);
     spec.own.insert(4, own);
     let (mesh, x) = small(spec.build().unwrap(), named("relaxed-admm"), 3000);
     let found = mesh.infer(&x).unwrap();
@@ -139,7 +137,7 @@ fn agents_may_have_regularizers_of_their_own() {
 
 #[test]
 fn z_is_what_the_codes_rebuild() {
-    for residual in [ResidualSpec::SquaredL2, ResidualSpec::Huber { eta: 0.2 }] {
+    for residual in [Spec::new("squared-l2"), Spec::new("huber").with("eta", 0.2)] {
         let (mesh, x) = small(task(&residual, elastic_net()), named("relaxed-admm"), 3000);
         let found = mesh.infer(&x).unwrap();
         let rebuilt = mesh.dictionary().times(&found.stacked_codes());
@@ -156,7 +154,7 @@ fn z_is_what_the_codes_rebuild() {
 #[test]
 fn a_warm_start_lands_in_the_same_place() {
     for name in strategy::NAMES {
-        let residual = ResidualSpec::SquaredL2;
+        let residual = Spec::new("squared-l2");
         let (mesh, x) = small(task(&residual, elastic_net()), named(name), 5000);
         let cold = mesh.infer(&x.range(1..2)).unwrap();
         let first = x.range(0..1);

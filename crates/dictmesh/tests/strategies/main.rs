@@ -15,32 +15,30 @@ mod laws;
 mod reduction;
 mod rounds;
 
-use dictmesh::problem::atoms::{AtomPenalty, AtomSet};
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, Task, TaskSpec};
+use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
+use dictmesh::problem::{LocalSpec, Task, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
-use dictmesh::{Inference, Matrix, Mesh, Samples};
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{Inference, Matrix, Mesh, Samples, Spec};
 use std::sync::Arc;
 
-fn residuals() -> [ResidualSpec; 5] {
+fn residuals() -> [Spec; 5] {
     [
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::L1,
-        ResidualSpec::Ball { sigma: 0.3 },
-        ResidualSpec::Equality,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("l1"),
+        Spec::new("ball").with("sigma", 0.3),
+        Spec::new("equality"),
     ]
 }
 
-fn task(residual: &ResidualSpec, regularizer: RegularizerSpec) -> Task {
+fn task(residual: &Spec, regularizer: Spec) -> Task {
     TaskSpec {
         residual: residual.clone(),
         common: LocalSpec {
             regularizer,
             penalty: AtomPenalty::None,
-            set: AtomSet::UnitBall,
+            set: Spec::new("unit-ball"),
         },
         own: Default::default(),
     }
@@ -48,11 +46,10 @@ fn task(residual: &ResidualSpec, regularizer: RegularizerSpec) -> Task {
     .unwrap()
 }
 
-fn elastic_net() -> RegularizerSpec {
-    RegularizerSpec::ElasticNet {
-        gamma: 0.1,
-        delta: 0.3,
-    }
+fn elastic_net() -> Spec {
+    Spec::new("elastic-net")
+        .with("gamma", 0.1)
+        .with("delta", 0.3)
 }
 
 fn named(name: &str) -> Arc<dyn Strategy> {
@@ -63,7 +60,7 @@ fn named(name: &str) -> Arc<dyn Strategy> {
 fn atoms(m: usize, k: usize, seed: u64) -> Matrix {
     let mut w = gaussian(m, k, &mut stream(seed, 1));
     for q in 0..k {
-        AtomSet::UnitBall.normalise(w.column_mut(q));
+        UnitBall.normalise(w.column_mut(q));
     }
     w
 }

@@ -6,7 +6,7 @@ use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 
 const SIZES: [usize; 6] = [2, 3, 0, 1, 2, 2];
 
-fn pair(residual: &ResidualSpec, name: &str, w: &Matrix, rounds: usize) -> [Mesh; 2] {
+fn pair(residual: &Spec, name: &str, w: &Matrix, rounds: usize) -> [Mesh; 2] {
     [true, false].map(|reduction| {
         Mesh::builder(
             task(residual, elastic_net()),
@@ -50,7 +50,7 @@ fn dictionaries(rows: usize) -> [(&'static str, Matrix); 3] {
 fn same_rounds(label: &str, w: &Matrix, x: &Samples) {
     for residual in residuals() {
         for name in strategy::NAMES {
-            let smooth = !matches!(residual, ResidualSpec::Ball { .. });
+            let smooth = residual.kind() != "ball";
             if !smooth && (name == "diffusion" || name == "consensus") {
                 continue;
             }
@@ -117,7 +117,7 @@ fn rows_that_reach_the_box_end_the_rotation() {
     }))
     .unwrap();
     for name in strategy::NAMES {
-        let [fast, plain] = pair(&ResidualSpec::Huber { eta: 0.05 }, name, &w, 400);
+        let [fast, plain] = pair(&Spec::new("huber").with("eta", 0.05), name, &w, 400);
         let (a, b) = (fast.infer(&x).unwrap(), plain.infer(&x).unwrap());
         // The witness that it had to: the box acts outside the support.
         assert!(b.duals.iter().any(|nu| nu.get(0, 0) == -1.0), "{name}");
@@ -133,9 +133,9 @@ fn rotated_runs_stop_alike_and_learn_alike() {
     let steps: Vec<usize> = (0..40).map(|j| 5 + j % 4).collect();
     let few = sparse(90, &steps, &[0.4; 40]);
     for (residual, x) in [
-        (ResidualSpec::SquaredL2, &reached),
-        (ResidualSpec::SquaredL2, &few),
-        (ResidualSpec::Huber { eta: 0.2 }, &few),
+        (Spec::new("squared-l2"), &reached),
+        (Spec::new("squared-l2"), &few),
+        (Spec::new("huber").with("eta", 0.2), &few),
     ] {
         let [mut fast, mut plain] = pair(&residual, "relaxed-admm", &w, 10);
         for mesh in [&mut fast, &mut plain] {

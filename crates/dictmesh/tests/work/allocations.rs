@@ -54,20 +54,20 @@ fn rounds_allocate_nothing() {
 }
 
 /// Every strategy with every residual it can solve for.
-fn steady() -> Vec<(&'static str, ResidualSpec)> {
+fn steady() -> Vec<(&'static str, Spec)> {
     let residuals = [
-        ResidualSpec::SquaredL2,
-        ResidualSpec::Huber { eta: 0.2 },
-        ResidualSpec::L1,
-        ResidualSpec::Ball { sigma: 0.3 },
-        ResidualSpec::Equality,
+        Spec::new("squared-l2"),
+        Spec::new("huber").with("eta", 0.2),
+        Spec::new("l1"),
+        Spec::new("ball").with("sigma", 0.3),
+        Spec::new("equality"),
     ];
     let pairs = (strategy::NAMES.into_iter()).flat_map(|name| {
         residuals
             .iter()
             .map(move |residual| (name, residual.clone()))
     });
-    let can = |name: &str, residual: &ResidualSpec| {
+    let can = |name: &str, residual: &Spec| {
         let task = task(residual.clone(), elastic_net()).build().unwrap();
         let spec = strategy::named(name).unwrap();
         spec.check(task.residual(), true).is_ok()
@@ -85,7 +85,7 @@ fn blocks_of_different_sizes_allocate_nothing_either() {
     let _alone = alone();
     let sizes = [3, 40, 0, 1, 60, 17];
     for name in strategy::NAMES {
-        let task = task(ResidualSpec::SquaredL2, elastic_net());
+        let task = task(Spec::new("squared-l2"), elastic_net());
         let mesh = uneven(&task, Topology::ring(6).unwrap(), name, 50, &sizes);
         assert_eq!(in_ten_rounds(&mesh, &samples(50, 20)), 0, "{name}");
     }

@@ -12,13 +12,10 @@
 mod allocations;
 mod products;
 
-use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
+use dictmesh::problem::{LocalSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
-use dictmesh::{AtomInit, Mesh, Samples, Topology};
-use std::sync::Arc;
+use dictmesh::strategy::{self, Strategy};
+use dictmesh::{AtomInit, Mesh, Samples, Spec, Topology};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[global_allocator]
@@ -34,23 +31,22 @@ fn samples(rows: usize, count: usize) -> Samples {
     Samples::dense(gaussian(rows, count, &mut stream(1, 0))).unwrap()
 }
 
-fn task(residual: ResidualSpec, regularizer: RegularizerSpec) -> TaskSpec {
+fn task(residual: Spec, regularizer: Spec) -> TaskSpec {
     TaskSpec {
         residual,
         common: LocalSpec {
             regularizer,
             penalty: Default::default(),
-            set: Default::default(),
+            set: Spec::new("unit-ball"),
         },
         own: Default::default(),
     }
 }
 
-fn elastic_net() -> RegularizerSpec {
-    RegularizerSpec::ElasticNet {
-        gamma: 0.1,
-        delta: 0.1,
-    }
+fn elastic_net() -> Spec {
+    Spec::new("elastic-net")
+        .with("gamma", 0.1)
+        .with("delta", 0.1)
 }
 
 fn mesh(task: &TaskSpec, graph: Topology, strategy: &str, rows: usize, atoms: usize) -> Mesh {

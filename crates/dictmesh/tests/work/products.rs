@@ -29,11 +29,10 @@ fn assert_near(found: f64, formula: usize, label: &str) {
 
 /// gamma = 0, so that no coefficient is 0 and each takes its M multiply-adds.
 fn all_fire() -> TaskSpec {
-    let regularizer = RegularizerSpec::ElasticNet {
-        gamma: 0.0,
-        delta: 0.1,
-    };
-    task(ResidualSpec::SquaredL2, regularizer)
+    let regularizer = Spec::new("elastic-net")
+        .with("gamma", 0.0)
+        .with("delta", 0.1);
+    task(Spec::new("squared-l2"), regularizer)
 }
 
 /// Combine: M B for each weight that is not 0; where the graph is dense, 16 M B for every four agents that send, of
@@ -91,11 +90,10 @@ fn a_sparse_code_costs_its_correlations_and_little_more() {
     let m = 128;
     for k in [64, 256, 1024] {
         let task = task(
-            ResidualSpec::SquaredL2,
-            RegularizerSpec::ElasticNet {
-                gamma: 0.2,
-                delta: 0.1,
-            },
+            Spec::new("squared-l2"),
+            Spec::new("elastic-net")
+                .with("gamma", 0.2)
+                .with("delta", 0.1),
         );
         let mesh = mesh(&task, Topology::ring(1).unwrap(), "relaxed-admm", m, k);
         let x = planted(&mesh.dictionary(), 256);

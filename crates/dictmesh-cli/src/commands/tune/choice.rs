@@ -4,7 +4,6 @@ use super::super::{given_up, say, Result};
 use super::Args;
 use crate::demo::Progress;
 use crate::options::Options;
-use dictmesh::problem::ResidualSpec;
 use dictmesh::{AtomInit, Mesh, Samples};
 use dictmesh_apps::held_out::{predict, simplest, Prediction};
 use std::ops::ControlFlow;
@@ -138,17 +137,15 @@ impl Grid {
 
 /// The median |f'(x)|: at gamma above it, an atom like x itself would not be used.
 fn size(options: &Options, x: &Samples) -> Result<f64> {
-    let slope = match options.task("sparse-svd")?.residual {
-        ResidualSpec::SquaredL2 => |_: f64, v: f64| v,
-        ResidualSpec::Huber { .. } => |eta: f64, v: f64| (v / eta).clamp(-1.0, 1.0),
+    let residual = options.task("sparse-svd")?.residual;
+    let slope = match residual.kind() {
+        "squared-l2" => |_: f64, v: f64| v,
+        "huber" => |eta: f64, v: f64| (v / eta).clamp(-1.0, 1.0),
         _ => {
             return Err("this residual gives gamma no scale: say which to try with --gammas".into())
         }
     };
-    let eta = match options.task("sparse-svd")?.residual {
-        ResidualSpec::Huber { eta } => eta,
-        _ => 1.0,
-    };
+    let eta = residual.number("eta").map_err(say)?.unwrap_or(1.0);
     let norm = |j: usize| {
         x.entries(j)
             .map(|(_, v)| slope(eta, v).powi(2))

@@ -10,7 +10,7 @@
 
 use super::scratch::{BlockScratch, Scratch};
 use super::{newton, outliers, stop_of, Coding};
-use crate::problem::regularizer::{Regularizer, ScalarPenalty};
+use crate::problem::regularizer::ScalarPenalty;
 use crate::Stop;
 use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
 use dictmesh_kernels::matrix::Matrix;
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// e(u) as a number and a shape.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Envelope {
+pub(super) enum Shape {
     /// |u|^2 / (2 a).
     Quadratic(f64),
     /// The same in each |u_m| <= a, with slope 1 beyond.
@@ -38,17 +38,21 @@ pub(super) struct Augmented<'a> {
 
 impl Coding<'_> {
     /// The envelope of this problem, where it is one of these.
-    pub(super) fn shape(&self) -> Option<Envelope> {
-        let quadratic = self.residual.envelope_quadratic(self.s, self.q);
-        (quadratic.filter(|a| *a > 0.0).map(Envelope::Quadratic))
-            .or_else(|| outliers::bound(self).map(Envelope::Bounded))
+    pub(super) fn shape(&self) -> Option<Shape> {
+        let closed = self
+            .residual
+            .envelope()
+            .filter(|_| self.has_closed_forms())?;
+        let quadratic = closed.quadratic(self.s, self.q);
+        (quadratic.filter(|a| *a > 0.0).map(Shape::Quadratic))
+            .or_else(|| outliers::bound(self).map(Shape::Bounded))
     }
 
     /// Solves for each column of C. `y` and `v` are as in [`solve_batch`](Coding::solve_batch). Tells how each ended;
     /// returns whether W'V is in the scratch.
     pub(super) fn solve_enveloped(
         &self,
-        envelope: Envelope,
+        envelope: Shape,
         given: Targets,
         y: &mut [f64],
         v: &mut [f64],
@@ -60,10 +64,10 @@ impl Coding<'_> {
             outliers: 0,
         };
         match envelope {
-            Envelope::Quadratic(_) => {
+            Shape::Quadratic(_) => {
                 self.solve_quadratics(envelope, given, own, y, v, scratch, ended)
             }
-            Envelope::Bounded(_) => outliers::with(self, y, scratch, |wide, codes, scratch| {
+            Shape::Bounded(_) => outliers::with(self, y, scratch, |wide, codes, scratch| {
                 self.solve_quadratics(envelope, given, wide, codes, v, scratch, ended)
             }),
         }
@@ -73,7 +77,7 @@ impl Coding<'_> {
     #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
     fn solve_quadratics(
         &self,
-        envelope: Envelope,
+        envelope: Shape,
         given: Targets,
         wide: Augmented,
         codes: &mut [f64],
@@ -82,7 +86,7 @@ impl Coding<'_> {
         mut ended: impl FnMut(Stop),
     ) -> bool {
         let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), wide.gram.cols());
-        let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
+        let (Shape::Quadratic(a) | Shape::Bounded(a)) = envelope;
         let (inverse, samples) = (1.0 / a, v.len() / m.max(1));
         let mut before = std::mem::take(&mut scratch.before);
         before.resize(width * samples, 0.0);
@@ -123,7 +127,7 @@ impl Coding<'_> {
             };
             self.finish(envelope, code, v);
             let converged = stop == Stop::Converged;
-            if let (Stop::RoundLimit, Envelope::Bounded(_)) = (stop, envelope) {
+            if let (Stop::RoundLimit, Shape::Bounded(_)) = (stop, envelope) {
                 stop = self.by_newton(given, j, &mut code[..n], v, scratch);
             }
             match (started, converged) {
@@ -142,7 +146,7 @@ impl Coding<'_> {
     /// in the scratch: by it each is checked.
     fn start(
         &self,
-        envelope: Envelope,
+        envelope: Shape,
         problem: &mut Quadratic,
         g: &[f64],
         codes: &mut [f64],
@@ -150,7 +154,7 @@ impl Coding<'_> {
         scratch: &mut Scratch,
     ) {
         let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), problem.width());
-        let (Envelope::Quadratic(factor) | Envelope::Bounded(factor)) = envelope;
+        let (Shape::Quadratic(factor) | Shape::Bounded(factor)) = envelope;
         let Scratch {
             after, energies, ..
         } = scratch;
@@ -183,10 +187,10 @@ impl Coding<'_> {
     }
 
     /// From c/a to v.
-    fn finish(&self, envelope: Envelope, code: &[f64], v: &mut [f64]) {
-        let (Envelope::Quadratic(a) | Envelope::Bounded(a)) = envelope;
+    fn finish(&self, envelope: Shape, code: &[f64], v: &mut [f64]) {
+        let (Shape::Quadratic(a) | Shape::Bounded(a)) = envelope;
         self.add_atoms(-1.0 / a, &code[..self.atoms.cols()], v);
-        if let Envelope::Bounded(_) = envelope {
+        if let Shape::Bounded(_) = envelope {
             v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
         }
     }
@@ -195,7 +199,7 @@ impl Coding<'_> {
     pub(super) fn solve_one_atom(&self, a: f64, given: Targets, y: &mut [f64], v: &mut [f64]) {
         let inverse = 1.0 / a;
         dispatch(OneAtom {
-            coordinate: Coordinate::new(0, self.regularizers[0], inverse * self.gram.get(0, 0)),
+            coordinate: Coordinate::new(0, self.h.scalars[0], inverse * self.gram.get(0, 0)),
             w: self.atoms.column(0),
             inverse,
             given,
@@ -210,7 +214,7 @@ impl Coding<'_> {
 #[allow(clippy::too_many_arguments)] // one per symbol of the problem, and how it is solved
 pub(crate) fn solve_on_gram(
     gram: &Matrix,
-    regularizer: &dyn Regularizer,
+    penalties: &[&dyn ScalarPenalty],
     g: &Matrix,
     energies: &[f64],
     y: &mut Matrix,
@@ -219,7 +223,7 @@ pub(crate) fn solve_on_gram(
     lanes: bool,
 ) -> Stop {
     let n = gram.cols();
-    let penalties = || std::iter::repeat_n(regularizer as &dyn ScalarPenalty, n);
+    let penalties = || penalties.iter().copied();
     let interrupted = || interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
     let part = (n * SAMPLES_TOGETHER).max(1);
     let parts = (y.as_mut_slice().par_chunks_mut(part)).zip(g.as_slice().par_chunks(part));

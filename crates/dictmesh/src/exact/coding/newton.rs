@@ -1,7 +1,7 @@
 //! Proximal Newton for min_y e(c - W y) + h(y) where e is smooth but not one quadratic: the Huber
 //! and l1 residuals (pieces of a quadratic) and the ball (a norm).
 
-use super::Coding;
+use super::{Coding, CODE_TOLERANCE};
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, dot, gemm, Matrix};
 use dictmesh_kernels::quadratic::{self, Quadratic};
@@ -65,9 +65,7 @@ impl Steps {
         for (i, d) in self.direction.iter_mut().enumerate() {
             *d = self.target[i] - y[i];
         }
-        problem.regularizer_value(&self.target)
-            - problem.regularizer_value(y)
-            - dot(&self.s, &self.direction)
+        problem.h.value(&self.target) - problem.h.value(y) - dot(&self.s, &self.direction)
     }
 
     /// Goes the share t of the way from y, and returns the cost there.
@@ -81,7 +79,7 @@ impl Steps {
         self.trial_u.copy_from_slice(c);
         problem.subtract_atoms(&self.trial, &mut self.trial_u);
         problem.envelope_gradient(&self.trial_u, &mut self.trial_v);
-        problem.envelope(&self.trial_u, &self.trial_v) + problem.regularizer_value(&self.trial)
+        problem.envelope(&self.trial_u, &self.trial_v) + problem.h.value(&self.trial)
     }
 }
 
@@ -99,11 +97,11 @@ pub(super) fn solve(
     if y.is_empty() {
         return Stop::Converged;
     }
-    let mut cost = problem.envelope(&steps.u, v) + problem.regularizer_value(y);
+    let mut cost = problem.envelope(&steps.u, v) + problem.h.value(y);
     let mut fine_steps = 0;
     for _ in 0..STEPS {
         problem.correlate(v, &mut steps.s);
-        if problem.is_fixed_point(&steps.s, y, ROUNDING) {
+        if problem.h.is_code(&steps.s, y, ROUNDING) {
             return Stop::Converged;
         }
         let predicted = steps.solve_model(problem, y);
@@ -131,7 +129,7 @@ pub(super) fn solve(
         }
     }
     problem.correlate(v, &mut steps.s);
-    if problem.is_fixed_point(&steps.s, y, 1e-9) {
+    if problem.h.is_code(&steps.s, y, CODE_TOLERANCE) {
         Stop::Converged
     } else {
         Stop::RoundLimit
@@ -155,7 +153,10 @@ impl Hessian {
         let n = problem.atoms.cols();
         self.diagonal.resize(u.len(), 0.0);
         let (s, q) = (problem.s, problem.q);
-        let rank_one = (problem.residual).envelope_hessian(s, q, u, &mut self.diagonal);
+        // Newton steps are taken only where there are closed forms.
+        let rank_one = (problem.residual.envelope()).map_or(0.0, |envelope| {
+            envelope.hessian(s, q, u, &mut self.diagonal)
+        });
         self.rows.clear();
         let rows = (0..u.len()).filter(|i| self.diagonal[*i] != 0.0);
         self.rows.extend(rows);

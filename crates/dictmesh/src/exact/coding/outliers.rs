@@ -90,7 +90,10 @@ impl ScalarPenalty for Absolute {
 /// The bound a of the envelope of this problem, if it has one and the way over outliers is worth it.
 pub(super) fn bound(problem: &Coding) -> Option<f64> {
     let size = problem.atoms.rows() + problem.atoms.cols();
-    let bound = (problem.residual).huber_threshold(problem.s, problem.q)?;
+    let bound = problem
+        .residual
+        .envelope()?
+        .huber_threshold(problem.s, problem.q)?;
     (bound > 0.0 && problem.atoms.cols() >= super::FEW && size <= MOST).then_some(bound)
 }
 
@@ -126,7 +129,7 @@ pub(super) fn with(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::coding::{newton, ScratchPool};
+    use crate::exact::coding::{newton, CodePenalty, ScratchPool};
     use crate::problem::regularizer::{
         BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
     };
@@ -154,9 +157,14 @@ mod tests {
         let mut outliers = 0;
         for h in hs {
             for (residual, q) in residuals {
+                let (blocks, mut scalars) = ([(n, h)], Vec::new());
+                CodePenalty::collect_scalars(&blocks, &mut scalars);
                 let problem = Coding {
                     residual,
-                    regularizers: &vec![h; n],
+                    h: CodePenalty {
+                        blocks: &blocks,
+                        scalars: &scalars,
+                    },
                     atoms: &w,
                     gram: &gram,
                     s: 0.5,

@@ -26,11 +26,7 @@ pub(super) fn solve(
     scratch_of: &BlockScratch,
 ) -> Stop {
     let size = norm(c) + problem.least();
-    let delta = problem
-        .regularizers
-        .iter()
-        .map(|h| h.strong_convexity())
-        .fold(f64::INFINITY, f64::min);
+    let delta = problem.h.strong_convexity();
     let longest = problem.longest_atom();
     // Where the proximal term weighs as much as the curvature |w|^2 / delta of h*(W'v).
     let mut q = if longest > 0.0 {
@@ -56,7 +52,7 @@ pub(super) fn solve(
         smallest = smallest.min(miss);
         if miss <= EPSILON * size || (miss <= ROUNDING * size && idle >= IDLE) {
             problem.correlate(v, &mut s);
-            return if problem.is_fixed_point(&s, y, 1e-7) {
+            return if problem.h.is_code(&s, y, 1e-7) {
                 Stop::Converged
             } else {
                 Stop::RoundLimit
@@ -75,7 +71,7 @@ pub(super) fn solve(
 fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
     let size = norm(c) + problem.least();
     let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);
-    let support = support_within_reach(problem.regularizers, problem.atoms, d, REACH * size);
+    let support = support_within_reach(problem.h.blocks, problem.atoms, d, REACH * size);
     separates(excess, support, size * norm(d))
 }
 
@@ -87,20 +83,22 @@ pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
 /// sup of d'W y over the codes in the domain of h with |w_q y_q| <= `reach` for every atom. Without that
 /// bound it would be infinite wherever w_q'd is zero only to rounding.
 pub(crate) fn support_within_reach(
-    regularizers: &[&dyn Regularizer],
+    blocks: &[(usize, &dyn Regularizer)],
     atoms: &Matrix,
     d: &[f64],
     reach: f64,
 ) -> f64 {
-    regularizers
-        .iter()
-        .zip(atoms.columns())
-        .map(|(h, w)| {
-            let (s, length) = (dot(w, d), norm(w));
-            if length == 0.0 {
-                return 0.0; // a zero atom reaches nothing, whatever its code
-            }
-            h.domain_support(s).min(reach * s.abs() / length)
-        })
-        .sum()
+    let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
+    let within = |w: &[f64]| match norm(w) {
+        0.0 => 0.0, // a zero atom reaches nothing, whatever its code
+        length => reach / length,
+    };
+    let within: Vec<f64> = atoms.columns().map(within).collect();
+    let (mut from, mut sum) = (0, 0.0);
+    for (n, h) in blocks {
+        let own = from..from + n;
+        sum += h.domain_support(&s[own.clone()], &within[own]);
+        from += n;
+    }
+    sum
 }

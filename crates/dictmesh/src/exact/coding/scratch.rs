@@ -1,7 +1,7 @@
 //! Memory that coding needs and keeps nothing in: made once, used in every round.
 
-use super::newton;
 use super::outliers::Extended;
+use super::{accelerated, newton};
 use dictmesh_kernels::pool::PerThreadPool;
 use dictmesh_kernels::quadratic;
 use std::fmt;
@@ -23,6 +23,7 @@ pub(super) struct Scratch {
     pub total: Vec<f64>,
     pub quadratic: quadratic::Scratch,
     pub newton: newton::Steps,
+    pub accelerated: accelerated::Steps,
     /// The atoms with those for outliers.
     pub extended: Extended,
 }
@@ -64,6 +65,7 @@ impl BlockScratch<'_> {
                 scratch.version = self.version;
                 scratch.quadratic.invalidate();
                 scratch.extended.invalidate();
+                scratch.accelerated.invalidate();
             }
             work(scratch)
         })

@@ -1,7 +1,9 @@
 use super::{
-    check_gamma_delta, elastic_net_piece, soft_threshold, Piece, Regularizer, ScalarPenalty,
+    check_gamma_delta, elastic_net_piece, separable, soft_threshold, Piece, Regularizer,
+    ScalarPenalty,
 };
 use crate::error::{Error, Result};
+use crate::spec::Spec;
 
 /// h(y) = gamma |y| + delta/2 y^2 on lo <= y <= hi, infinite elsewhere; the paper's indicator of a
 /// box, eq. (IndicatorFun). The box need not hold 0; its ends may be infinite.
@@ -17,6 +19,18 @@ pub struct BoxedElasticNet {
 }
 
 impl BoxedElasticNet {
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["gamma", "delta", "lo", "hi"])?;
+        let (lo, hi) = (spec.number("lo")?, spec.number("hi")?);
+        BoxedElasticNet::new(
+            spec.required("gamma")?,
+            spec.required("delta")?,
+            lo.unwrap_or(f64::NEG_INFINITY),
+            hi.unwrap_or(f64::INFINITY),
+        )
+    }
+
     /// With `gamma` >= 0, `delta` > 0 and `lo` <= `hi`.
     pub fn new(gamma: f64, delta: f64, lo: f64, hi: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
@@ -60,18 +74,45 @@ impl ScalarPenalty for BoxedElasticNet {
 }
 
 impl Regularizer for BoxedElasticNet {
-    fn name(&self) -> &'static str {
-        "boxed-elastic-net"
+    fn spec(&self) -> Spec {
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+        Spec::new("boxed-elastic-net")
+            .with("gamma", self.gamma)
+            .with("delta", self.delta)
+            .with_some("lo", finite(self.lo))
+            .with_some("hi", finite(self.hi))
     }
 
-    fn domain_support(&self, s: f64) -> f64 {
-        // 0 * infinity is 0 here.
-        if s == 0.0 {
-            0.0
-        } else if s > 0.0 {
-            s * self.hi
-        } else {
-            s * self.lo
-        }
+    fn value(&self, y: &[f64]) -> f64 {
+        separable::value(self, y)
+    }
+
+    fn argmax(&self, kappa: f64, s: &mut [f64]) {
+        separable::argmax(self, kappa, s);
+    }
+
+    fn strong_convexity(&self) -> f64 {
+        self.delta
+    }
+
+    fn conjugate(&self, s: &[f64]) -> f64 {
+        separable::conjugate(self, s)
+    }
+
+    fn domain_support(&self, s: &[f64], reach: &[f64]) -> f64 {
+        let each = s.iter().zip(reach).map(|(s, reach)| {
+            // 0 * infinity is 0 here.
+            let within_box = match s {
+                s if *s > 0.0 => s * self.hi,
+                s if *s < 0.0 => s * self.lo,
+                _ => 0.0,
+            };
+            within_box.min(s.abs() * reach)
+        });
+        each.sum()
+    }
+
+    fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
+        Some(self)
     }
 }

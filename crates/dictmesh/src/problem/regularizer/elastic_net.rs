@@ -1,7 +1,9 @@
 use super::{
-    check_gamma_delta, elastic_net_piece, soft_threshold, Piece, Regularizer, ScalarPenalty,
+    check_gamma_delta, elastic_net_piece, separable, soft_threshold, Piece, Regularizer,
+    ScalarPenalty,
 };
 use crate::error::Result;
+use crate::spec::Spec;
 
 /// h(y) = gamma |y| + delta/2 y^2; h*(s) = T_gamma(s)^2 / (2 delta); y = T_gamma(s) / delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +13,18 @@ pub struct ElasticNet {
 }
 
 impl ElasticNet {
+    /// gamma = delta = .1, as in the preset `sparse-svd`.
+    pub(crate) const DEFAULT: ElasticNet = ElasticNet {
+        gamma: 0.1,
+        delta: 0.1,
+    };
+
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["gamma", "delta"])?;
+        ElasticNet::new(spec.required("gamma")?, spec.required("delta")?)
+    }
+
     /// With `gamma` >= 0 and `delta` > 0.
     pub fn new(gamma: f64, delta: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
@@ -41,15 +55,29 @@ impl ScalarPenalty for ElasticNet {
 }
 
 impl Regularizer for ElasticNet {
-    fn name(&self) -> &'static str {
-        "elastic-net"
+    fn spec(&self) -> Spec {
+        Spec::new("elastic-net")
+            .with("gamma", self.gamma)
+            .with("delta", self.delta)
     }
 
-    fn domain_support(&self, s: f64) -> f64 {
-        if s == 0.0 {
-            0.0
-        } else {
-            f64::INFINITY
-        }
+    fn value(&self, y: &[f64]) -> f64 {
+        separable::value(self, y)
+    }
+
+    fn argmax(&self, kappa: f64, s: &mut [f64]) {
+        separable::argmax(self, kappa, s);
+    }
+
+    fn strong_convexity(&self) -> f64 {
+        self.delta
+    }
+
+    fn conjugate(&self, s: &[f64]) -> f64 {
+        separable::conjugate(self, s)
+    }
+
+    fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
+        Some(self)
     }
 }

@@ -1,5 +1,6 @@
-use super::{check_gamma_delta, elastic_net_piece, Piece, Regularizer, ScalarPenalty};
+use super::{check_gamma_delta, elastic_net_piece, separable, Piece, Regularizer, ScalarPenalty};
 use crate::error::Result;
+use crate::spec::Spec;
 
 /// h(y) = gamma y + delta/2 y^2 on y >= 0, infinite elsewhere;
 /// h*(s) = T+_gamma(s)^2 / (2 delta); y = T+_gamma(s) / delta.
@@ -10,6 +11,12 @@ pub struct NonNegativeElasticNet {
 }
 
 impl NonNegativeElasticNet {
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["gamma", "delta"])?;
+        NonNegativeElasticNet::new(spec.required("gamma")?, spec.required("delta")?)
+    }
+
     /// With `gamma` >= 0 and `delta` > 0.
     pub fn new(gamma: f64, delta: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
@@ -44,15 +51,36 @@ impl ScalarPenalty for NonNegativeElasticNet {
 }
 
 impl Regularizer for NonNegativeElasticNet {
-    fn name(&self) -> &'static str {
-        "non-negative-elastic-net"
+    fn spec(&self) -> Spec {
+        Spec::new("non-negative-elastic-net")
+            .with("gamma", self.gamma)
+            .with("delta", self.delta)
     }
 
-    fn domain_support(&self, s: f64) -> f64 {
-        if s <= 0.0 {
-            0.0
-        } else {
-            f64::INFINITY
-        }
+    fn value(&self, y: &[f64]) -> f64 {
+        separable::value(self, y)
+    }
+
+    fn argmax(&self, kappa: f64, s: &mut [f64]) {
+        separable::argmax(self, kappa, s);
+    }
+
+    fn strong_convexity(&self) -> f64 {
+        self.delta
+    }
+
+    fn conjugate(&self, s: &[f64]) -> f64 {
+        separable::conjugate(self, s)
+    }
+
+    fn domain_support(&self, s: &[f64], reach: &[f64]) -> f64 {
+        s.iter()
+            .zip(reach)
+            .map(|(s, reach)| s.max(0.0) * reach)
+            .sum()
+    }
+
+    fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
+        Some(self)
     }
 }

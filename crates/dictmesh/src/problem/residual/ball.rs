@@ -1,5 +1,6 @@
-use super::Residual;
+use super::{Envelope, Residual};
 use crate::error::{Error, Result};
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::norm;
 
 /// f(u) = 0 on |u| <= sigma and infinite beyond; f*(nu) = sigma |nu|: basis pursuit with noise, the
@@ -13,6 +14,12 @@ pub struct Ball {
 const ROUNDING: f64 = 1e-12;
 
 impl Ball {
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["sigma"])?;
+        Ball::new(spec.required("sigma")?)
+    }
+
     /// The ball of radius `sigma` > 0 (for 0 there is [`Equality`](super::Equality)).
     pub fn new(sigma: f64) -> Result<Self> {
         if sigma == 0.0 {
@@ -33,8 +40,8 @@ impl Ball {
 }
 
 impl Residual for Ball {
-    fn name(&self) -> &'static str {
-        "ball"
+    fn spec(&self) -> Spec {
+        Spec::new("ball").with("sigma", self.sigma)
     }
 
     fn value(&self, u: &[f64]) -> f64 {
@@ -61,39 +68,6 @@ impl Residual for Ball {
         nu.iter_mut().for_each(|v| *v *= shrink);
     }
 
-    fn conjugate_gradient(&self, nu: &[f64], out: &mut [f64]) {
-        // At 0 every point of the ball is a subgradient; 0 is the smallest.
-        let size = norm(nu);
-        let scale = if size > 0.0 { self.sigma / size } else { 0.0 };
-        for (out, nu) in out.iter_mut().zip(nu) {
-            *out = scale * nu;
-        }
-    }
-
-    fn is_conjugate_smooth(&self) -> bool {
-        false
-    }
-
-    fn conjugate_curvature(&self) -> f64 {
-        0.0
-    }
-
-    fn envelope_gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
-        v.copy_from_slice(u);
-        self.conjugate_prox(s, v);
-        v.iter_mut().for_each(|v| *v /= q);
-    }
-
-    fn envelope_hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64 {
-        let (size, radius) = (norm(u), s * self.sigma);
-        if size <= radius {
-            diagonal.fill(0.0);
-            return 0.0;
-        }
-        diagonal.fill((1.0 - radius / size) / q);
-        radius / (q * size.powi(3))
-    }
-
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         let size = norm(nu);
         for (u, nu) in u.iter_mut().zip(nu) {
@@ -115,5 +89,27 @@ impl Residual for Ball {
 
     fn is_rotation_invariant(&self) -> bool {
         true
+    }
+
+    fn envelope(&self) -> Option<&dyn Envelope> {
+        Some(self)
+    }
+}
+
+impl Envelope for Ball {
+    fn gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
+        v.copy_from_slice(u);
+        self.conjugate_prox(s, v);
+        v.iter_mut().for_each(|v| *v /= q);
+    }
+
+    fn hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64 {
+        let (size, radius) = (norm(u), s * self.sigma);
+        if size <= radius {
+            diagonal.fill(0.0);
+            return 0.0;
+        }
+        diagonal.fill((1.0 - radius / size) / q);
+        radius / (q * size.powi(3))
     }
 }

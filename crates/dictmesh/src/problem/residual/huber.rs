@@ -1,5 +1,6 @@
-use super::{clip_to_unit_box, in_unit_box, Residual};
+use super::{clip_to_unit_box, in_unit_box, Envelope, Residual};
 use crate::error::{Error, Result};
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::dot;
 
 /// f(u) = sum_m L(u_m) with L(u) = u^2 / (2 eta) for |u| < eta and |u| - eta/2 beyond;
@@ -14,6 +15,12 @@ pub struct Huber {
 }
 
 impl Huber {
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["eta"])?;
+        Huber::new(spec.required("eta")?)
+    }
+
     /// The Huber loss that turns from quadratic to linear at `eta` > 0.
     pub fn new(eta: f64) -> Result<Self> {
         Error::check_positive("eta", eta)?;
@@ -35,8 +42,8 @@ impl Huber {
 }
 
 impl Residual for Huber {
-    fn name(&self) -> &'static str {
-        "huber"
+    fn spec(&self) -> Spec {
+        Spec::new("huber").with("eta", self.eta)
     }
 
     fn value(&self, u: &[f64]) -> f64 {
@@ -73,11 +80,35 @@ impl Residual for Huber {
         clip_to_unit_box(&mut nu[..boxed]);
     }
 
-    fn conjugate_curvature(&self) -> f64 {
-        self.eta
+    fn conjugate_quadratic(&self) -> Option<f64> {
+        Some(self.eta)
     }
 
-    fn envelope_gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
+    fn recover(&self, nu: &[f64], u: &mut [f64]) {
+        // At |nu_m| = 1 any |u_m| >= eta of that sign fits.
+        let eta = self.eta;
+        u.iter_mut().zip(nu).for_each(|(u, nu)| *u = eta * nu);
+        for (u, nu) in u.iter_mut().zip(&nu[..self.boxed(nu.len())]) {
+            if nu.abs() >= 1.0 {
+                *u = f64::NAN;
+            }
+        }
+    }
+
+    fn with_box_on_first_rows(&self, rows: usize) -> Option<Box<dyn Residual>> {
+        Some(Box::new(Huber {
+            boxed: rows,
+            ..*self
+        }))
+    }
+
+    fn envelope(&self) -> Option<&dyn Envelope> {
+        Some(self)
+    }
+}
+
+impl Envelope for Huber {
+    fn gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
         let scale = 1.0 / (s * self.eta + q);
         for (v, u) in v.iter_mut().zip(u) {
             *v = u * scale;
@@ -85,7 +116,7 @@ impl Residual for Huber {
         self.project_dual(v);
     }
 
-    fn envelope_hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64 {
+    fn hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64 {
         let a = s * self.eta + q;
         diagonal.fill(1.0 / a);
         for (d, u) in diagonal.iter_mut().zip(&u[..self.boxed(u.len())]) {
@@ -99,22 +130,5 @@ impl Residual for Huber {
     fn huber_threshold(&self, s: f64, q: f64) -> Option<f64> {
         // Only where all rows have it.
         (self.boxed == usize::MAX).then_some(s * self.eta + q)
-    }
-
-    fn recover(&self, nu: &[f64], u: &mut [f64]) {
-        // At |nu_m| = 1 any |u_m| >= eta of that sign fits.
-        self.conjugate_gradient(nu, u);
-        for (u, nu) in u.iter_mut().zip(&nu[..self.boxed(nu.len())]) {
-            if nu.abs() >= 1.0 {
-                *u = f64::NAN;
-            }
-        }
-    }
-
-    fn with_box_on_first_rows(&self, rows: usize) -> Option<Box<dyn Residual>> {
-        Some(Box::new(Huber {
-            boxed: rows,
-            ..*self
-        }))
     }
 }

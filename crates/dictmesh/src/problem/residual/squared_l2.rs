@@ -1,13 +1,23 @@
-use super::Residual;
+use super::{Envelope, Residual};
+use crate::error::Result;
+use crate::spec::Spec;
 use dictmesh_kernels::matrix::dot;
 
 /// f(u) = 1/2 |u|^2, f*(nu) = 1/2 |nu|^2 everywhere; z = x - nu.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SquaredL2;
 
+impl SquaredL2 {
+    /// From its description.
+    pub fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&[])?;
+        Ok(SquaredL2)
+    }
+}
+
 impl Residual for SquaredL2 {
-    fn name(&self) -> &'static str {
-        "squared-l2"
+    fn spec(&self) -> Spec {
+        Spec::new("squared-l2")
     }
 
     fn value(&self, u: &[f64]) -> f64 {
@@ -25,24 +35,8 @@ impl Residual for SquaredL2 {
         nu.iter_mut().for_each(|v| *v *= shrink);
     }
 
-    fn conjugate_curvature(&self) -> f64 {
-        1.0
-    }
-
-    fn envelope_gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
-        let scale = 1.0 / (s + q);
-        for (v, u) in v.iter_mut().zip(u) {
-            *v = u * scale;
-        }
-    }
-
-    fn envelope_hessian(&self, s: f64, q: f64, _u: &[f64], diagonal: &mut [f64]) -> f64 {
-        diagonal.fill(1.0 / (s + q));
-        0.0
-    }
-
-    fn envelope_quadratic(&self, s: f64, q: f64) -> Option<f64> {
-        Some(s + q)
+    fn conjugate_quadratic(&self) -> Option<f64> {
+        Some(1.0)
     }
 
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
@@ -51,5 +45,27 @@ impl Residual for SquaredL2 {
 
     fn is_rotation_invariant(&self) -> bool {
         true
+    }
+
+    fn envelope(&self) -> Option<&dyn Envelope> {
+        Some(self)
+    }
+}
+
+impl Envelope for SquaredL2 {
+    fn gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]) {
+        let scale = 1.0 / (s + q);
+        for (v, u) in v.iter_mut().zip(u) {
+            *v = u * scale;
+        }
+    }
+
+    fn hessian(&self, s: f64, q: f64, _u: &[f64], diagonal: &mut [f64]) -> f64 {
+        diagonal.fill(1.0 / (s + q));
+        0.0
+    }
+
+    fn quadratic(&self, s: f64, q: f64) -> Option<f64> {
+        Some(s + q)
     }
 }

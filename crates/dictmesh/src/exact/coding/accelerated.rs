@@ -1,0 +1,112 @@
+//! Accelerated proximal gradient steps (FISTA with adaptive restart) for min_y e(c - W y) + h(y), where h is not
+//! separable or e has no closed Hessian. It needs e' and the prox of h alone:
+//!
+//! ```text
+//! s     = W'e'(c - W z)
+//! y_new = argmax_y (L z + s)'y - h(y) - L/2 |y|^2,       L = |W|^2 / (s c + q) the Lipschitz constant of s
+//! z     = y_new + (t - 1)/t_new (y_new - y),             t_new = (1 + sqrt(1 + 4 t^2)) / 2
+//! ```
+//!
+//! Momentum restarts (t = 1) wherever it points uphill, (z - y_new)'(y_new - y) > 0 (O'Donoghue and Candes, 2015):
+//! as h is strongly convex, convergence is then linear without its constant.
+
+use super::{Coding, CODE_TOLERANCE};
+use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
+
+/// A backstop: the number of steps grows with the square root of the condition number.
+const STEPS: usize = 50_000;
+/// A step smaller than this, relative to the code, is rounding.
+const STEP_ROUNDING: f64 = 4.0 * f64::EPSILON;
+
+/// What the steps compute in.
+#[derive(Default)]
+pub(super) struct Steps {
+    /// |W|^2 of the block in hand.
+    norm_squared: Option<f64>,
+    u: Vec<f64>,
+    z: Vec<f64>,
+    /// W'v, and L z + W'v, which becomes the next code.
+    s: Vec<f64>,
+    next: Vec<f64>,
+}
+
+impl Steps {
+    /// To be called where the next atoms are others.
+    pub fn invalidate(&mut self) {
+        self.norm_squared = None;
+    }
+
+    fn norm_squared(&mut self, atoms: &Matrix) -> f64 {
+        *(self.norm_squared).get_or_insert_with(|| atoms.spectral_norm_squared())
+    }
+}
+
+/// Solves for one c; see [`Coding::solve`](super::Coding). Needs s c + q > 0.
+pub(super) fn solve(
+    problem: &Coding,
+    c: &[f64],
+    y: &mut [f64],
+    v: &mut [f64],
+    steps: &mut Steps,
+) -> Stop {
+    // A margin for the rounding of the norm itself: steps must not be too long.
+    let norm_squared = steps.norm_squared(problem.atoms) * (1.0 + 1e-9);
+    let curvature = problem.s * problem.residual.conjugate_curvature() + problem.q;
+    let lipschitz = norm_squared / curvature;
+    let Steps { u, z, s, next, .. } = steps;
+    u.resize(c.len(), 0.0);
+    [&mut *z, &mut *s, &mut *next]
+        .into_iter()
+        .for_each(|own| own.resize(y.len(), 0.0));
+    z.copy_from_slice(y);
+    let (mut t, mut steps_left) = (1.0_f64, STEPS);
+    loop {
+        dual(problem, c, z, u, v);
+        problem.correlate(v, s);
+        for (i, next) in next.iter_mut().enumerate() {
+            *next = lipschitz * z[i] + s[i];
+        }
+        problem.h.argmax(lipschitz, next);
+        let (mut moved, mut size, mut uphill) = (0.0_f64, 0.0_f64, 0.0);
+        for i in 0..y.len() {
+            moved = moved.max((next[i] - z[i]).abs());
+            size = size.max(next[i].abs());
+            uphill += (z[i] - next[i]) * (next[i] - y[i]);
+        }
+        if !uphill.is_finite() {
+            return Stop::Diverged;
+        }
+        let t_next = match uphill > 0.0 {
+            true => 1.0,
+            false => 0.5 * (1.0 + (1.0 + 4.0 * t * t).sqrt()),
+        };
+        let momentum = if uphill > 0.0 {
+            0.0
+        } else {
+            (t - 1.0) / t_next
+        };
+        for i in 0..y.len() {
+            z[i] = next[i] + momentum * (next[i] - y[i]);
+            y[i] = next[i];
+        }
+        t = t_next;
+        steps_left -= 1;
+        if moved <= STEP_ROUNDING * size || steps_left == 0 {
+            break;
+        }
+    }
+    dual(problem, c, y, u, v);
+    problem.correlate(v, s);
+    match problem.h.is_code(s, y, CODE_TOLERANCE) {
+        true => Stop::Converged,
+        false => Stop::RoundLimit,
+    }
+}
+
+/// v = e'(u) at u = c - W y.
+fn dual(problem: &Coding, c: &[f64], y: &[f64], u: &mut [f64], v: &mut [f64]) {
+    u.copy_from_slice(c);
+    problem.subtract_atoms(y, u);
+    problem.envelope_gradient(u, v);
+}

@@ -1,0 +1,72 @@
+use super::{positive_part, scale_to_size_one, AtomSet};
+use crate::spec::Spec;
+use dictmesh_kernels::matrix::norm;
+
+/// `{ w : |w|_2 <= 1 }`. Projection: `w / max(1, |w|_2)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitBall;
+
+impl AtomSet for UnitBall {
+    fn spec(&self) -> Spec {
+        Spec::new("unit-ball")
+    }
+
+    fn project(&self, w: &mut [f64]) {
+        project_ball(w);
+    }
+
+    fn contains(&self, w: &[f64], tolerance: f64) -> bool {
+        // A NaN makes the size NaN, and NaN compares false.
+        norm(w) <= 1.0 + tolerance
+    }
+
+    fn normalise(&self, w: &mut [f64]) {
+        scale_to_size_one(w, norm);
+    }
+}
+
+/// `{ w : w >= 0, |w|_2 <= 1 }`. Projection: the positive part, then the ball (in this order).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NonNegativeUnitBall;
+
+impl AtomSet for NonNegativeUnitBall {
+    fn spec(&self) -> Spec {
+        Spec::new("non-negative-unit-ball")
+    }
+
+    fn project(&self, w: &mut [f64]) {
+        positive_part(w);
+        project_ball(w);
+    }
+
+    fn contains(&self, w: &[f64], tolerance: f64) -> bool {
+        // A NaN makes the size NaN, and NaN compares false.
+        w.iter().all(|v| *v >= -tolerance) && norm(w) <= 1.0 + tolerance
+    }
+
+    fn normalise(&self, w: &mut [f64]) {
+        positive_part(w);
+        scale_to_size_one(w, norm);
+    }
+
+    fn is_non_negative(&self) -> bool {
+        true
+    }
+}
+
+fn project_ball(w: &mut [f64]) {
+    let size = norm(w);
+    if size > 1.0 && size < LARGE {
+        let shrink = 1.0 / size;
+        w.iter_mut().for_each(|v| *v *= shrink);
+    } else if size > 1.0 {
+        // By the largest entry first, since its inverse vanishes and the square of a large one overflows.
+        let largest = w.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        w.iter_mut().for_each(|v| *v /= largest);
+        let size = norm(w);
+        w.iter_mut().for_each(|v| *v /= size);
+    }
+}
+
+/// Norms below this have an inverse.
+const LARGE: f64 = 1e100;
