@@ -5,7 +5,7 @@ mod common;
 
 use common::{Plan, Running, Started};
 use dictmesh::problem::TaskSpec;
-use dictmesh::{strategy, Spec};
+use dictmesh::Spec;
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
 use dictmesh_net::memory::Hub;

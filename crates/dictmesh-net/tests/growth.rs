@@ -5,7 +5,7 @@
 mod common;
 
 use common::{agreements, Done, Dripping, Plan, Running, Started};
-use dictmesh::{strategy, Spec};
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Stopping, Topology, Update};
 use dictmesh_net::agent::{Agreed, Event, Neighbour, Outcome, Policy};
 use dictmesh_net::memory::Hub;

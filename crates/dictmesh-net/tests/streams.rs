@@ -158,7 +158,7 @@ fn an_interrupted_agent_finishes_its_batch_and_a_restart_goes_on() {
 #[test]
 fn steps_that_are_too_large_end_the_run_everywhere_with_the_atoms_before() {
     let mut plan = plan(12);
-    plan.strategy = Spec::new("diffusion").with("mu", 50.0);
+    plan.strategy = dictmesh::Spec::new("diffusion").with("mu", 50.0);
     plan.stopping = Stopping::rounds(400);
     let (mesh, hub) = (plan.mesh(false), Hub::new(0));
     for (k, agent) in common::start_all(&plan, &mesh, &hub)

@@ -5,7 +5,7 @@ mod common;
 
 use bytes::{Bytes, BytesMut};
 use common::{Done, Plan, Running, Says, Started};
-use dictmesh::{strategy, Spec};
+use dictmesh::Spec;
 use dictmesh::{Stopping, Topology};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::codec::{self, Limits, HEADER};

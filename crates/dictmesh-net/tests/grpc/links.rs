@@ -3,8 +3,8 @@
 use crate::common::*;
 use bytes::Bytes;
 use dictmesh::problem::TaskSpec;
+use dictmesh::Spec;
 use dictmesh::Stopping;
-use dictmesh::{strategy, Spec};
 use dictmesh_net::agent::AgentSettings;
 use dictmesh_net::grpc::{GrpcWire, Settings};
 use dictmesh_net::Wire;
