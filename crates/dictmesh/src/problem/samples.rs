@@ -198,7 +198,7 @@ impl Samples {
     pub fn norm(&self, j: usize) -> f64 {
         match &self.store {
             Store::Dense(x) => norm(x.column(j)),
-            Store::Sparse { .. } => self.entries(j).map(|(_, x)| x * x).sum::<f64>().sqrt(),
+            Store::Sparse { start, value, .. } => norm(&value[start[j]..start[j + 1]]),
         }
     }
 
