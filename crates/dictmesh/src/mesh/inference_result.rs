@@ -22,7 +22,8 @@ pub struct Inference {
     pub local_costs: Vec<Vec<f64>>,
     /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample.
     pub costs: Vec<f64>,
-    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter. NaN if the
+    /// duals diverged to entries that are not finite.
     pub disagreement: f64,
     /// Rounds done.
     pub rounds: usize,
@@ -34,7 +35,8 @@ pub struct Inference {
     pub infeasible: Vec<usize>,
 }
 
-/// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+/// The largest distance of an agent's nu_k from the mean of all, relative to the latter; NaN if an
+/// entry is not finite.
 fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
@@ -43,16 +45,25 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
     for nu in duals {
         axpy(1.0 / duals.len() as f64, nu.as_slice(), mean.as_mut_slice());
     }
-    let mut largest = 0.0_f64;
+    let mut most = 0.0;
     for nu in duals {
         for (nu, mean) in nu.columns().zip(mean.columns()) {
             let apart = distance(nu, mean);
-            if apart > 0.0 {
-                largest = largest.max(apart / norm(mean).max(f64::MIN_POSITIVE));
+            if apart != 0.0 {
+                most = largest(most, apart / norm(mean).max(f64::MIN_POSITIVE));
             }
         }
     }
-    largest
+    most
+}
+
+/// The larger of two numbers; NaN if either is NaN. `f64::max` drops NaN.
+fn largest(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        a.max(b)
+    }
 }
 
 /// The mean number of coefficients per sample that are not zero, of all agents together.
@@ -128,7 +139,7 @@ impl Run<'_> {
             disagreement(&duals)
         });
         Inference {
-            disagreement: disagreements.reduce(|| 0.0, f64::max),
+            disagreement: disagreements.reduce(|| 0.0, largest),
             duals: Vec::new(),
             codes: self.codes(),
             stop: demote_if_nonfinite(stop, &local_costs),
@@ -232,11 +243,32 @@ fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix])
     });
 }
 
-/// An ending that costs beyond all numbers cannot be: then nothing was found.
+/// The ending, demoted to `Diverged` if a local cost is not finite.
 pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
     if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
         stop
     } else {
         stop.worse(Stop::Diverged)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disagreement_of_duals_that_are_not_finite_is_not_zero() {
+        let zero = Matrix::zeros(2, 1);
+        for bad in [f64::NAN, f64::INFINITY] {
+            let diverged = Matrix::from_columns(2, &[[bad, 0.0]]).unwrap();
+            for duals in [[&diverged, &zero], [&zero, &diverged], [&diverged; 2]] {
+                assert!(disagreement(&duals).is_nan(), "{duals:?}");
+            }
+        }
+        assert_eq!(disagreement(&[&zero, &zero]), 0.0);
+        // A part with NaN makes the whole NaN, in either order.
+        assert!(largest(f64::NAN, 1.0).is_nan() && largest(1.0, f64::NAN).is_nan());
+        assert_eq!(largest(1.0, 2.0), 2.0);
     }
 }
