@@ -7,7 +7,8 @@ use dictmesh_kernels::matrix::Matrix;
 /// The overlapping patches of an image, each with its mean taken out.
 ///
 /// ```
-/// use dictmesh::{apps::denoising::Patches, Matrix};
+/// use dictmesh::Matrix;
+/// use dictmesh_apps::denoising::Patches;
 /// let image = Matrix::from_fn(5, 7, |i, j| (i * j) as f64);
 /// let patches = Patches::cut(&image, 3, 2)?;
 /// assert_eq!(patches.samples().len(), 2 * 3);
