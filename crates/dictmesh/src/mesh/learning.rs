@@ -35,11 +35,22 @@ pub enum Update {
         /// The step of the first block.
         mu_w: f64,
     },
-    /// Each atom q its own step p = B / S_q (times eta for Huber), S_q <- c S_q + sum of y_q^2 over the
-    /// batch: the step of recursive least squares, from local knowledge only. No step while S_q = 0.
+    /// Each atom q has its own step p = B / S_q (times eta for Huber): recursive least squares from local
+    /// knowledge only. No step while S_q = 0. With a batch's codes y_q,
+    ///
+    /// ```text
+    /// S_q <- c S_q + |y_q|^2              without a penalty h_W
+    /// S_q <- max(S_q, c S_q + |y_q|^2)    with one
+    /// ```
+    ///
+    /// The step is also the scale of the penalty: an update adds nu y' / B - beta sign(w), times p. The
+    /// updates of a pass cancel where the mean cost plus h_W is stationary only if p is the same for
+    /// batches in which the atom fires and for batches in which it is idle. If S_q decayed in the
+    /// latter, p beta would grow by 1/c a batch until the atom is zero, and a zero atom never fires again.
     Adaptive {
         /// The forgetting c per batch, above 0 and at most 1. 1, the default, forgets nothing; .97 suits
-        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33.
+        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33. With a
+        /// penalty, S_q settles at the largest discounted sum of the stream instead of following it down.
         forgetting: f64,
     },
 }
@@ -134,7 +145,11 @@ pub fn update_block(
                 Update::Constant { mu_w } => Some(mu_w),
                 Update::Schedule { mu_w } => Some(mu_w / s as f64),
                 Update::Adaptive { forgetting } => {
-                    used.energy[q] = forgetting * used.energy[q] + energy;
+                    let discounted = forgetting * used.energy[q] + energy;
+                    used.energy[q] = match task.penalty() {
+                        AtomPenalty::L1 { beta } if beta > 0.0 => discounted.max(used.energy[q]),
+                        _ => discounted,
+                    };
                     let p = residual.conjugate_curvature() * batch / used.energy[q];
                     (used.energy[q] > 0.0).then_some(p)
                 }

@@ -113,8 +113,9 @@ fn the_update_is_the_papers_formula() {
                             Update::Constant { mu_w } => mu_w,
                             Update::Schedule { mu_w } => mu_w / s as f64,
                             Update::Adaptive { forgetting } => {
-                                energy[q] *= forgetting;
-                                energy[q] += codes.iter().map(|y| y * y).sum::<f64>();
+                                let new = codes.iter().map(|y| y * y).sum::<f64>();
+                                let least = if beta > 0.0 { energy[q] } else { 0.0 };
+                                energy[q] = (forgetting * energy[q] + new).max(least);
                                 if energy[q] == 0.0 {
                                     let kept = (block.atoms().column(q), old.column(q));
                                     assert_eq!(kept.0, kept.1, "{label}: no step while S = 0");
@@ -138,6 +139,36 @@ fn the_update_is_the_papers_formula() {
                 assert_eq!(used.samples[ATOMS - 1], 0);
             }
         }
+    }
+}
+
+/// The step p of `adaptive` is also the scale of the penalty. It grew by 1/c in each batch in which the
+/// atom was idle, or fired in noise only, until the threshold p beta had made the atom zero for good.
+#[test]
+fn the_penalty_of_an_idle_atom_does_not_grow() {
+    let (update, beta) = (Update::Adaptive { forgetting: 0.8 }, 1e-3);
+    let task = LocalTask::build(&local(AtomSet::UnitBall, AtomPenalty::L1 { beta })).unwrap();
+    for idle_code in [0.0, 1e-3] {
+        let mut block = Block::new(Matrix::from_fn(M, 1, |_, _| 0.4)).unwrap();
+        let mut used = AtomStats::fresh(1);
+        // No residual: the penalty alone moves the atom.
+        let nu = Matrix::zeros(M, 4);
+        let mut moved = Vec::new();
+        for number in 0..11 {
+            let code = if number == 0 { 2.0 } else { idle_code };
+            let y = Matrix::from_fn(1, 4, |_, _| code);
+            let product = product(&nu, &y);
+            let moved_by = update_block(
+                &update, 1, &SquaredL2, &task, product, &y, &mut block, &mut used,
+            );
+            moved.push(moved_by);
+        }
+        let largest = moved[1..].iter().fold(0.0, |a: f64, m| a.max(*m));
+        assert!(
+            largest <= moved[0] * (1.0 + 1e-9),
+            "codes of {idle_code}: the penalty's step grew by {} in ten batches",
+            largest / moved[0]
+        );
     }
 }
 
