@@ -97,12 +97,12 @@ impl Update {
     }
 }
 
-/// What an agent remembers of its atoms' use.
+/// An agent's statistics of its atoms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtomStats {
     /// S_q, the discounted sum of y_q^2 (for [`Update::Adaptive`]).
     pub energy: Vec<f64>,
-    /// How many samples each atom took part in since it was started.
+    /// The number of samples in which each atom fired since it was started.
     pub samples: Vec<u64>,
 }
 
@@ -122,9 +122,10 @@ impl AtomStats {
     }
 }
 
-/// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only
-/// where an atom fired; `s` is the number of the block being learned, from 1. Returns the movement
-/// |W_new - W_old|_F; where that is not finite, nothing changes.
+/// One agent's update after a batch, in place. Returns the movement |W_new - W_old|_F. If it is not finite,
+/// neither the atoms nor their statistics change.
+///
+/// For several agents that must change together or not at all, call [`plan_update`] for each first.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
@@ -136,8 +137,58 @@ pub fn update_block(
     block: &mut Block,
     used: &mut AtomStats,
 ) -> f64 {
+    let planned = plan_update(update, s, residual, task, product, y, block, used);
+    let movement = planned.movement();
+    if movement.is_finite() {
+        planned.commit(block, used);
+    }
+    movement
+}
+
+/// One agent's update, computed and not yet written.
+#[derive(Debug)]
+pub struct PlannedUpdate {
+    /// The new atoms, in the memory of nu y'.
+    atoms: Matrix,
+    /// The atoms that differ from before.
+    changed: Vec<usize>,
+    used: AtomStats,
+    movement: f64,
+}
+
+impl PlannedUpdate {
+    /// |W_new - W_old|_F; not finite if the step overflows.
+    pub fn movement(&self) -> f64 {
+        self.movement
+    }
+
+    /// Writes the new atoms and their statistics. `block` and `used` are those the update was planned for.
+    pub fn commit(self, block: &mut Block, used: &mut AtomStats) {
+        *used = self.used;
+        if !self.changed.is_empty() {
+            block.renew(self.atoms, &self.changed);
+        }
+    }
+}
+
+/// One agent's update after a batch, without writing it. `product` is nu y', whose columns count only where
+/// an atom fired; `s` is the number of the block being learned, from 1.
+///
+/// Memory: the new atoms are written over `product`; beside it, a few numbers an atom.
+#[allow(clippy::too_many_arguments)] // one for each symbol of the formula
+pub fn plan_update(
+    update: &Update,
+    s: usize,
+    residual: &dyn Residual,
+    task: &LocalTask,
+    product: Matrix,
+    y: &Matrix,
+    block: &Block,
+    used: &AtomStats,
+) -> PlannedUpdate {
     let batch = y.cols() as f64;
     let uses = uses(y);
+    let mut used = used.clone();
     let steps: Vec<Option<f64>> = (uses.iter().enumerate())
         .map(|(q, (fired, energy))| {
             used.samples[q] += fired;
@@ -156,23 +207,22 @@ pub fn update_block(
             }
         })
         .collect();
-    let atoms = block.atoms();
-    // The new atoms are written over nu y'.
-    let mut new = match product.rows() == atoms.rows() {
+    let old = block.atoms();
+    let mut new = match product.rows() == old.rows() {
         true => product,
-        false => Matrix::zeros(atoms.rows(), atoms.cols()),
+        false => Matrix::zeros(old.rows(), old.cols()),
     };
-    let columns = new.as_mut_slice().par_chunks_mut(atoms.rows().max(1));
+    let columns = new.as_mut_slice().par_chunks_mut(old.rows().max(1));
     let moved: Vec<f64> = (columns.enumerate().with_min_len(ATOMS))
         .map(|(q, w)| {
-            let old = atoms.column(q);
+            let old = old.column(q);
             let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
             let step = p / batch;
             match fired {
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            // Where nothing draws at it, it stays to the bit: another projection might round it anew.
+            // An atom with zero gradient and zero penalty stays bit-identical: the projection might round it.
             let still = !fired && task.penalty() == AtomPenalty::None;
             if still || steps[q].is_none() {
                 return 0.0;
@@ -182,16 +232,16 @@ pub fn update_block(
             distance_squared(w, old)
         })
         .collect();
-    let movement: f64 = moved.iter().sum();
-    if movement > 0.0 && movement.is_finite() {
-        let changed: Vec<usize> = (0..moved.len()).filter(|q| moved[*q] > 0.0).collect();
-        block.renew(new, &changed);
+    PlannedUpdate {
+        atoms: new,
+        changed: (0..moved.len()).filter(|q| moved[*q] > 0.0).collect(),
+        used,
+        movement: moved.iter().sum::<f64>().sqrt(),
     }
-    movement.sqrt()
 }
 
-/// In how many samples each atom took part, and the sum of its y^2: in parts of a fixed width, so that no result
-/// depends on the number of threads.
+/// The number of samples in which each atom fired, and the sum of its y^2. Summed in parts of a fixed width,
+/// so that no result depends on the number of threads.
 fn uses(y: &Matrix) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
     let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER);

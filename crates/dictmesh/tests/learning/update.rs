@@ -8,7 +8,8 @@ use dictmesh::problem::Block;
 use dictmesh::problem::{LocalSpec, LocalTask, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy::{Local, ScratchPool, Workspace};
-use dictmesh::{AtomInit, Matrix, Mesh, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Stopping, Topology, Update};
+use std::ops::ControlFlow;
 
 const M: usize = 6;
 const ATOMS: usize = 4;
@@ -218,6 +219,36 @@ fn the_block_is_renewed_as_a_whole() {
         distance(&before, &code(&block)) > 1e-3,
         "nothing has changed"
     );
+}
+
+/// Two agents, of which the first alone moves its atom by more than a float holds: neither changes, and
+/// the batch does not count as learned.
+#[test]
+fn a_batch_whose_update_overflows_changes_nothing() {
+    let x = Samples::dense_from_columns(2, &[[1000.0, 0.5]]).unwrap();
+    for update in [
+        Update::Constant { mu_w: 1e306 },
+        Update::Schedule { mu_w: 1e306 },
+    ] {
+        let start = Matrix::from_columns(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+        let task = TaskSpec::sparse_svd(0.1, 0.1).build().unwrap();
+        let mut mesh = Mesh::builder(task, Topology::complete(2).unwrap())
+            .stopping(Stopping::tolerance(1e-9))
+            .update(update)
+            .build(2, &[1, 1], AtomInit::Given(&start))
+            .unwrap();
+        let (used, progress) = (mesh.atom_use(1).clone(), mesh.progress());
+        let mut seen = Vec::new();
+        let stop = mesh.learn(&x, |event| {
+            seen.push((event.samples, event.movement.is_finite()));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(stop.unwrap(), Stop::Diverged);
+        assert_eq!(seen, [(0, false)]);
+        assert_eq!(mesh.dictionary(), start);
+        assert_eq!((mesh.atom_use(0), mesh.atom_use(1)), (&used, &used));
+        assert_eq!(mesh.progress(), progress);
+    }
 }
 
 /// An agent without atoms has nothing to update.
