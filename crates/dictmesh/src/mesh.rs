@@ -207,12 +207,14 @@ impl Mesh {
         kept: &mut BatchCarry,
     ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
+        let weights = block.weights().map(|weights| &weights[batch.clone()]);
         // Inference: nu_k by exchange with the neighbours, y_k from it.
         let mut found = self.code(block, batch, kept)?;
         // Update: each agent alone.
         let movement = match found.stop {
             Stop::Converged | Stop::RoundLimit => {
-                Some(self.update(std::mem::take(&mut found.products), &found.codes, s))
+                let products = std::mem::take(&mut found.products);
+                Some(self.update(products, &found.codes, weights, s))
             }
             Stop::Diverged | Stop::Infeasible | Stop::Interrupted => None,
         };
@@ -227,7 +229,13 @@ impl Mesh {
     /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. If it is
     /// not finite, no agent changes: all updates are computed, in the memory of the products, before the
     /// first is written.
-    fn update(&mut self, products: Vec<Matrix>, codes: &[Matrix], s: usize) -> f64 {
+    fn update(
+        &mut self,
+        products: Vec<Matrix>,
+        codes: &[Matrix],
+        weights: Option<&[f64]>,
+        s: usize,
+    ) -> f64 {
         let (update, residual) = (self.update, self.task.residual());
         let agents = self.agents.par_iter().zip(products).zip(codes);
         let planned: Vec<PlannedUpdate> = agents
@@ -235,7 +243,7 @@ impl Mesh {
                 let Agent {
                     task, block, used, ..
                 } = agent;
-                plan_update(&update, s, residual, task, product, y, block, used)
+                plan_update(&update, s, residual, task, product, y, weights, block, used)
             })
             .collect();
         let squares = planned.iter().map(|p| p.movement() * p.movement());

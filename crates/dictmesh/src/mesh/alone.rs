@@ -11,6 +11,7 @@
 use super::coded::{BatchCarry, BatchCodes};
 use super::{Agent, Mesh};
 use crate::exact::coding::{in_parts, solve_on_gram, start_code, Coding};
+use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::strategy::Combine;
 use crate::Stop;
@@ -19,11 +20,12 @@ use dictmesh_kernels::products::{self, add_products};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// How some samples ended, the sum of their costs, and how many of their coefficients are not zero.
+/// How some samples ended, the sum of their costs, and the number of their coefficients that are not zero,
+/// each sample by its weight.
 struct BatchStats {
     stop: Stop,
     cost: f64,
-    fired: usize,
+    fired: f64,
 }
 
 impl BatchStats {
@@ -57,11 +59,13 @@ impl Mesh {
         batch: Range<usize>,
         kept: &mut BatchCarry,
     ) -> BatchCodes {
-        let samples = batch.len().max(1) as f64;
+        let weights = block.weights().map(|weights| &weights[batch.clone()]);
+        let samples = weights.map_or(batch.len() as f64, |weights| weights.iter().sum());
+        let samples = if samples > 0.0 { samples } else { 1.0 };
         let mut y = std::mem::take(&mut kept.y);
         y.reshape(agent.block.len(), batch.len());
         let (told, product) = match block.dense_columns() {
-            Some(x) => self.code_dense(agent, x, batch, &mut y, &mut kept.nu),
+            Some(x) => self.code_dense(agent, x, batch, weights, &mut y, &mut kept.nu),
             None => self.code_sparse(agent, &block.range(batch), &mut y),
         };
         BatchCodes {
@@ -73,7 +77,7 @@ impl Mesh {
             },
             infeasible: None,
             cost: told.cost / samples,
-            sparsity: told.fired as f64 / samples,
+            sparsity: told.fired / samples,
             products: vec![product],
             codes: vec![y],
         }
@@ -85,6 +89,7 @@ impl Mesh {
         agent: &Agent,
         x: &Matrix,
         batch: Range<usize>,
+        weights: Option<&[f64]>,
         y: &mut Matrix,
         nu: &mut Matrix,
     ) -> (BatchStats, Matrix) {
@@ -102,17 +107,33 @@ impl Mesh {
         nu.reshape(x.rows(), batch.len());
         let scratch_of = self.scratch.of(block.version());
         let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
-            let columns = batch.start + columns.start..batch.start + columns.end;
+            let part = batch.start + columns.start..batch.start + columns.end;
             y.fill(start_code(h));
-            BatchStats {
-                stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
-                cost: problem.residual.value(nu) + h.value(y),
-                fired: y.iter().filter(|y| **y != 0.0).count(),
+            let stop = problem.solve_part(x, None, part, y, nu, &scratch_of);
+            let of = |nu: &[f64], y: &[f64]| {
+                let fired = y.iter().filter(|y| **y != 0.0).count();
+                (problem.residual.value(nu) + h.value(y), fired as f64)
+            };
+            let Some(weights) = weights else {
+                let (cost, fired) = of(nu, y);
+                return BatchStats { stop, cost, fired };
+            };
+            let (m, n) = (x.rows(), block.len());
+            let (mut cost, mut fired) = (0.0, 0.0);
+            for (j, weight) in weights[columns].iter().enumerate() {
+                let one = of(&nu[j * m..(j + 1) * m], &y[j * n..(j + 1) * n]);
+                cost += weight * one.0;
+                fired += weight * one.1;
             }
+            BatchStats { stop, cost, fired }
         };
         let (all, codes, duals) = (batch.len(), y.as_mut_slice(), nu.as_mut_slice());
         let told = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
-        (told, products::product(nu, y))
+        let product = match weights {
+            None => products::product(nu, y),
+            Some(weights) => products::product(nu, &weigh(y, weights)),
+        };
+        (told, product)
     }
 
     /// The same.
@@ -142,25 +163,30 @@ impl Mesh {
                 let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
                 cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
             }
-            (cost, fired.len())
+            (x.weight(j) * cost, x.weight(j) * fired.len() as f64)
         });
         // Added up in one order, for any number of threads.
-        let costs: Vec<(f64, usize)> = costs.collect();
+        let costs: Vec<(f64, f64)> = costs.collect();
         let told = BatchStats {
             stop,
             cost: costs.iter().map(|(cost, _)| cost).sum(),
             fired: costs.iter().map(|(_, fired)| fired).sum(),
         };
-        (told, product(block.atoms(), x, y))
+        let product = match x.weights() {
+            None => product(block.atoms(), x, y, y),
+            Some(weights) => product(block.atoms(), x, y, &weigh(y, weights)),
+        };
+        (told, product)
     }
 }
 
-/// nu y' for nu = X - W Y, M x K.
-fn product(atoms: &Matrix, x: &Samples, y: &Matrix) -> Matrix {
+/// nu y' for nu = X - W Y, M x K, where `weighed` is y, or w_j y_j for samples with weights.
+fn product(atoms: &Matrix, x: &Samples, y: &Matrix, weighed: &Matrix) -> Matrix {
     let mut fired = Matrix::zeros(y.rows(), y.rows());
-    gemm(fired.view_mut(), y.view(), y.view().transpose(), 1.0, false);
+    let transposed = weighed.view().transpose();
+    gemm(fired.view_mut(), y.view(), transposed, 1.0, false);
     let mut out = Matrix::zeros(atoms.rows(), atoms.cols());
     gemm_by_rows(out.view_mut(), atoms.view(), fired.view(), -1.0, false);
-    add_products(y, &mut out, |j, y, w| x.add_scaled(j, y, w));
+    add_products(weighed, &mut out, |j, y, w| x.add_scaled(j, y, w));
     out
 }

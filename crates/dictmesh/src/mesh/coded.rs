@@ -3,6 +3,7 @@
 use super::run::{Run, State};
 use super::Mesh;
 use crate::error::Result;
+use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
@@ -15,13 +16,13 @@ pub(super) struct BatchCodes {
     pub stop: Stop,
     /// The first sample that no code can meet, if it ended so.
     pub infeasible: Option<usize>,
-    /// Mean cost of a sample.
+    /// Mean cost of a sample, by the weights of the samples.
     pub cost: f64,
-    /// Mean number of coefficients that are not zero.
+    /// Mean number of coefficients that are not zero, likewise.
     pub sparsity: f64,
     /// y_k of each agent, N_k x B; without meaning where it was interrupted.
     pub codes: Vec<Matrix>,
-    /// nu_k y_k' of each agent, M x N_k; the same.
+    /// The sum of w_j nu_kj y_kj' of each agent, M x N_k; the same.
     pub products: Vec<Matrix>,
 }
 
@@ -62,9 +63,14 @@ impl Mesh {
             infeasible: found.infeasible.first().copied(),
             cost: found.mean_cost(),
             sparsity: found.mean_sparsity(),
-            products: match stop {
-                Stop::Interrupted => Vec::new(),
-                _ => run.products(&found.codes),
+            products: match (stop, x.weights()) {
+                (Stop::Interrupted, _) => Vec::new(),
+                (_, None) => run.products(&found.codes),
+                (_, Some(weights)) => {
+                    let weighed: Vec<Matrix> =
+                        found.codes.iter().map(|y| weigh(y, weights)).collect();
+                    run.products(&weighed)
+                }
             },
             codes: found.codes,
         };

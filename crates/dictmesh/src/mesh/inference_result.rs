@@ -3,6 +3,7 @@
 use super::part::Part;
 use super::reduction::{self, Term};
 use super::run::{side_by_side, Run};
+use crate::problem::samples::weights::mean;
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
@@ -20,8 +21,11 @@ pub struct Inference {
     pub codes: Vec<Matrix>,
     /// J_k(nu_k) of each agent, one number a sample.
     pub local_costs: Vec<Vec<f64>>,
-    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample.
+    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample. Not
+    /// multiplied by its weight.
     pub costs: Vec<f64>,
+    /// The weights of the samples; `None` if all are 1.
+    pub weights: Option<Vec<f64>>,
     /// The largest distance of an agent's nu_k from the mean of all, relative to the latter. NaN if the
     /// duals diverged to entries that are not finite.
     pub disagreement: f64,
@@ -79,14 +83,21 @@ pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
 }
 
 impl Inference {
-    /// The mean of the costs.
+    /// The mean of the costs, by the weights of the samples.
     pub fn mean_cost(&self) -> f64 {
-        self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
+        mean(self.costs.iter().copied(), self.weights.as_deref())
     }
 
-    /// The mean number of coefficients per sample that are not zero.
+    /// The mean number of coefficients per sample that are not zero, by the weights of the samples.
     pub fn mean_sparsity(&self) -> f64 {
-        mean_sparsity(&self.codes)
+        let Some(weights) = &self.weights else {
+            return mean_sparsity(&self.codes);
+        };
+        let fired = |j: usize| {
+            let codes = self.codes.iter().flat_map(|y| y.column(j));
+            codes.filter(|y| **y != 0.0).count() as f64
+        };
+        mean((0..weights.len()).map(fired), Some(weights))
     }
 
     /// All codes one below the other, K x B.
@@ -142,6 +153,7 @@ impl Run<'_> {
             disagreement: disagreements.reduce(|| 0.0, largest),
             duals: Vec::new(),
             codes: self.codes(),
+            weights: self.x.weights().map(<[f64]>::to_vec),
             stop: demote_if_nonfinite(stop, &local_costs),
             local_costs,
             costs,
@@ -188,7 +200,7 @@ impl Run<'_> {
 
     /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
     /// left zero, and a matrix may have no rows where none did. Of a reduced part no nu_k is lifted: one column
-    /// for each atom that fired is enough, whatever the batch.
+    /// for each atom that fired is enough, whatever the batch. For samples with weights, `codes` are w_j y_j.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
         // The (agent, atom) that fired, each a column.
         let fired: Vec<(usize, usize)> = (codes.iter().enumerate())

@@ -4,7 +4,7 @@
 //! W_k <- Proj_{W_k} { prox_{p h_W} ( W_k + p nu_k y_k' ) }
 //! ```
 //!
-//! In a batch, nu y' is the mean over its samples. The step p is a number for all atoms, or one for
+//! In a batch, nu y' is the mean over its samples, by their weights if they have any. The step p is a number for all atoms, or one for
 //! each ([`Update`]).
 
 use crate::error::{Error, Result};
@@ -137,7 +137,7 @@ pub fn update_block(
     block: &mut Block,
     used: &mut AtomStats,
 ) -> f64 {
-    let planned = plan_update(update, s, residual, task, product, y, block, used);
+    let planned = plan_update(update, s, residual, task, product, y, None, block, used);
     let movement = planned.movement();
     if movement.is_finite() {
         planned.commit(block, used);
@@ -157,6 +157,16 @@ pub struct PlannedUpdate {
 }
 
 impl PlannedUpdate {
+    /// No change, for a batch without samples.
+    fn nothing(used: AtomStats) -> Self {
+        PlannedUpdate {
+            atoms: Matrix::default(),
+            changed: Vec::new(),
+            used,
+            movement: 0.0,
+        }
+    }
+
     /// |W_new - W_old|_F; not finite if the step overflows.
     pub fn movement(&self) -> f64 {
         self.movement
@@ -172,7 +182,8 @@ impl PlannedUpdate {
 }
 
 /// One agent's update after a batch, without writing it. `product` is nu y', whose columns count only where
-/// an atom fired; `s` is the number of the block being learned, from 1.
+/// an atom fired; `s` is the number of the block being learned, from 1. With `weights` of the samples,
+/// `product` is the sum of w_j nu_j y_j', and `y` the codes as they are.
 ///
 /// Memory: the new atoms are written over `product`; beside it, a few numbers an atom.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
@@ -183,12 +194,16 @@ pub fn plan_update(
     task: &LocalTask,
     product: Matrix,
     y: &Matrix,
+    weights: Option<&[f64]>,
     block: &Block,
     used: &AtomStats,
 ) -> PlannedUpdate {
-    let batch = y.cols() as f64;
-    let uses = uses(y);
+    let batch = weights.map_or(y.cols() as f64, |weights| weights.iter().sum());
     let mut used = used.clone();
+    if batch == 0.0 {
+        return PlannedUpdate::nothing(used);
+    }
+    let uses = uses(y, weights);
     let steps: Vec<Option<f64>> = (uses.iter().enumerate())
         .map(|(q, (fired, energy))| {
             used.samples[q] += fired;
@@ -240,17 +255,18 @@ pub fn plan_update(
     }
 }
 
-/// The number of samples in which each atom fired, and the sum of its y^2. Summed in parts of a fixed width,
-/// so that no result depends on the number of threads.
-fn uses(y: &Matrix) -> Vec<(u64, f64)> {
+/// The number of samples of positive weight in which each atom fired, and the weighted sum of its y^2.
+/// Summed in parts of a fixed width, so that no result depends on the number of threads.
+fn uses(y: &Matrix, weights: Option<&[f64]>) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
-    let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER);
-    let parts = parts.map(|part| {
+    let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER).enumerate();
+    let parts = parts.map(|(number, part)| {
         let mut uses = vec![(0, 0.0); y.rows()];
-        for column in part.chunks_exact(n) {
+        for (j, column) in part.chunks_exact(n).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[number * SAMPLES_TOGETHER + j]);
             for ((fired, energy), y) in uses.iter_mut().zip(column) {
-                *fired += u64::from(*y != 0.0);
-                *energy += y * y;
+                *fired += u64::from(weight * *y != 0.0);
+                *energy += weight * y * y;
             }
         }
         uses
@@ -269,8 +285,8 @@ fn uses(y: &Matrix) -> Vec<(u64, f64)> {
 pub enum AtomInit<'a> {
     /// Gaussian entries, projected onto the set: the paper's start.
     Random,
-    /// Samples drawn without repetition, scaled to norm 1 and projected (random atoms where there are
-    /// not enough samples that are not zero).
+    /// Samples drawn without repetition, scaled to norm 1 and projected. Random atoms where there are
+    /// not enough samples other than zero, or of positive weight.
     Samples(&'a Samples),
     /// These atoms (M x count), projected onto the set.
     Given(&'a Matrix),
@@ -295,6 +311,7 @@ impl AtomInit<'_> {
                 Error::check_dimension("rows of the samples", samples.rows(), rows)?;
                 let mut atoms = gaussian(rows, count, rng);
                 let usable: Vec<usize> = (0..samples.len())
+                    .filter(|j| samples.weight(*j) > 0.0)
                     .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
                     .collect();
                 let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
