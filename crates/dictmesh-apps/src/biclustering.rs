@@ -148,7 +148,7 @@ impl Biclustering {
                 need: "at least one row and one column",
             });
         }
-        Error::check_finite("the matrix to bicluster", &x)?;
+        Error::check_finite("the matrix to bicluster", x)?;
         let prepared = self.prepare.apply(x);
         check_squares(&prepared)?;
         let samples = Samples::dense(prepared)?;

@@ -79,7 +79,7 @@ impl KMeans {
                 return Err(Error::parameter(name, given, "must be at least 1"));
             }
         }
-        Error::check_finite("points to cluster", &points)?;
+        Error::check_finite("points to cluster", points)?;
         let mut rng = stream(self.seed, START_STREAM);
         let mut best = self.once(points, &mut rng);
         for _ in 1..self.restarts {
@@ -224,7 +224,7 @@ fn count(numbers: &[usize]) -> Result<usize> {
 /// `u_i + v_j <= c_ij`, with equality on every pair that is taken.
 pub fn assignment(cost: &Matrix) -> Result<Vec<usize>> {
     Error::check_dimension("columns of the costs", cost.cols(), cost.rows())?;
-    Error::check_finite("costs of an assignment", &cost)?;
+    Error::check_finite("costs of an assignment", cost)?;
     let n = cost.rows();
     // Column n is where the row that is being placed waits.
     let (mut u, mut v) = (vec![0.0; n], vec![0.0; n + 1]);

@@ -33,7 +33,7 @@ impl Patches {
     /// last ones are moved in so that every pixel is covered. One patch is a sample, column by column.
     pub fn cut(image: &Matrix, side: usize, stride: usize) -> Result<Self> {
         let corners = corners((image.rows(), image.cols()), side, stride)?;
-        Error::check_finite("image", &image)?;
+        Error::check_finite("image", image)?;
         let (samples, means) = cut_at(side, corners.iter().map(|at| (image, *at)))?;
         Ok(Patches {
             rows: image.rows(),
