@@ -38,6 +38,7 @@ use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{axpy, norm, Matrix};
+use rand::seq::SliceRandom;
 use rand::RngExt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -64,8 +65,12 @@ pub struct Biclustering {
     pub update: Update,
     /// Columns per update, at least 1; more than there are means all of them.
     pub batch: usize,
-    /// How often the columns are gone through at most, at least 1.
+    /// The most passes over the columns, at least 1.
     pub passes: usize,
+    /// Whether each pass takes the columns in a new random order, fixed by the seed; a pass then holds a
+    /// second copy of X. In the given order, columns sorted by group bring whole batches in which most
+    /// atoms hardly fire, and the penalty makes those zero before their own columns come.
+    pub shuffle: bool,
     /// Passes end when one moved the atoms by at most this, |W_new - W_old|_F.
     pub rest: f64,
     /// Where the atoms start. From samples, the columns are drawn with a probability proportional to the
@@ -98,6 +103,7 @@ impl Default for Biclustering {
             update: Update::Adaptive { forgetting: 0.8 },
             batch: 512,
             passes: 10,
+            shuffle: true,
             rest: 1e-2,
             start: AtomsFrom::Samples,
             restarts: 3,
@@ -122,6 +128,7 @@ impl Biclustering {
             update: Update::Constant { mu_w: 5e-3 },
             batch: 1,
             passes: 1,
+            shuffle: false,
             rest: 0.0,
             start: AtomsFrom::Random,
             restarts: 1,
@@ -129,8 +136,8 @@ impl Biclustering {
         }
     }
 
-    /// The layers of `x` (M x T, a sample is a column). The observer hears every update of every
-    /// restart, and may break off: what was learned by then is coded and returned.
+    /// The layers of `x` (M x T, a sample is a column). The observer receives an event for each update of
+    /// each restart, and may break off: what was learned by then is coded and returned.
     pub fn run(
         &self,
         x: &Matrix,
@@ -143,7 +150,7 @@ impl Biclustering {
                 need: "at least one row and one column",
             });
         }
-        Error::check_finite("the matrix to bicluster", &x)?;
+        Error::check_finite("the matrix to bicluster", x)?;
         let prepared = self.prepare.apply(x);
         check_squares(&prepared)?;
         let samples = Samples::dense(prepared)?;
@@ -202,9 +209,19 @@ impl Biclustering {
         mut observer: impl FnMut(&Event) -> ControlFlow<()>,
     ) -> Result<Stop> {
         let mut worst = Stop::Converged;
+        let mut order: Vec<usize> = (0..x.len()).collect();
+        let mut rng = stream(mesh.seed(), SHUFFLE_STREAM);
         for _ in 0..self.passes {
+            let shuffled;
+            let columns = if self.shuffle {
+                order.shuffle(&mut rng);
+                shuffled = x.select(&order);
+                &shuffled
+            } else {
+                x
+            };
             let (before, mut left) = (mesh.dictionary(), false);
-            let stop = mesh.learn(x, |event| {
+            let stop = mesh.learn(columns, |event| {
                 let flow = observer(event);
                 left = flow.is_break();
                 flow
@@ -288,12 +305,15 @@ pub fn check_squares(x: &Matrix) -> Result<()> {
     Err(Error::parameter(
         "the largest entry of the matrix",
         largest,
-        "its square is beyond all numbers: scale the matrix, or standardise its columns",
+        "its square overflows: scale the matrix, or standardise its columns",
     ))
 }
 
 /// The streams of a seed that restarts have their own seeds from, on from here ("rest" in ASCII).
 const RESTART_STREAM: u64 = 0x72_65_73_74 << 16;
+
+/// The stream of a restart's seed by which columns are shuffled ("order" in ASCII).
+const SHUFFLE_STREAM: u64 = 0x6f_72_64_65_72;
 
 /// Columns coded at a time in the end: enough to be fast, few enough to need little memory.
 const CODED_AT_A_TIME: usize = 256;

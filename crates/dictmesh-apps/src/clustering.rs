@@ -58,7 +58,8 @@ impl KMeans {
     /// Clusters `points`, one a column.
     ///
     /// ```
-    /// use dictmesh::{apps::clustering::KMeans, Matrix};
+    /// use dictmesh::Matrix;
+    /// use dictmesh_apps::clustering::KMeans;
     /// let points = Matrix::from_columns(1, &[[0.0], [9.0], [0.2], [9.2]])?;
     /// let found = KMeans { clusters: 2, ..KMeans::default() }.run(&points)?;
     /// assert_eq!(found.of[0], found.of[2]);
@@ -78,7 +79,7 @@ impl KMeans {
                 return Err(Error::parameter(name, given, "must be at least 1"));
             }
         }
-        Error::check_finite("points to cluster", &points)?;
+        Error::check_finite("points to cluster", points)?;
         let mut rng = stream(self.seed, START_STREAM);
         let mut best = self.once(points, &mut rng);
         for _ in 1..self.restarts {
@@ -177,7 +178,8 @@ pub struct Agreement {
 }
 
 /// Pairs clusters with classes (both numbered from 0, one entry a point) so that as few points as
-/// possible are outside their class. Every class is taken once.
+/// possible are outside their class. Every class is taken once. Memory and time grow with the square and
+/// the cube of the largest number; numbers whose table does not fit into memory are refused.
 ///
 /// ```
 /// use dictmesh_apps::clustering::misclassified;
@@ -192,8 +194,7 @@ pub fn misclassified(clusters: &[usize], classes: &[usize]) -> Result<Agreement>
         classes.len(),
         clusters.len(),
     )?;
-    let count = |v: &[usize]| v.iter().max().map_or(0, |m| m + 1);
-    let (k, n) = (count(clusters), count(classes));
+    let (k, n) = (count(clusters)?, count(classes)?);
     let size = k.max(n);
     let mut together = Matrix::zeros(size, size);
     for (&cluster, &class) in clusters.iter().zip(classes) {
@@ -207,12 +208,23 @@ pub fn misclassified(clusters: &[usize], classes: &[usize]) -> Result<Agreement>
     Ok(Agreement { class_of, wrong })
 }
 
+/// One more than the largest number. Refused if a square table of this side does not fit into memory.
+fn count(numbers: &[usize]) -> Result<usize> {
+    let Some(&largest) = numbers.iter().max() else {
+        return Ok(0);
+    };
+    let side = largest.checked_add(1);
+    let table = side.and_then(|side| side.checked_mul(side));
+    Error::check_room("number of a cluster or class", largest, table)?;
+    Ok(side.unwrap_or(0))
+}
+
 /// The column of each row in the assignment of least total cost of a square matrix: the Hungarian
 /// method with potentials, n^3 steps. With row potentials u and column potentials v,
 /// `u_i + v_j <= c_ij`, with equality on every pair that is taken.
 pub fn assignment(cost: &Matrix) -> Result<Vec<usize>> {
     Error::check_dimension("columns of the costs", cost.cols(), cost.rows())?;
-    Error::check_finite("costs of an assignment", &cost)?;
+    Error::check_finite("costs of an assignment", cost)?;
     let n = cost.rows();
     // Column n is where the row that is being placed waits.
     let (mut u, mut v) = (vec![0.0; n], vec![0.0; n + 1]);
@@ -336,6 +348,15 @@ mod tests {
         assert_eq!((found.class_of, found.wrong), (vec![Some(1)], vec![0, 3]));
         assert!(misclassified(&[0], &[0, 1]).is_err());
         assert!(misclassified(&[], &[]).unwrap().wrong.is_empty());
+    }
+
+    #[test]
+    fn numbers_that_no_matrix_can_hold_are_refused() {
+        for huge in [usize::MAX, usize::MAX - 1, 1 << 40] {
+            let message = misclassified(&[0, huge], &[0, 1]).unwrap_err().to_string();
+            assert!(message.contains(&huge.to_string()), "{message}");
+            assert!(misclassified(&[0, 1], &[huge, 0]).is_err());
+        }
     }
 
     #[test]

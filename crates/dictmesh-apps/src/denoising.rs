@@ -230,10 +230,11 @@ impl Denoising {
             Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
                 .strategy(self.strategy.clone())
                 .stopping(self.stopping),
-            // An agent alone solves its whole problem in the one round of this strategy.
+            // With a tolerance, a single agent solves each sample exactly in one round. With a number of
+            // rounds it would run them as on a network, and end with `RoundLimit`.
             Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
                 .strategy(strategy::default())
-                .stopping(Stopping::rounds(1)),
+                .stopping(Stopping::default()),
         };
         Ok(builder
             .update(self.update)
@@ -260,7 +261,7 @@ impl Denoising {
                 left |= flow.is_break();
                 flow
             })?;
-            worst = worst.worse(self.ending(stop));
+            worst = worst.worse(stop);
             if left || matches!(stop, Stop::Diverged | Stop::Interrupted) {
                 break;
             }
@@ -302,14 +303,6 @@ impl Denoising {
             restored.append_columns(&nu)?;
         }
         Ok((patches.assemble(&restored)?, worst))
-    }
-
-    /// One exact round is no limit that was hit.
-    fn ending(&self, stop: Stop) -> Stop {
-        match (self.coding, stop) {
-            (Coding::Exact, Stop::RoundLimit) => Stop::Converged,
-            _ => stop,
-        }
     }
 }
 

@@ -60,7 +60,8 @@ pub struct Step {
 /// A mesh that scores, grows and learns, block by block.
 ///
 /// ```
-/// use dictmesh::{apps::novelty::{Growth, Novelty}, Samples};
+/// use dictmesh::Samples;
+/// use dictmesh_apps::novelty::{Growth, Novelty};
 /// use std::ops::ControlFlow;
 /// let known = Samples::dense_from_columns(3, &[[0.8, 0.6, 0.0], [0.6, 0.8, 0.0]])?;
 /// let settings = Novelty { agents: 2, growth: Growth::None, ..Novelty::default() };
@@ -76,21 +77,25 @@ pub struct NoveltyDetector {
     mesh: Mesh,
     settings: Novelty,
     steps: usize,
-    /// The scores thresholds are chosen from: those of the last block.
-    past: Vec<f64>,
+    /// The scores a threshold by quantile is chosen from: those of the last block.
+    reference_scores: Vec<f64>,
 }
 
 impl NoveltyDetector {
-    /// A detector around a mesh that is there, learned or not. What the settings say of the mesh itself
-    /// (task, agents, weights, strategy, stopping, update, batch) is the mesh's and not looked at. A
-    /// mesh that has learned blocks scores the first block it is given.
+    /// A detector around an existing mesh, learned or not. A mesh that has learned blocks scores the
+    /// first block it is given.
+    ///
+    /// Used of the settings: `join`, `passes`, `start`, `growth`, `agreement`, `threshold`,
+    /// `score_batch`, `seed`. The others (`task`, `agents`, `atoms_each`, `weights`, `strategy`,
+    /// `stopping`, `update`, `batch`) describe a mesh to be built; here they are ignored, and those of
+    /// `mesh` hold.
     pub fn around(mesh: Mesh, settings: Novelty) -> Result<Self> {
         settings.check()?;
         Ok(NoveltyDetector {
             steps: mesh.blocks_learned(),
             mesh,
             settings,
-            past: Vec::new(),
+            reference_scores: Vec::new(),
         })
     }
 
@@ -132,7 +137,7 @@ impl NoveltyDetector {
         }
     }
 
-    /// Learns a block, as often as there are passes. The observer may break off.
+    /// Learns a block once for each pass. The observer may break off.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -164,7 +169,7 @@ impl NoveltyDetector {
     }
 
     /// One step of the stream: scores the block by what was learned before, grows, learns the block.
-    /// The first block is only learned. The observer hears the learning.
+    /// The first block is only learned. The observer receives the events of the learning.
     pub fn process(
         &mut self,
         block: &Samples,
@@ -184,38 +189,40 @@ impl NoveltyDetector {
             let scoring = self.scoring(block)?;
             step.threshold = self.threshold();
             if let Some(chi) = step.threshold {
-                // A score that is no number is not below the threshold either.
+                // NaN counts as novel.
                 let above =
                     |i: &usize| !matches!(scoring.scores[*i].partial_cmp(&chi), Some(Less | Equal));
                 step.novel = (0..block.len()).filter(above).collect();
             }
-            self.past = scoring.scores.clone();
+            self.reference_scores = scoring.scores.clone();
             step.scoring = Some(scoring);
             self.grow(self.settings.growth, self.settings.start.start(block))?;
         }
         step.learning = self.learn(block, observer)?;
         if number == 0 && matches!(self.settings.threshold, Threshold::Quantile(_)) {
-            self.past = self.score(block)?;
+            self.reference_scores = self.score(block)?;
         }
         self.steps += 1;
         (step.agents, step.atoms) = (self.mesh.agents(), self.mesh.atoms());
         Ok(step)
     }
 
-    /// The threshold the next block's scores will be compared with.
+    /// The threshold for the scores of the next block. Its margin is the tolerance of the mesh.
     pub fn threshold(&self) -> Option<f64> {
-        let tolerance = self.settings.stopping.tolerance.unwrap_or(0.0);
-        self.settings.threshold.choose(&self.past, tolerance)
+        let tolerance = self.mesh.stopping().tolerance.unwrap_or(0.0);
+        self.settings
+            .threshold
+            .choose(&self.reference_scores, tolerance)
     }
 
-    /// The scores thresholds are chosen from.
-    pub fn past(&self) -> &[f64] {
-        &self.past
+    /// The scores that a threshold by quantile is chosen from.
+    pub fn reference_scores(&self) -> &[f64] {
+        &self.reference_scores
     }
 
-    /// Gives it those scores, for a detector around a mesh that comes from a file.
-    pub fn remember(&mut self, past: Vec<f64>) {
-        self.past = past;
+    /// Sets those scores, for a detector around a mesh that comes from a file.
+    pub fn set_reference_scores(&mut self, scores: Vec<f64>) {
+        self.reference_scores = scores;
     }
 
     /// The mesh.

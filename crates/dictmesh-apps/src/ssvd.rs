@@ -89,7 +89,7 @@ impl SparseSvd {
                 need: "at least one row and one column",
             });
         }
-        Error::check_finite("the matrix to bicluster", &x)?;
+        Error::check_finite("the matrix to bicluster", x)?;
 
         // In units of a power of two near the largest entry no square overflows or vanishes, and
         // the scaling itself rounds nothing.

@@ -39,7 +39,7 @@ use crate::strategy::{Local, ScratchPool};
 use crate::strategy::{SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
-use learning::{update_block, AtomStats, Update};
+use learning::{plan_update, AtomStats, PlannedUpdate, Update};
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
@@ -146,10 +146,13 @@ impl Mesh {
     /// Learns one block of samples, batch by batch: the paper's main algorithm. Returns the worst
     /// ending of any batch.
     ///
-    /// The observer hears of every batch and may break off after any. A batch with a sample that no code
-    /// can meet teaches nothing, and learning goes on with the next; one that diverged ends the block, as
-    /// the next would diverge too. One that was interrupted ([`interrupt_by`](Mesh::interrupt_by)) leaves no
-    /// trace: the mesh is as it was before that batch.
+    /// The observer receives an event for each batch and may break off after any. A batch changes all
+    /// agents or none:
+    ///
+    /// - With a sample that no code can meet, nothing changes, and learning continues with the next batch.
+    /// - If inference diverges or an update overflows, nothing changes, and learning ends with
+    ///   [`Stop::Diverged`]: the next batch would diverge too.
+    /// - If interrupted ([`interrupt_by`](Mesh::interrupt_by)), nothing changes, and there is no event.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -170,7 +173,7 @@ impl Mesh {
                 return Ok(stop);
             }
             if !movement.is_finite() {
-                stop = Stop::Diverged; // the step of the update is beyond all numbers
+                stop = Stop::Diverged; // the update overflows; no agent has changed
             }
             worst = worst.worse(stop);
             let event = Event {
@@ -200,34 +203,52 @@ impl Mesh {
         carry: &mut BatchCarry,
     ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
+        let weights = block.weights().map(|weights| &weights[batch.clone()]);
         // Inference: nu_k by exchange with the neighbours, y_k from it.
         let mut found = self.code(block, batch, carry)?;
         // Update: each agent alone.
         let movement = match found.stop {
             Some(Stop::Converged | Stop::RoundLimit) => {
-                self.samples_learned += samples;
-                self.blocks_learned = s;
-                self.update(std::mem::take(&mut found.products), &found.codes, s)
+                let products = std::mem::take(&mut found.products);
+                Some(self.update(products, &found.codes, weights, s))
             }
-            _ => 0.0,
+            _ => None,
         };
+        if movement.is_some_and(f64::is_finite) {
+            self.samples_learned += samples;
+            self.blocks_learned = s;
+        }
         carry.memory.y = found.codes.pop().unwrap_or_default();
-        Ok((found, movement))
+        Ok((found, movement.unwrap_or(0.0)))
     }
 
-    /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F.
-    fn update(&mut self, products: Vec<Matrix>, codes: &[Matrix], s: usize) -> f64 {
+    /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. If it is
+    /// not finite, no agent changes: all updates are computed, in the memory of the products, before the
+    /// first is written.
+    fn update(
+        &mut self,
+        products: Vec<Matrix>,
+        codes: &[Matrix],
+        weights: Option<&[f64]>,
+        s: usize,
+    ) -> f64 {
         let (update, residual) = (self.update, self.task.residual());
-        let agents = self.agents.par_iter_mut().zip(products).zip(codes);
-        let moved: Vec<f64> = agents
+        let agents = self.agents.par_iter().zip(products).zip(codes);
+        let planned: Vec<PlannedUpdate> = agents
             .map(|((agent, product), y)| {
                 let Agent {
                     task, block, used, ..
                 } = agent;
-                update_block(&update, s, residual, task, product, y, block, used)
+                plan_update(&update, s, residual, task, product, y, weights, block, used)
             })
             .collect();
-        moved.iter().map(|m| m * m).sum::<f64>().sqrt()
+        let squares = planned.iter().map(|p| p.movement() * p.movement());
+        let movement = squares.sum::<f64>().sqrt();
+        if movement.is_finite() {
+            let agents = self.agents.par_iter_mut().zip(planned);
+            agents.for_each(|(agent, planned)| planned.commit(&mut agent.block, &mut agent.used));
+        }
+        movement
     }
 
     /// The whole problem solved in one place over all blocks, with a certificate.

@@ -24,7 +24,7 @@ pub fn noise_level(image: &Matrix) -> Result<f64> {
             need: "at least 3 x 3 pixels to tell noise from picture; or give sigma",
         });
     }
-    Error::check_finite("image", &image)?;
+    Error::check_finite("image", image)?;
     let by_differences = by_differences(image);
     Ok(match by_covariance(image)? {
         Some(level) => level.min(by_differences),

@@ -7,7 +7,8 @@ use dictmesh_kernels::matrix::Matrix;
 /// The overlapping patches of an image, each with its mean taken out.
 ///
 /// ```
-/// use dictmesh::{apps::denoising::Patches, Matrix};
+/// use dictmesh::Matrix;
+/// use dictmesh_apps::denoising::Patches;
 /// let image = Matrix::from_fn(5, 7, |i, j| (i * j) as f64);
 /// let patches = Patches::cut(&image, 3, 2)?;
 /// assert_eq!(patches.samples().len(), 2 * 3);
@@ -32,7 +33,7 @@ impl Patches {
     /// last ones are moved in so that every pixel is covered. One patch is a sample, column by column.
     pub fn cut(image: &Matrix, side: usize, stride: usize) -> Result<Self> {
         let corners = corners((image.rows(), image.cols()), side, stride)?;
-        Error::check_finite("image", &image)?;
+        Error::check_finite("image", image)?;
         let (samples, means) = cut_at(side, corners.iter().map(|at| (image, *at)))?;
         Ok(Patches {
             rows: image.rows(),

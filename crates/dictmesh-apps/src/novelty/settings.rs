@@ -26,8 +26,9 @@ pub enum Agreement {
     },
 }
 
-/// A threshold is at least this much above the score that sets it: far above rounding, far below what matters in a cost.
-const HAIR: f64 = 1e-9;
+/// The least relative margin of a threshold over the score that sets it: far above rounding, far below
+/// differences of costs that matter.
+const LEAST_MARGIN: f64 = 1e-9;
 
 /// Above which score a sample is called novel.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +42,7 @@ pub enum Threshold {
 }
 
 impl Threshold {
-    /// Refuses what is no number to compare with, and no share.
+    /// Refuses NaN as a threshold, and a quantile outside 0 to 1.
     pub fn check(&self) -> Result<()> {
         match *self {
             Threshold::Given(chi) if chi.is_nan() => Err(Error::parameter(
@@ -52,26 +53,31 @@ impl Threshold {
             Threshold::Quantile(q) if !(0.0..=1.0).contains(&q) => Err(Error::parameter(
                 "quantile",
                 q,
-                "must be a share of the past scores, from 0 to 1",
+                "must be a share of the reference scores, from 0 to 1",
             )),
             _ => Ok(()),
         }
     }
 
-    /// The threshold chi, given the scores of the past; none if it depends on them and there are
-    /// none. The quantile is the smallest score that at least that share does not exceed, and a hair more: the sample
-    /// that has just this score may differ when it is scored again beside others, by rounding or by the `tolerance`
-    /// (relative, 0 for exact scores) to which scores are found.
-    pub fn choose(&self, past: &[f64], tolerance: f64) -> Option<f64> {
+    /// The threshold chi. `None` for a quantile without reference scores.
+    ///
+    /// The quantile is the smallest reference score that at least that share does not exceed, plus a
+    /// margin: the sample with this score may score a little higher beside other samples. The margin is
+    /// the `tolerance` of the scores (relative, 0 for exact ones), at least 1e-9.
+    pub fn choose(&self, reference_scores: &[f64], tolerance: f64) -> Option<f64> {
         match *self {
             Threshold::Given(chi) => Some(chi),
             Threshold::Quantile(q) => {
-                let mut known: Vec<f64> = past.iter().copied().filter(|s| !s.is_nan()).collect();
+                let mut known: Vec<f64> = reference_scores
+                    .iter()
+                    .copied()
+                    .filter(|s| !s.is_nan())
+                    .collect();
                 known.sort_by(f64::total_cmp);
                 // .55 * 100 is a little more than 55.
                 let rank = (q * (1.0 - 1e-12) * known.len() as f64).ceil() as usize;
                 let score = known.get(rank.saturating_sub(1))?;
-                Some(score + score.abs() * tolerance.max(HAIR))
+                Some(score + score.abs() * tolerance.max(LEAST_MARGIN))
             }
         }
     }

@@ -119,6 +119,58 @@ fn the_restart_with_the_lowest_objective_is_kept() {
     assert_eq!(found.objectives.len(), 1);
 }
 
+/// 40 x 3,000: three groups of 1,000 columns, each with eight rows of its own in noise of this
+/// deviation. A column's group is its number divided by 1,000.
+fn three_groups(deviation: f64) -> Matrix {
+    let mut x = gaussian(40, 3000, &mut stream(5, 0));
+    x.as_mut_slice().iter_mut().for_each(|v| *v *= deviation);
+    for j in 0..3000 {
+        let first = j / 1000 * 10;
+        for i in first..first + 8 {
+            x.column_mut(j)[i] += if i.is_multiple_of(2) { 2.0 } else { -2.0 };
+        }
+    }
+    x
+}
+
+/// In sorted columns, an atom is almost idle in the batches of the other groups. Its step, and with it
+/// the threshold of the penalty, grew there by 1/c a batch until the atom was zero for good. An atom
+/// that had not yet seen its own columns was zero after one batch: hence `shuffle`.
+#[test]
+fn layers_are_found_in_any_order_of_the_columns() {
+    let draw = gaussian(3000, 1, &mut stream(6, 0));
+    let mut order: Vec<usize> = (0..3000).collect();
+    order.sort_by(|a, b| draw.get(*a, 0).total_cmp(&draw.get(*b, 0)));
+    let settings = Biclustering {
+        layers: 3,
+        ..Biclustering::default()
+    };
+    let planted: Vec<Vec<usize>> = (0..3).map(|g| (10 * g..10 * g + 8).collect()).collect();
+    let mut failed = Vec::new();
+    for deviation in [0.2, 0.7] {
+        let sorted = three_groups(deviation);
+        let shuffled = Matrix::from_fn(40, 3000, |i, j| sorted.get(i, order[j]));
+        for (name, x) in [("shuffled", &shuffled), ("sorted", &sorted)] {
+            let found = settings.run(x, go).unwrap();
+            let rows = |layer: &Bicluster| {
+                let mut rows = layer.main_rows();
+                rows.sort_unstable();
+                rows
+            };
+            let mut groups: Vec<Vec<usize>> = found.layers.iter().map(rows).collect();
+            groups.sort();
+            println!(
+                "{name}, noise {deviation}: objectives {:.4?}",
+                found.objectives
+            );
+            if groups != planted {
+                failed.push(format!("{name}, noise {deviation}: {groups:?}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
 /// The starts of seed 1 were once those of seed 0 moved on by one, so ten seeds were hardly more than one.
 #[test]
 fn seeds_beside_each_other_share_no_start() {

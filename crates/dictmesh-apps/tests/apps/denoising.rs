@@ -206,6 +206,35 @@ fn stripes_and_chequers_are_no_noise() {
 }
 
 /// Without noise nothing is taken away.
+/// The single agent of [`Coding::Exact`] once ran rounds without a tolerance: its batches ended with
+/// `RoundLimit`, and every `RoundLimit` was returned as `Converged`, that of a mesh as well.
+#[test]
+fn a_round_limit_is_reported_as_one() {
+    let settings = Denoising {
+        agents: 8,
+        passes: 1,
+        learned: 512,
+        ..Denoising::default()
+    };
+    let noisy = with_noise(&picture(24), 10.0, 3);
+    let patches = Patches::cut(&noisy, 8, 1).unwrap();
+    let mut single = settings.mesh(&patches, 20.0).unwrap();
+    let mut stops = Vec::new();
+    let stop = settings.learn(&mut single, &patches, |event| {
+        stops.push(event.stop);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(stop.unwrap(), Stop::Converged);
+    assert!(stops.iter().all(|s| *s == Stop::Converged), "{stops:?}");
+
+    let mut two = Mesh::builder(single.task().clone(), Topology::complete(2).unwrap())
+        .stopping(Stopping::rounds(1))
+        .build(64, &[4, 4], AtomInit::Samples(patches.samples()))
+        .unwrap();
+    let stop = settings.learn(&mut two, &patches, go).unwrap();
+    assert_eq!(stop, Stop::RoundLimit);
+}
+
 #[test]
 fn a_picture_without_noise_stays() {
     let clean = picture(24);

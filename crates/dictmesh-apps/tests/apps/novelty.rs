@@ -1,7 +1,7 @@
 //! Novelty: a stream of topics in which new ones appear.
 
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Topology};
+use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Stopping, Topology};
 use dictmesh_apps::novelty::{Agreement, Growth, Join, Novelty, NoveltyDetector, Threshold};
 use dictmesh_apps::roc::auc;
 use std::ops::ControlFlow;
@@ -234,15 +234,38 @@ fn thresholds_come_from_the_past() {
     println!("threshold at .95: {found} of 15 found, {false_alarms} false alarms of 45");
     assert!(found >= 12 && false_alarms <= 9);
     // A detector around the same mesh, as if from a file, chooses the same threshold.
-    let past = again.past().to_vec();
+    let past = again.reference_scores().to_vec();
     let threshold = again.threshold();
     let mut loaded =
         NoveltyDetector::around(again.mesh().clone(), again.settings().clone()).unwrap();
     assert_eq!(loaded.threshold(), None);
-    loaded.remember(past);
+    loaded.set_reference_scores(past);
     assert_eq!(loaded.threshold(), threshold);
     // Same seed, same detector.
     assert_eq!(again.mesh().dictionary(), detector.mesh().dictionary());
+}
+
+/// `around` takes the stopping rule of the mesh. The margin of the threshold was that of the settings.
+#[test]
+fn the_margin_of_a_threshold_is_the_tolerance_of_the_mesh() {
+    let mesh = |tolerance| {
+        let settings = Novelty {
+            stopping: Stopping::tolerance(tolerance),
+            ..small(Novelty::default())
+        };
+        settings.build(&block(0).0).unwrap().into_mesh()
+    };
+    let threshold = |mesh: Mesh, stopping| {
+        let settings = Novelty {
+            stopping,
+            ..small(Novelty::default())
+        };
+        let mut detector = NoveltyDetector::around(mesh, settings).unwrap();
+        detector.set_reference_scores(vec![1.0]);
+        detector.threshold().unwrap()
+    };
+    assert_eq!(threshold(mesh(0.01), Stopping::tolerance(0.25)), 1.01);
+    assert_eq!(threshold(mesh(0.01), Stopping::rounds(5)), 1.01);
 }
 
 /// Around a mesh with relays and uninformed agents, growth respects both.

@@ -294,6 +294,14 @@ impl Agent {
         Ok(match taken {
             Taken::Pending => None,
             Taken::End => Some(None),
+            // An agent that is not informed has no samples, thus no weights to learn by.
+            Taken::Samples(x) if x.weights().is_some() => {
+                return Err(failed(
+                    "its samples have weights other than 1, which agents on a network do not \
+                     support; give samples without weights, or learn in one process"
+                        .to_string(),
+                ));
+            }
             Taken::Samples(x) if x.rows() == self.settings.rows => Some(Some(x)),
             Taken::Samples(x) => {
                 let rows = self.settings.rows;

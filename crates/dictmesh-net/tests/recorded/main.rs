@@ -87,7 +87,10 @@ impl Story {
             for (k, nu) in duals.iter().enumerate() {
                 let around = mesh.topology().neighbours(k);
                 let mut sum = vec![0.0; nu.as_slice().len()];
-                combine(around.iter().map(|l| (1.0, sent[*l].as_slice())), &mut sum);
+                dictmesh::network::combine(
+                    around.iter().map(|l| (1.0, sent[*l].as_slice())),
+                    &mut sum,
+                );
                 let residual =
                     measure::residual(nu, &before[k], sums.then_some((around.len(), &sum[..])));
                 let known = self.residuals.entry(from).or_default();

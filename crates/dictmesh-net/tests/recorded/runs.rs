@@ -135,7 +135,10 @@ fn agreed_by(agents: usize) -> impl Fn(&[Event]) -> bool {
 #[test]
 fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
     let mut plan = plan("relaxed-admm");
-    plan.strategy = plan.strategy.resolve(&plan.mesh(false).common()).unwrap();
+    plan.strategy = (strategy::build(&plan.strategy).unwrap())
+        .resolve(&plan.mesh(false).common())
+        .unwrap()
+        .spec();
     plan.x = super::common::samples(8, 24, 7);
     let (mesh, hub, there) = (plan.mesh(false), Hub::new(0), Arc::new(AtomicUsize::new(8)));
     let tap = Tap {

@@ -13,6 +13,7 @@
 
 use super::{Accel, AgentView, Batch, BatchCodes, Memory};
 use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
+use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::Stop;
 use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
@@ -44,11 +45,13 @@ impl Accel for SingleAgent {
         if !(squared && separable && batch.strategy.solves_alone()) {
             return None;
         }
-        let samples = range.len().max(1) as f64;
+        let weights = batch.x.weights().map(|weights| &weights[range.clone()]);
+        let samples = weights.map_or(range.len() as f64, |weights| weights.iter().sum());
+        let samples = if samples > 0.0 { samples } else { 1.0 };
         let mut y = std::mem::take(&mut memory.y);
         y.reshape(agent.block.len(), range.len());
         let (stats, product) = match batch.x.dense_columns() {
-            Some(x) => code_dense(batch, agent, x, range, &mut y, &mut memory.nu),
+            Some(x) => code_dense(batch, agent, x, range, weights, &mut y, &mut memory.nu),
             None => code_sparse(batch, agent, &batch.x.range(range), &mut y),
         };
         let stop = match (stats.stop, batch.tolerance) {
@@ -63,18 +66,19 @@ impl Accel for SingleAgent {
             stop: Some(stop),
             infeasible: None,
             cost: stats.cost / samples,
-            sparsity: stats.fired as f64 / samples,
+            sparsity: stats.fired / samples,
             products: vec![product],
             codes: vec![y],
         })
     }
 }
 
-/// How some samples ended, the sum of their costs, and the number of their coefficients that are not zero.
+/// How some samples ended, the sum of their costs, and the number of their coefficients that are not zero,
+/// each sample by its weight.
 struct BatchStats {
     stop: Stop,
     cost: f64,
-    fired: usize,
+    fired: f64,
 }
 
 impl BatchStats {
@@ -93,6 +97,7 @@ fn code_dense(
     agent: &AgentView<'_>,
     x: &Matrix,
     range: Range<usize>,
+    weights: Option<&[f64]>,
     y: &mut Matrix,
     nu: &mut Matrix,
 ) -> (BatchStats, Matrix) {
@@ -116,17 +121,34 @@ fn code_dense(
     nu.reshape(x.rows(), range.len());
     let scratch_of = batch.scratch.of(block.version());
     let solve = |columns: Range<usize>, y: &mut [f64], nu: &mut [f64]| {
-        let columns = range.start + columns.start..range.start + columns.end;
+        let part = range.start + columns.start..range.start + columns.end;
         (y.chunks_exact_mut(n)).for_each(|y| start_codes(h, y));
-        BatchStats {
-            stop: problem.solve_part(x, None, columns, y, nu, &scratch_of),
-            cost: problem.residual.value(nu) + y.chunks_exact(n).map(|y| h.value(y)).sum::<f64>(),
-            fired: y.iter().filter(|y| **y != 0.0).count(),
+        let stop = problem.solve_part(x, None, part, y, nu, &scratch_of);
+        let of = |nu: &[f64], y: &[f64]| {
+            let fired = y.iter().filter(|y| **y != 0.0).count();
+            let penalty: f64 = y.chunks_exact(n).map(|y| h.value(y)).sum();
+            (problem.residual.value(nu) + penalty, fired as f64)
+        };
+        let Some(weights) = weights else {
+            let (cost, fired) = of(nu, y);
+            return BatchStats { stop, cost, fired };
+        };
+        let (m, n) = (x.rows(), block.len());
+        let (mut cost, mut fired) = (0.0, 0.0);
+        for (j, weight) in weights[columns].iter().enumerate() {
+            let one = of(&nu[j * m..(j + 1) * m], &y[j * n..(j + 1) * n]);
+            cost += weight * one.0;
+            fired += weight * one.1;
         }
+        BatchStats { stop, cost, fired }
     };
     let (all, codes, duals) = (range.len(), y.as_mut_slice(), nu.as_mut_slice());
     let stats = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
-    (stats, products::product(nu, y))
+    let product = match weights {
+        None => products::product(nu, y),
+        Some(weights) => products::product(nu, &weigh(y, weights)),
+    };
+    (stats, product)
 }
 
 /// The same for sparse samples, without nu.
@@ -163,24 +185,29 @@ fn code_sparse(
             let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
             cost += y * (0.5 * coded - g.get(*q, j)) + scalars[*q].value_at(*y);
         }
-        (cost, fired.len())
+        (x.weight(j) * cost, x.weight(j) * fired.len() as f64)
     });
     // Added up in one order, for any number of threads.
-    let costs: Vec<(f64, usize)> = costs.collect();
+    let costs: Vec<(f64, f64)> = costs.collect();
     let stats = BatchStats {
         stop,
         cost: costs.iter().map(|(cost, _)| cost).sum(),
         fired: costs.iter().map(|(_, fired)| fired).sum(),
     };
-    (stats, product(block.atoms(), x, y))
+    let product = match x.weights() {
+        None => product(block.atoms(), x, y, y),
+        Some(weights) => product(block.atoms(), x, y, &weigh(y, weights)),
+    };
+    (stats, product)
 }
 
-/// nu y' for nu = X - W Y, M x K.
-fn product(atoms: &Matrix, x: &Samples, y: &Matrix) -> Matrix {
+/// nu y' for nu = X - W Y, M x K, where `weighed` is y, or w_j y_j for samples with weights.
+fn product(atoms: &Matrix, x: &Samples, y: &Matrix, weighed: &Matrix) -> Matrix {
     let mut fired = Matrix::zeros(y.rows(), y.rows());
-    gemm(fired.view_mut(), y.view(), y.view().transpose(), 1.0, false);
+    let transposed = weighed.view().transpose();
+    gemm(fired.view_mut(), y.view(), transposed, 1.0, false);
     let mut out = Matrix::zeros(atoms.rows(), atoms.cols());
     gemm_by_rows(out.view_mut(), atoms.view(), fired.view(), -1.0, false);
-    add_products(y, &mut out, |j, y, w| x.add_scaled(j, y, w));
+    add_products(weighed, &mut out, |j, y, w| x.add_scaled(j, y, w));
     out
 }

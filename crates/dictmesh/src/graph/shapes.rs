@@ -2,7 +2,7 @@
 
 use super::{check_agents, Topology};
 use crate::error::{Error, Result};
-use crate::random;
+use crate::random::{self, Rng};
 use rand::RngExt;
 
 /// The stream of a seed that graphs draw from ("graph" in ASCII), far from any agent's number.
@@ -46,11 +46,15 @@ impl Topology {
         Topology::build(n, right.chain(down), "add edges")
     }
 
-    /// Each pair (i, j), i < j, in lexicographic order, joined with probability `p`, independently;
-    /// one draw a pair, so that the graph is fixed by `n`, `p` and `seed` on every machine.
+    /// Each pair (i, j), i < j, in lexicographic order, joined with probability `p`, independently. The
+    /// graph is fixed by `n`, `p` and `seed`, on every machine.
     ///
-    /// For a fixed seed a larger `p` keeps every edge and adds some. The graph is likely to be
-    /// connected when p is well above ln(n)/n; [`Error::Disconnected`] if it is not.
+    /// Up to 5,000 agents there is one draw a pair: for a fixed seed, a larger `p` keeps every edge and
+    /// adds some. Above, there is one draw an edge, the number of pairs to skip before it (Batagelj and
+    /// Brandes 2005): time grows with the number of edges, and graphs of different `p` are unrelated.
+    ///
+    /// The graph is likely to be connected when p is well above ln(n)/n; [`Error::Disconnected`] if it
+    /// is not.
     pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Self> {
         check_agents(n)?;
         if !(0.0..=1.0).contains(&p) {
@@ -62,12 +66,13 @@ impl Topology {
         }
         check_edges(n, p)?;
         let mut rng = random::stream(seed, GRAPH_STREAM);
-        let drawn = pairs(n).filter(move |_| rng.random::<f64>() < p);
-        Topology::build(
-            n,
-            drawn,
-            "take a larger p (well above ln(agents) / agents is usually enough) or another seed",
-        )
+        let remedy =
+            "take a larger p (well above ln(agents) / agents is usually enough) or another seed";
+        if n <= DRAWN_PAIR_BY_PAIR {
+            let drawn = pairs(n).filter(move |_| rng.random::<f64>() < p);
+            return Topology::build(n, drawn, remedy);
+        }
+        Topology::build(n, skipping(n, p, rng), remedy)
     }
 
     /// N points drawn uniformly from the unit square, two of them joined if their distance is at
@@ -91,6 +96,48 @@ impl Topology {
             "take a larger radius (1.42 joins every pair) or another seed",
         )
     }
+}
+
+/// Random graphs of at most this many agents take one draw a pair. It is the size up to which a mesh
+/// runs in one process, so that the graphs of earlier runs stay as they are.
+const DRAWN_PAIR_BY_PAIR: usize = 5_000;
+
+/// Bits of a number of pairs: a graph has at most 1e6 agents, thus fewer than 2^39 pairs.
+const PAIR_BITS: usize = 39;
+
+/// The edges of a random graph in lexicographic order, by geometric skipping: the pairs before the next
+/// edge are at least g with probability (1 - p)^g.
+fn skipping(n: usize, p: f64, mut rng: Rng) -> impl Iterator<Item = (usize, usize)> {
+    // (1 - p)^(2^k). Products instead of logarithms: those are rounded alike on every machine.
+    let mut powers = [1.0 - p; PAIR_BITS];
+    for k in 1..PAIR_BITS {
+        powers[k] = powers[k - 1] * powers[k - 1];
+    }
+    // The last edge, at first the place before (0, 1); row i ends with (i, n - 1).
+    let (mut i, mut j) = (0, 0);
+    std::iter::from_fn(move || {
+        let drawn: f64 = rng.random();
+        // The largest g with drawn < (1 - p)^g, bit by bit.
+        let (mut skipped, mut power) = (0_usize, 1.0);
+        for k in (0..PAIR_BITS).rev() {
+            if drawn < power * powers[k] {
+                power *= powers[k];
+                skipped += 1 << k;
+            }
+        }
+        let mut ahead = skipped + 1;
+        while i + 1 < n {
+            let left = n - 1 - j;
+            if ahead <= left {
+                j += ahead;
+                return Some((i, j));
+            }
+            ahead -= left;
+            i += 1;
+            j = i;
+        }
+        None
+    })
 }
 
 /// `rows * cols`, or an error if that is no number of agents.

@@ -4,8 +4,10 @@ use super::run::{Run, State};
 use super::Mesh;
 use crate::accel::{Batch, BatchCodes, Memory};
 use crate::error::Result;
+use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::Stop;
+use dictmesh_kernels::Matrix;
 use std::ops::Range;
 
 /// What one batch leaves to the next.
@@ -58,9 +60,14 @@ impl Mesh {
             infeasible: found.infeasible.first().copied(),
             cost: found.mean_cost(),
             sparsity: found.mean_sparsity(),
-            products: match stop {
-                Stop::Interrupted => Vec::new(),
-                _ => run.products(&found.codes),
+            products: match (stop, x.weights()) {
+                (Stop::Interrupted, _) => Vec::new(),
+                (_, None) => run.products(&found.codes),
+                (_, Some(weights)) => {
+                    let weighed: Vec<Matrix> =
+                        found.codes.iter().map(|y| weigh(y, weights)).collect();
+                    run.products(&weighed)
+                }
             },
             codes: found.codes,
         };

@@ -10,8 +10,9 @@ use crate::random;
 use crate::strategy::{self, Strategy};
 use std::sync::Arc;
 
-/// The spectra of larger graphs take minutes and gigabytes.
-const MAX_AGENTS: usize = 5_000;
+/// The most agents of a mesh in one process: the spectra of larger graphs take minutes and gigabytes.
+/// Also the stride of the agents' random streams ([`Mesh::own`]).
+pub(super) const MAX_AGENTS: usize = 5_000;
 const MAX_THREADS: usize = 1024;
 
 /// Collects the choices for a [`Mesh`]; each has a default.
@@ -190,16 +191,7 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
             need: "a sample has at least one row",
         });
     }
-    if n > MAX_AGENTS {
-        return Err(Error::parameter(
-            "agents",
-            n,
-            format!(
-                "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
-                 whole graph; give each agent more atoms instead"
-            ),
-        ));
-    }
+    check_agents(n)?;
     let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
     // The atoms as they are drawn and as they are dealt out, and each agent's W'W.
     let numbers = total.and_then(|total| {
@@ -218,6 +210,21 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses more agents than a mesh in one process can have.
+pub(super) fn check_agents(n: usize) -> Result<()> {
+    if n <= MAX_AGENTS {
+        return Ok(());
+    }
+    Err(Error::parameter(
+        "agents",
+        n,
+        format!(
+            "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
+             whole graph; give each agent more atoms instead"
+        ),
+    ))
+}
+
 fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
     let refused = |why| Error::parameter("threads", threads, why);
     if !(1..=MAX_THREADS).contains(&threads) {
@@ -234,7 +241,8 @@ fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
 const OWN: u64 = 0x6f_77_6e;
 
 impl Mesh {
-    /// Agent `k`'s own random numbers for the inference of the next batch.
+    /// Agent `k`'s own random numbers for the inference of the next batch. Streams of two batches or two
+    /// agents differ, since k < [`MAX_AGENTS`].
     pub(super) fn own(&self, k: AgentId) -> random::Rng {
         let batch = self.samples_learned.wrapping_mul(MAX_AGENTS as u64);
         random::stream(self.seed ^ OWN, batch.wrapping_add(k as u64))

@@ -1,5 +1,6 @@
-//! The mesh grows and shrinks in mid-stream; weights are renewed by their rule.
+//! A mesh that grows and shrinks in mid-stream; combination weights are recomputed by their rule.
 
+use super::builder::check_agents;
 use super::{Agent, Mesh};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
@@ -28,7 +29,8 @@ impl Mesh {
     }
 
     /// Adds an agent with `count` atoms beside `neighbours`; it gets the next number, which is
-    /// returned. `own` is its share of the task where it differs from the common one.
+    /// returned. `own` is its share of the task where it differs from the common one. Refused beyond the
+    /// number of agents that [`MeshBuilder::build`](super::MeshBuilder::build) accepts.
     pub fn add_agent(
         &mut self,
         neighbours: &[AgentId],
@@ -37,6 +39,7 @@ impl Mesh {
         informed: bool,
         own: Option<&LocalSpec>,
     ) -> Result<AgentId> {
+        check_agents(self.agents.len() + 1)?;
         let topology = self.topology.with_agent(neighbours)?;
         let weights = self.renewed_weights(&topology)?;
         let task = match own {
@@ -64,7 +67,7 @@ impl Mesh {
     }
 
     /// Removes agent `k` with its atoms; later agents move down by one. Refused if the others would
-    /// be cut apart, if nobody informed would be left, or no atom.
+    /// be disconnected, or if no informed agent or no atom would be left.
     pub fn remove_agent(&mut self, k: AgentId) -> Result<()> {
         self.check_agent(k)?;
         let topology = self.topology.without_agent(k)?;
@@ -160,5 +163,31 @@ impl Mesh {
         self.averaging = Default::default();
         self.weights = weights;
         self.topology = topology;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::builder::MAX_AGENTS;
+    use super::*;
+    use crate::problem::Task;
+
+    /// The limit of the builder holds for a mesh that grows: the random stream of (batch, agent) is
+    /// batch * MAX_AGENTS + agent, so agent MAX_AGENTS would draw the numbers of agent 0 in the next batch.
+    #[test]
+    fn a_mesh_does_not_grow_beyond_the_most_agents() {
+        let task = Task::sparse_svd(0.1, 0.1).unwrap();
+        let mut mesh = Mesh::builder(task, Topology::ring(3).unwrap())
+            .build(2, &[1, 1, 1], AtomInit::Random)
+            .unwrap();
+        // Set by hand: the spectrum of a graph of this size takes minutes.
+        let agent = mesh.agents[0].clone();
+        mesh.agents.resize(MAX_AGENTS, agent);
+        mesh.topology = Topology::ring(MAX_AGENTS).unwrap();
+        let added = mesh.add_agent(&[0], 1, AtomInit::Random, true, None);
+        let message = added.unwrap_err().to_string();
+        assert!(message.contains("5001"), "{message}");
+        assert_eq!(mesh.agents(), MAX_AGENTS);
     }
 }

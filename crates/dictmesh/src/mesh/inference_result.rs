@@ -1,9 +1,9 @@
 //! What a batch's inference found.
 
 use super::chunk::SampleChunk;
-use super::measure::larger;
 use super::run::{side_by_side, Run};
 use crate::accel::{lift_all, Term};
+use crate::problem::samples::weights::mean;
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
@@ -21,9 +21,13 @@ pub struct Inference {
     pub codes: Vec<Matrix>,
     /// J_k(nu_k) of each agent, one number a sample.
     pub local_costs: Vec<Vec<f64>>,
-    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample.
+    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample. Not
+    /// multiplied by its weight.
     pub costs: Vec<f64>,
-    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+    /// The weights of the samples; `None` if all are 1.
+    pub weights: Option<Vec<f64>>,
+    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter. NaN if the
+    /// duals diverged to entries that are not finite.
     pub disagreement: f64,
     /// Rounds done.
     pub rounds: usize,
@@ -35,7 +39,8 @@ pub struct Inference {
     pub infeasible: Vec<usize>,
 }
 
-/// The largest distance of an agent's nu_k from the mean of all, relative to the latter.
+/// The largest distance of an agent's nu_k from the mean of all, relative to the latter; NaN if an
+/// entry is not finite.
 fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
@@ -44,16 +49,25 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
     for nu in duals {
         axpy(1.0 / duals.len() as f64, nu.as_slice(), mean.as_mut_slice());
     }
-    let mut largest = 0.0_f64;
+    let mut most = 0.0;
     for nu in duals {
         for (nu, mean) in nu.columns().zip(mean.columns()) {
             let apart = distance(nu, mean);
-            if apart > 0.0 || apart.is_nan() {
-                largest = larger(largest, apart / norm(mean).max(f64::MIN_POSITIVE));
+            if apart != 0.0 {
+                most = largest(most, apart / norm(mean).max(f64::MIN_POSITIVE));
             }
         }
     }
-    largest
+    most
+}
+
+/// The larger of two numbers; NaN if either is NaN. `f64::max` drops NaN.
+fn largest(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        a.max(b)
+    }
 }
 
 /// The mean number of coefficients per sample that are not zero, of all agents together.
@@ -69,14 +83,21 @@ pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
 }
 
 impl Inference {
-    /// The mean of the costs.
+    /// The mean of the costs, by the weights of the samples.
     pub fn mean_cost(&self) -> f64 {
-        self.costs.iter().sum::<f64>() / self.costs.len().max(1) as f64
+        mean(self.costs.iter().copied(), self.weights.as_deref())
     }
 
-    /// The mean number of coefficients per sample that are not zero.
+    /// The mean number of coefficients per sample that are not zero, by the weights of the samples.
     pub fn mean_sparsity(&self) -> f64 {
-        mean_sparsity(&self.codes)
+        let Some(weights) = &self.weights else {
+            return mean_sparsity(&self.codes);
+        };
+        let fired = |j: usize| {
+            let codes = self.codes.iter().flat_map(|y| y.column(j));
+            codes.filter(|y| **y != 0.0).count() as f64
+        };
+        mean((0..weights.len()).map(fired), Some(weights))
     }
 
     /// All codes one below the other, K x B.
@@ -129,9 +150,10 @@ impl Run<'_> {
             disagreement(&duals)
         });
         Inference {
-            disagreement: disagreements.reduce(|| 0.0, larger),
+            disagreement: disagreements.reduce(|| 0.0, largest),
             duals: Vec::new(),
             codes: self.codes(),
+            weights: self.x.weights().map(<[f64]>::to_vec),
             stop: demote_if_nonfinite(stop, &local_costs),
             local_costs,
             costs,
@@ -181,7 +203,8 @@ impl Run<'_> {
 
     /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire stay zero,
     /// and a matrix may have no rows where none did. Of a reduced chunk no nu_k is lifted: one column per
-    /// atom that fired is enough, whatever the batch.
+    /// atom that fired is enough, whatever the batch. For samples with
+    /// weights, `codes` are w_j y_j.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
         // The (agent, atom) that fired, each a column.
         let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
@@ -239,11 +262,32 @@ fn add_products(chunk: &SampleChunk, codes: &[Matrix], out: &mut [Matrix]) {
     });
 }
 
-/// `stop`, or `Diverged` where a cost is not finite: then nothing was found.
+/// The ending, demoted to `Diverged` if a local cost is not finite.
 pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
     if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
         stop
     } else {
         stop.worse(Stop::Diverged)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disagreement_of_duals_that_are_not_finite_is_not_zero() {
+        let zero = Matrix::zeros(2, 1);
+        for bad in [f64::NAN, f64::INFINITY] {
+            let diverged = Matrix::from_columns(2, &[[bad, 0.0]]).unwrap();
+            for duals in [[&diverged, &zero], [&zero, &diverged], [&diverged; 2]] {
+                assert!(disagreement(&duals).is_nan(), "{duals:?}");
+            }
+        }
+        assert_eq!(disagreement(&[&zero, &zero]), 0.0);
+        // A part with NaN makes the whole NaN, in either order.
+        assert!(largest(f64::NAN, 1.0).is_nan() && largest(1.0, f64::NAN).is_nan());
+        assert_eq!(largest(1.0, 2.0), 2.0);
     }
 }

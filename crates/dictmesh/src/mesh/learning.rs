@@ -4,7 +4,7 @@
 //! W_k <- Proj_{W_k} { prox_{p h_W} ( W_k + p nu_k y_k' ) }
 //! ```
 //!
-//! In a batch, nu y' is the mean over its samples. The step p is a number for all atoms, or one for
+//! In a batch, nu y' is the mean over its samples, by their weights if they have any. The step p is a number for all atoms, or one for
 //! each ([`Update`]).
 
 use crate::error::{Error, Result};
@@ -35,11 +35,22 @@ pub enum Update {
         /// The step of the first block.
         mu_w: f64,
     },
-    /// Each atom q its own step p = B / S_q (times eta for Huber), S_q <- c S_q + sum of y_q^2 over the
-    /// batch: the step of recursive least squares, from local knowledge only. No step while S_q = 0.
+    /// Each atom q has its own step p = B / S_q (times eta for Huber): recursive least squares from local
+    /// knowledge only. No step while S_q = 0. With a batch's codes y_q,
+    ///
+    /// ```text
+    /// S_q <- c S_q + |y_q|^2              without a penalty h_W
+    /// S_q <- max(S_q, c S_q + |y_q|^2)    with one
+    /// ```
+    ///
+    /// The step is also the scale of the penalty: an update adds nu y' / B - beta sign(w), times p. The
+    /// updates of a pass cancel where the mean cost plus h_W is stationary only if p is the same for
+    /// batches in which the atom fires and for batches in which it is idle. If S_q decayed in the
+    /// latter, p beta would grow by 1/c a batch until the atom is zero, and a zero atom never fires again.
     Adaptive {
         /// The forgetting c per batch, above 0 and at most 1. 1, the default, forgets nothing; .97 suits
-        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33.
+        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33. With a
+        /// penalty, S_q settles at the largest discounted sum of the stream instead of following it down.
         forgetting: f64,
     },
 }
@@ -86,12 +97,12 @@ impl Update {
     }
 }
 
-/// What an agent remembers of its atoms' use.
+/// An agent's statistics of its atoms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtomStats {
     /// S_q, the discounted sum of y_q^2 (for [`Update::Adaptive`]).
     pub energy: Vec<f64>,
-    /// How many samples each atom took part in since it was started.
+    /// The number of samples in which each atom fired since it was started.
     pub samples: Vec<u64>,
 }
 
@@ -111,9 +122,10 @@ impl AtomStats {
     }
 }
 
-/// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only
-/// where an atom fired; `s` is the number of the block being learned, from 1. Returns the movement
-/// |W_new - W_old|_F; where that is not finite, nothing changes.
+/// One agent's update after a batch, in place. Returns the movement |W_new - W_old|_F. If it is not finite,
+/// neither the atoms nor their statistics change.
+///
+/// For several agents that must change together or not at all, call [`plan_update`] for each first.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
@@ -125,8 +137,73 @@ pub fn update_block(
     block: &mut Block,
     used: &mut AtomStats,
 ) -> f64 {
-    let batch = y.cols() as f64;
-    let uses = uses(y);
+    let planned = plan_update(update, s, residual, task, product, y, None, block, used);
+    let movement = planned.movement();
+    if movement.is_finite() {
+        planned.commit(block, used);
+    }
+    movement
+}
+
+/// One agent's update, computed and not yet written.
+#[derive(Debug)]
+pub struct PlannedUpdate {
+    /// The new atoms, in the memory of nu y'.
+    atoms: Matrix,
+    /// The atoms that differ from before.
+    changed: Vec<usize>,
+    used: AtomStats,
+    movement: f64,
+}
+
+impl PlannedUpdate {
+    /// No change, for a batch without samples.
+    fn nothing(used: AtomStats) -> Self {
+        PlannedUpdate {
+            atoms: Matrix::default(),
+            changed: Vec::new(),
+            used,
+            movement: 0.0,
+        }
+    }
+
+    /// |W_new - W_old|_F; not finite if the step overflows.
+    pub fn movement(&self) -> f64 {
+        self.movement
+    }
+
+    /// Writes the new atoms and their statistics. `block` and `used` are those the update was planned for.
+    pub fn commit(self, block: &mut Block, used: &mut AtomStats) {
+        *used = self.used;
+        if !self.changed.is_empty() {
+            block.renew(self.atoms, &self.changed);
+        }
+    }
+}
+
+/// One agent's update after a batch, without writing it. `product` is nu y', whose columns count only where
+/// an atom fired; `s` is the number of the block being learned, from 1. With `weights` of the samples,
+/// `product` is the sum of w_j nu_j y_j', and `y` the codes as they are.
+///
+/// Memory: the new atoms are written over `product`; beside it, a few numbers an atom.
+#[allow(clippy::too_many_arguments)] // one for each symbol of the formula
+pub fn plan_update(
+    update: &Update,
+    s: usize,
+    residual: &dyn Residual,
+    task: &LocalTask,
+    product: Matrix,
+    y: &Matrix,
+    weights: Option<&[f64]>,
+    block: &Block,
+    used: &AtomStats,
+) -> PlannedUpdate {
+    let batch = weights.map_or(y.cols() as f64, |weights| weights.iter().sum());
+    let mut used = used.clone();
+    if batch == 0.0 {
+        return PlannedUpdate::nothing(used);
+    }
+    let uses = uses(y, weights);
     let steps: Vec<Option<f64>> = (uses.iter().enumerate())
         .map(|(q, (fired, energy))| {
             used.samples[q] += fired;
@@ -134,30 +211,33 @@ pub fn update_block(
                 Update::Constant { mu_w } => Some(mu_w),
                 Update::Schedule { mu_w } => Some(mu_w / s as f64),
                 Update::Adaptive { forgetting } => {
-                    used.energy[q] = forgetting * used.energy[q] + energy;
+                    let discounted = forgetting * used.energy[q] + energy;
+                    used.energy[q] = match task.penalty() {
+                        AtomPenalty::L1 { beta } if beta > 0.0 => discounted.max(used.energy[q]),
+                        _ => discounted,
+                    };
                     let p = residual.conjugate_curvature() * batch / used.energy[q];
                     (used.energy[q] > 0.0).then_some(p)
                 }
             }
         })
         .collect();
-    let atoms = block.atoms();
-    // The new atoms are written over nu y'.
-    let mut new = match product.rows() == atoms.rows() {
+    let old = block.atoms();
+    let mut new = match product.rows() == old.rows() {
         true => product,
-        false => Matrix::zeros(atoms.rows(), atoms.cols()),
+        false => Matrix::zeros(old.rows(), old.cols()),
     };
-    let columns = new.as_mut_slice().par_chunks_mut(atoms.rows().max(1));
+    let columns = new.as_mut_slice().par_chunks_mut(old.rows().max(1));
     let moved: Vec<f64> = (columns.enumerate().with_min_len(ATOMS))
         .map(|(q, w)| {
-            let old = atoms.column(q);
+            let old = old.column(q);
             let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
             let step = p / batch;
             match fired {
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            // Where nothing draws at it, it stays to the bit: another projection might round it anew.
+            // An atom with zero gradient and zero penalty stays bit-identical: the projection might round it.
             let still = !fired && task.penalty() == AtomPenalty::None;
             if still || steps[q].is_none() {
                 return 0.0;
@@ -167,25 +247,26 @@ pub fn update_block(
             distance_squared(w, old)
         })
         .collect();
-    let movement: f64 = moved.iter().sum();
-    if movement > 0.0 && movement.is_finite() {
-        let changed: Vec<usize> = (0..moved.len()).filter(|q| moved[*q] > 0.0).collect();
-        block.renew(new, &changed);
+    PlannedUpdate {
+        atoms: new,
+        changed: (0..moved.len()).filter(|q| moved[*q] > 0.0).collect(),
+        used,
+        movement: moved.iter().sum::<f64>().sqrt(),
     }
-    movement.sqrt()
 }
 
-/// In how many samples each atom took part, and the sum of its y^2: in parts of a fixed width, so that no result
-/// depends on the number of threads.
-fn uses(y: &Matrix) -> Vec<(u64, f64)> {
+/// The number of samples of positive weight in which each atom fired, and the weighted sum of its y^2.
+/// Summed in parts of a fixed width, so that no result depends on the number of threads.
+fn uses(y: &Matrix, weights: Option<&[f64]>) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
-    let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER);
-    let parts = parts.map(|part| {
+    let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER).enumerate();
+    let parts = parts.map(|(number, part)| {
         let mut uses = vec![(0, 0.0); y.rows()];
-        for column in part.chunks_exact(n) {
+        for (j, column) in part.chunks_exact(n).enumerate() {
+            let weight = weights.map_or(1.0, |weights| weights[number * SAMPLES_TOGETHER + j]);
             for ((fired, energy), y) in uses.iter_mut().zip(column) {
-                *fired += u64::from(*y != 0.0);
-                *energy += y * y;
+                *fired += u64::from(weight * *y != 0.0);
+                *energy += weight * y * y;
             }
         }
         uses
@@ -204,8 +285,8 @@ fn uses(y: &Matrix) -> Vec<(u64, f64)> {
 pub enum AtomInit<'a> {
     /// Gaussian entries, projected onto the set: the paper's start.
     Random,
-    /// Samples drawn without repetition, scaled to norm 1 and projected (random atoms where there are
-    /// not enough samples that are not zero).
+    /// Samples drawn without repetition, scaled to norm 1 and projected. Random atoms where there are
+    /// not enough samples other than zero, or of positive weight.
     Samples(&'a Samples),
     /// These atoms (M x count), projected onto the set.
     Given(&'a Matrix),
@@ -226,7 +307,7 @@ impl AtomInit<'_> {
             AtomInit::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
                 Error::check_dimension("number of given atoms", given.cols(), count)?;
-                Error::check_finite("given atoms", &given)?;
+                Error::check_finite("given atoms", given)?;
                 let mut atoms = (*given).clone();
                 (0..count).for_each(|q| set.project(atoms.column_mut(q)));
                 return Ok(atoms);
@@ -236,6 +317,7 @@ impl AtomInit<'_> {
                 Error::check_dimension("rows of the samples", samples.rows(), rows)?;
                 let mut atoms = gaussian(rows, count, rng);
                 let usable: Vec<usize> = (0..samples.len())
+                    .filter(|j| samples.weight(*j) > 0.0)
                     .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
                     .collect();
                 let chosen = index::sample(rng, usable.len(), count.min(usable.len()));

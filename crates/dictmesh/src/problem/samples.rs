@@ -1,6 +1,7 @@
 //! A batch of samples side by side (M x B), dense or sparse.
 
 mod select;
+pub(crate) mod weights;
 
 use crate::error::{Error, Result};
 use dictmesh_kernels::count;
@@ -24,6 +25,8 @@ use rayon::prelude::*;
 pub struct Samples {
     rows: usize,
     store: Store,
+    /// One a sample; `None` if all are 1.
+    weights: Option<Vec<f64>>,
 }
 
 /// The length of a sample.
@@ -67,6 +70,7 @@ impl Samples {
         Ok(Samples {
             rows: x.rows(),
             store: Store::Dense(x),
+            weights: None,
         })
     }
 
@@ -87,6 +91,7 @@ impl Samples {
         Ok(Samples {
             rows,
             store: Store::Sparse { start, row, value },
+            weights: None,
         })
     }
 
@@ -198,7 +203,7 @@ impl Samples {
     pub fn norm(&self, j: usize) -> f64 {
         match &self.store {
             Store::Dense(x) => norm(x.column(j)),
-            Store::Sparse { .. } => self.entries(j).map(|(_, x)| x * x).sum::<f64>().sqrt(),
+            Store::Sparse { start, value, .. } => norm(&value[start[j]..start[j + 1]]),
         }
     }
 

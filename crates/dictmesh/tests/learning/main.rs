@@ -10,6 +10,7 @@ mod planted;
 mod restart;
 mod start;
 mod update;
+mod weights;
 
 use dictmesh::mesh::Event;
 use dictmesh::problem::atoms::{

@@ -8,7 +8,8 @@ use dictmesh::problem::Block;
 use dictmesh::problem::{LocalSpec, LocalTask, TaskSpec};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy::{Local, ScratchPool, Workspace};
-use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Stop, Stopping, Topology, Update};
+use std::ops::ControlFlow;
 
 const M: usize = 6;
 const ATOMS: usize = 4;
@@ -112,8 +113,9 @@ fn the_update_is_the_papers_formula() {
                             Update::Constant { mu_w } => mu_w,
                             Update::Schedule { mu_w } => mu_w / s as f64,
                             Update::Adaptive { forgetting } => {
-                                energy[q] *= forgetting;
-                                energy[q] += codes.iter().map(|y| y * y).sum::<f64>();
+                                let new = codes.iter().map(|y| y * y).sum::<f64>();
+                                let least = if beta > 0.0 { energy[q] } else { 0.0 };
+                                energy[q] = (forgetting * energy[q] + new).max(least);
                                 if energy[q] == 0.0 {
                                     let kept = (block.atoms().column(q), old.column(q));
                                     assert_eq!(kept.0, kept.1, "{label}: no step while S = 0");
@@ -137,6 +139,36 @@ fn the_update_is_the_papers_formula() {
                 assert_eq!(used.samples[ATOMS - 1], 0);
             }
         }
+    }
+}
+
+/// The step p of `adaptive` is also the scale of the penalty. It grew by 1/c in each batch in which the
+/// atom was idle, or fired in noise only, until the threshold p beta had made the atom zero for good.
+#[test]
+fn the_penalty_of_an_idle_atom_does_not_grow() {
+    let (update, beta) = (Update::Adaptive { forgetting: 0.8 }, 1e-3);
+    let task = LocalTask::build(&local(&UnitBall, AtomPenalty::L1 { beta })).unwrap();
+    for idle_code in [0.0, 1e-3] {
+        let mut block = Block::new(Matrix::from_fn(M, 1, |_, _| 0.4)).unwrap();
+        let mut used = AtomStats::fresh(1);
+        // No residual: the penalty alone moves the atom.
+        let nu = Matrix::zeros(M, 4);
+        let mut moved = Vec::new();
+        for number in 0..11 {
+            let code = if number == 0 { 2.0 } else { idle_code };
+            let y = Matrix::from_fn(1, 4, |_, _| code);
+            let product = product(&nu, &y);
+            let moved_by = update_block(
+                &update, 1, &SquaredL2, &task, product, &y, &mut block, &mut used,
+            );
+            moved.push(moved_by);
+        }
+        let largest = moved[1..].iter().fold(0.0, |a: f64, m| a.max(*m));
+        assert!(
+            largest <= moved[0] * (1.0 + 1e-9),
+            "codes of {idle_code}: the penalty's step grew by {} in ten batches",
+            largest / moved[0]
+        );
     }
 }
 
@@ -187,6 +219,36 @@ fn the_block_is_renewed_as_a_whole() {
         distance(&before, &code(&block)) > 1e-3,
         "nothing has changed"
     );
+}
+
+/// Two agents, of which the first alone moves its atom by more than a float holds: neither changes, and
+/// the batch does not count as learned.
+#[test]
+fn a_batch_whose_update_overflows_changes_nothing() {
+    let x = Samples::dense_from_columns(2, &[[1000.0, 0.5]]).unwrap();
+    for update in [
+        Update::Constant { mu_w: 1e306 },
+        Update::Schedule { mu_w: 1e306 },
+    ] {
+        let start = Matrix::from_columns(2, &[[1.0, 0.0], [0.0, 1.0]]).unwrap();
+        let task = TaskSpec::sparse_svd(0.1, 0.1).build().unwrap();
+        let mut mesh = Mesh::builder(task, Topology::complete(2).unwrap())
+            .stopping(Stopping::tolerance(1e-9))
+            .update(update)
+            .build(2, &[1, 1], AtomInit::Given(&start))
+            .unwrap();
+        let (used, progress) = (mesh.atom_use(1).clone(), mesh.progress());
+        let mut seen = Vec::new();
+        let stop = mesh.learn(&x, |event| {
+            seen.push((event.samples, event.movement.is_finite()));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(stop.unwrap(), Stop::Diverged);
+        assert_eq!(seen, [(0, false)]);
+        assert_eq!(mesh.dictionary(), start);
+        assert_eq!((mesh.atom_use(0), mesh.atom_use(1)), (&used, &used));
+        assert_eq!(mesh.progress(), progress);
+    }
 }
 
 /// An agent without atoms has nothing to update.

@@ -187,6 +187,29 @@ fn seeds_fix_random_graphs() {
     assert!((share - 0.3).abs() < 0.02, "{share}");
 }
 
+/// 2e10 pairs and 3e6 edges: one draw a pair took minutes.
+#[test]
+fn a_large_sparse_random_graph_takes_a_draw_an_edge() {
+    let (n, p) = (200_000, 1.5e-4);
+    let start = std::time::Instant::now();
+    let graph = Topology::erdos_renyi(n, p, 7).unwrap();
+    let elapsed = start.elapsed().as_secs();
+    assert!(elapsed < 30, "{elapsed} s");
+    assert_eq!(graph, Topology::erdos_renyi(n, p, 7).unwrap());
+    // The number of edges is binomial, and so is each degree: mean and variance about 30.
+    let pairs = n as f64 * (n as f64 - 1.0) / 2.0;
+    let edges = graph.edges();
+    let off = (edges.len() as f64 - p * pairs) / (p * pairs).sqrt();
+    assert!(off.abs() < 5.0, "{off} standard deviations");
+    let mean = graph.mean_degree();
+    let squares = (0..n).map(|k| (graph.degree(k) as f64 - mean).powi(2));
+    let variance = squares.sum::<f64>() / n as f64;
+    assert!((variance / mean - 1.0).abs() < 0.02, "{variance} {mean}");
+    // Edges of low and high numbers are equally likely.
+    let low = edges.iter().filter(|(i, j)| i + j < n).count() as f64 / edges.len() as f64;
+    assert!((low - 0.5).abs() < 0.005, "{low}");
+}
+
 #[test]
 fn disconnected_graphs_are_reported_with_a_remedy() {
     let told = |t: Result<Topology, Error>, what: &str| match t {

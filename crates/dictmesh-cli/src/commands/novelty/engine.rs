@@ -140,7 +140,7 @@ impl Engine {
                 outcome.novel = (0..x.len()).filter(above).collect();
             }
             outcome.top = explained(detector.mesh(), x, &outcome.scores, explain, term)?;
-            detector.remember(outcome.scores.clone());
+            detector.set_reference_scores(outcome.scores.clone());
             let start = match self.settings.start {
                 AtomsFrom::Random => AtomInit::Random,
                 AtomsFrom::Samples => AtomInit::Samples(x),
@@ -150,7 +150,7 @@ impl Engine {
         learn(detector, x, self.number, show)?;
         if first && matches!(self.settings.threshold, Threshold::Quantile(_)) {
             let past = scores(detector, x, show)?;
-            detector.remember(past);
+            detector.set_reference_scores(past);
         }
         self.number += 1;
         (outcome.agents, outcome.atoms) = (detector.mesh().agents(), detector.mesh().atoms());

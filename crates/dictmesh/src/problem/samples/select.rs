@@ -7,6 +7,7 @@ use dictmesh_kernels::matrix::Matrix;
 impl Samples {
     /// Samples `range` as a batch of their own. Panics, as slicing does, if it reaches past the end.
     pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
+        let weights = self.weights().map(|w| w[range.clone()].to_vec());
         let store = match &self.store {
             Store::Dense(x) => Store::Dense(x.columns_range(range)),
             Store::Sparse { start, row, value } => {
@@ -24,6 +25,7 @@ impl Samples {
         Samples {
             rows: self.rows,
             store,
+            weights,
         }
     }
 
@@ -47,9 +49,11 @@ impl Samples {
                 }
             }
         };
+        let weights = self.weights();
         Samples {
             rows: self.rows,
             store,
+            weights: weights.map(|w| indices.iter().map(|&j| w[j]).collect()),
         }
     }
 
@@ -59,6 +63,10 @@ impl Samples {
         for part in parts {
             Error::check_dimension("rows of a part of the samples", part.rows, rows)?;
         }
+        let weights = parts
+            .iter()
+            .flat_map(|x| (0..x.len()).map(|j| x.weight(j)))
+            .collect();
         let each = parts.iter().flat_map(|x| (0..x.len()).map(move |j| (x, j)));
         if parts.iter().all(Samples::is_sparse) {
             let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
@@ -70,13 +78,13 @@ impl Samples {
                 });
                 start.push(row.len());
             }
-            return Samples::sparse(rows, start, row, value);
+            return Samples::sparse(rows, start, row, value)?.weighted(weights);
         }
         let mut all = Matrix::zeros(rows, parts.iter().map(Samples::len).sum());
         for (to, (x, j)) in each.enumerate() {
             x.add_scaled(j, 1.0, all.column_mut(to));
         }
-        Samples::dense(all)
+        Samples::dense(all)?.weighted(weights)
     }
 
     /// The samples in these rows only, which must rise. Panics, as indexing does, if one does not exist.
@@ -106,6 +114,7 @@ impl Samples {
         Samples {
             rows: rows.len(),
             store,
+            weights: self.weights.clone(),
         }
     }
 }
