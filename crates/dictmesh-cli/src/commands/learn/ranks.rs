@@ -227,7 +227,7 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
         },
         score: !args.speech.quiet,
         checkpoint_every: KEEP_EVERY,
-        ..AgentSettings::new(rank, mesh.task().spec(), strategy, mesh.rows())
+        ..AgentSettings::new(rank, mesh.task().spec(), strategy.spec(), mesh.rows())
     };
     // A checkpoint of other data or other choices must not be gone on with. The description of the mesh has them all.
     let described = begun.data.model(&begun.state)?.description;
