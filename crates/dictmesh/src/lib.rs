@@ -44,6 +44,7 @@
 mod error;
 pub mod exact;
 pub mod graph;
+pub mod laws;
 pub mod mesh;
 pub mod model;
 pub mod problem;
