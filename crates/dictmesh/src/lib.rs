@@ -45,6 +45,7 @@ pub mod accel;
 mod error;
 pub mod exact;
 pub mod graph;
+pub mod laws;
 pub mod mesh;
 pub mod model;
 pub mod network;

@@ -24,6 +24,7 @@
 
 mod accelerated;
 mod envelope;
+mod infeasible;
 mod newton;
 mod outliers;
 mod penalty;
@@ -41,6 +42,7 @@ use dictmesh_kernels::simd::dispatch;
 pub(crate) use envelope::solve_on_gram;
 use envelope::Shape;
 use faer::{MatMut, MatRef};
+pub(crate) use infeasible::{separates, support_within_reach};
 pub(crate) use penalty::{start_codes, CodePenalty};
 pub(crate) use scratch::BlockScratch;
 use scratch::Scratch;
@@ -327,8 +329,6 @@ pub(crate) fn in_parts<T: Send>(
     );
     join(left, right)
 }
-
-pub(crate) use proximal_point::{separates, support_within_reach};
 
 /// What the end of a quadratic problem means for the coding problem.
 fn stop_of(outcome: Outcome) -> Stop {

@@ -10,13 +10,10 @@ use crate::exact::coding::{separates, support_within_reach};
 use crate::problem::residual::Residual;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
-const REACH: f64 = 1e4;
-
 /// What one agent adds for sample j of this size: b_k'd, and the sup of d'W_k y_k.
 pub fn parts(local: &Local, d: &[f64], j: usize, size: f64) -> (f64, f64) {
     let blocks = [(local.block.len(), local.task.regularizer())];
-    let support = support_within_reach(&blocks, local.block.atoms(), d, REACH * size);
+    let support = support_within_reach(&blocks, local.block.atoms(), d, size);
     let seen = local.share.map_or(0.0, |share| dot(share.column(j), d));
     (seen, support)
 }

@@ -8,6 +8,7 @@ mod atoms;
 mod conjugates;
 mod edges;
 mod envelopes;
+mod kit;
 mod regularizers;
 
 use dictmesh::problem::atoms::{

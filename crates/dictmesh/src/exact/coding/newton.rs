@@ -9,7 +9,7 @@ use dictmesh_kernels::quadratic::{self, Quadratic};
 /// Newton ends in finitely many steps for the piecewise quadratic ones; this is a backstop.
 const STEPS: usize = 200;
 /// Relative size of rounding at which y counts as the code of v.
-const ROUNDING: f64 = 1e-14;
+const CODE_ROUNDING: f64 = 1e-14;
 /// Relative fall of the cost that is lost in rounding. The distance is then about its square root, and
 /// one or two Newton steps more, unchecked, end it.
 const FINE: f64 = 1e-14;
@@ -101,7 +101,7 @@ pub(super) fn solve(
     let mut fine_steps = 0;
     for _ in 0..STEPS {
         problem.correlate(v, &mut steps.s);
-        if problem.h.is_code(&steps.s, y, ROUNDING) {
+        if problem.h.is_code(&steps.s, y, CODE_ROUNDING) {
             return Stop::Converged;
         }
         let predicted = steps.solve_model(problem, y);

@@ -3,20 +3,18 @@
 //! problem with proximal weight q and c + q v_old in place of c; in the primal it is the method of
 //! multipliers.
 
+use super::infeasible::{separates, support_within_reach};
 use super::{BlockScratch, Coding};
-use crate::problem::regularizer::Regularizer;
 use crate::Stop;
-use dictmesh_kernels::matrix::{dot, norm, Matrix};
+use dictmesh_kernels::matrix::{dot, norm};
 
 const STEPS: usize = 300;
 /// Relative size of the primal residual's miss at which we stop for good, ...
 const EPSILON: f64 = 1e-16;
 /// ... and at which we stop if this many steps ...
-const ROUNDING: f64 = 1e-12;
+const MISS_ROUNDING: f64 = 1e-12;
 /// ... did not halve it.
 const IDLE: usize = 4;
-/// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach.
-const REACH: f64 = 1e8;
 
 pub(super) fn solve(
     problem: &Coding,
@@ -50,7 +48,7 @@ pub(super) fn solve(
         let miss = q * norm(&direction);
         idle = if miss < 0.5 * smallest { 0 } else { idle + 1 };
         smallest = smallest.min(miss);
-        if miss <= EPSILON * size || (miss <= ROUNDING * size && idle >= IDLE) {
+        if miss <= EPSILON * size || (miss <= MISS_ROUNDING * size && idle >= IDLE) {
             problem.correlate(v, &mut s);
             return if problem.h.is_code(&s, y, 1e-7) {
                 Stop::Converged
@@ -71,34 +69,6 @@ pub(super) fn solve(
 fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
     let size = norm(c) + problem.least();
     let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);
-    let support = support_within_reach(problem.h.blocks, problem.atoms, d, REACH * size);
+    let support = support_within_reach(problem.h.blocks, problem.atoms, d, size);
     separates(excess, support, size * norm(d))
-}
-
-/// Whether `excess` is above `support` by more than rounding, for numbers of this `scale`.
-pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
-    excess - support > 1e-9 * (scale + support.abs())
-}
-
-/// sup of d'W y over the codes in the domain of h with |w_q y_q| <= `reach` for every atom. Without that
-/// bound it would be infinite wherever w_q'd is zero only to rounding.
-pub(crate) fn support_within_reach(
-    blocks: &[(usize, &dyn Regularizer)],
-    atoms: &Matrix,
-    d: &[f64],
-    reach: f64,
-) -> f64 {
-    let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
-    let within = |w: &[f64]| match norm(w) {
-        0.0 => 0.0, // a zero atom reaches nothing, whatever its code
-        length => reach / length,
-    };
-    let within: Vec<f64> = atoms.columns().map(within).collect();
-    let (mut from, mut sum) = (0, 0.0);
-    for (n, h) in blocks {
-        let own = from..from + n;
-        sum += h.domain_support(&s[own.clone()], &within[own]);
-        from += n;
-    }
-    sum
 }

@@ -11,7 +11,7 @@ pub struct Ball {
 }
 
 /// Norms are rounded; a point on the sphere counts as inside.
-const ROUNDING: f64 = 1e-12;
+const SPHERE_ROUNDING: f64 = 1e-12;
 
 impl Ball {
     /// From its description.
@@ -45,7 +45,7 @@ impl Residual for Ball {
     }
 
     fn value(&self, u: &[f64]) -> f64 {
-        if norm(u) <= self.sigma * (1.0 + ROUNDING) {
+        if norm(u) <= self.sigma * (1.0 + SPHERE_ROUNDING) {
             0.0
         } else {
             f64::INFINITY

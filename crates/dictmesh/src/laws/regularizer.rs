@@ -1,0 +1,147 @@
+//! The laws of a regularizer h and its conjugate h*.
+
+use super::{distance, holds, is_slope, middle, plus, points, Law};
+use crate::problem::Regularizer;
+use dictmesh_kernels::matrix::{dot, norm};
+
+/// Relative error up to which an equality holds.
+const NEAR: f64 = 1e-9;
+
+/// Tries every law of a regularizer of `n` coefficients: Fenchel-Young with equality at `argmax`, `argmax` against
+/// differences of h*, proximal steps, strong convexity, the support of the domain, and the scalar form.
+pub fn regularizer(h: &dyn Regularizer, n: usize) -> Law {
+    holds(!h.spec().kind().is_empty(), || "spec has no name".into())?;
+    h.check_atoms(n).map_err(|error| error.to_string())?;
+    let delta = h.strong_convexity();
+    holds(delta > 0.0 && delta.is_finite(), || {
+        format!("strong_convexity is {delta}, not above 0")
+    })?;
+    if h.check_atoms(0).is_ok() {
+        holds(h.value(&[]) == 0.0 && h.conjugate(&[]) == 0.0, || {
+            "h or h* of an empty block is not 0".into()
+        })?;
+    }
+    for (s, other) in points(n, 3).iter().zip(&points(n, 4)) {
+        for kappa in [0.0, 0.3, 20.0] {
+            argmax(h, kappa, s, other)?;
+        }
+        fenchel_young(h, s, other)?;
+        gradient(h, s, other)?;
+        strong_convexity(h, s, other)?;
+        support(h, s, other)?;
+        scalar_form(h, s)?;
+    }
+    Ok(())
+}
+
+fn code(h: &dyn Regularizer, kappa: f64, s: &[f64]) -> Vec<f64> {
+    let mut y = s.to_vec();
+    h.argmax(kappa, &mut y);
+    y
+}
+
+/// argmax beats every other y by what strong concavity asks, and s - kappa y is a subgradient of h at y.
+fn argmax(h: &dyn Regularizer, kappa: f64, s: &[f64], other: &[f64]) -> Law {
+    let y = code(h, kappa, s);
+    let gain = |y: &[f64]| dot(s, y) - h.value(y) - 0.5 * kappa * dot(y, y);
+    let top = gain(&y);
+    holds(top.is_finite(), || {
+        format!("argmax({kappa}, {s:?}) = {y:?} is outside of the domain of h")
+    })?;
+    let inside = code(h, 0.0, other);
+    for z in [other.to_vec(), middle(&y, &inside), inside] {
+        let margin = 0.5 * (h.strong_convexity() + kappa) * distance(&z, &y).powi(2);
+        let scale = 1.0 + top.abs() + margin + norm(s) * norm(&z);
+        holds(top - gain(&z) >= margin - NEAR * scale, || {
+            format!("argmax({kappa}, {s:?}) = {y:?} gains less than {z:?} allows")
+        })?;
+    }
+    let slope = plus(s, -kappa, &y);
+    let slack = h.value(&y) + h.conjugate(&slope) - dot(&slope, &y);
+    holds(
+        slack.abs() <= NEAR * (1.0 + h.value(&y) + norm(s) * norm(&y)),
+        || format!("s - kappa y is not a subgradient at y = argmax({kappa}, {s:?}) = {y:?}"),
+    )
+}
+
+/// h(y) + h*(s) >= s'y, with equality at y = argmax(0, s).
+fn fenchel_young(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
+    let dual = h.conjugate(s);
+    holds(dual.is_finite(), || format!("h* is {dual} at {s:?}"))?;
+    let best = code(h, 0.0, s);
+    for y in [other.to_vec(), code(h, 0.0, other), best.clone()] {
+        let scale = 1.0 + dual.abs() + norm(s) * norm(&y);
+        holds(h.value(&y) + dual - dot(s, &y) >= -NEAR * scale, || {
+            format!("h(y) + h*(s) < s'y at y = {y:?}, s = {s:?}")
+        })?;
+    }
+    let slack = h.value(&best) + dual - dot(s, &best);
+    holds(
+        slack.abs() <= NEAR * (1.0 + dual.abs() + norm(s) * norm(&best)),
+        || format!("h(y) + h*(s) is not s'y at s = {s:?}, y = argmax(0, s) = {best:?}"),
+    )
+}
+
+/// argmax(0, s) is the gradient of h*, which is Lipschitz with 1/delta.
+fn gradient(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
+    let (y, step) = (code(h, 0.0, s), 1e-6);
+    let d: Vec<f64> = other.iter().map(|d| d / (1.0 + norm(other))).collect();
+    let values = [0.0, step, -step].map(|t| h.conjugate(&plus(s, t, &d)));
+    holds(is_slope(dot(&y, &d), values, step), || {
+        format!("argmax(0, {s:?}) = {y:?} is not the gradient of h* along {d:?}")
+    })?;
+    let apart = distance(&code(h, 0.0, other), &y) * h.strong_convexity();
+    holds(apart <= distance(other, s) * (1.0 + NEAR) + NEAR, || {
+        format!("argmax moves faster than 1/delta from {s:?} to {other:?}")
+    })
+}
+
+/// h((a + b)/2) <= (h(a) + h(b))/2 - delta/8 |a - b|^2.
+fn strong_convexity(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
+    let (a, b) = (code(h, 0.0, s), code(h, 0.0, other));
+    let mean = 0.5 * (h.value(&a) + h.value(&b));
+    let most = mean - h.strong_convexity() / 8.0 * distance(&a, &b).powi(2);
+    holds(
+        h.value(&middle(&a, &b)) <= most + NEAR * (1.0 + mean.abs()),
+        || format!("h is not strongly convex between {a:?} and {b:?}"),
+    )
+}
+
+/// domain_support bounds s'y for codes within reach.
+fn support(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
+    let y = code(h, 0.0, other);
+    let reach: Vec<f64> = y.iter().map(|y| y.abs() + 1.0).collect();
+    let most = h.domain_support(s, &reach);
+    holds(dot(s, &y) <= most + NEAR * (1.0 + most.abs()), || {
+        format!("domain_support({s:?}, {reach:?}) = {most} is below s'y of {y:?}")
+    })
+}
+
+/// The scalar penalties, if there are any, make up h.
+fn scalar_form(h: &dyn Regularizer, s: &[f64]) -> Law {
+    let Some(_) = h.scalar(0) else {
+        return Ok(());
+    };
+    for kappa in [0.0, 2.0] {
+        let (y, mut sum) = (code(h, kappa, s), 0.0);
+        for (q, (s, y)) in s.iter().zip(&y).enumerate() {
+            let Some(penalty) = h.scalar(q) else {
+                return Err(format!("coefficient 0 has a scalar penalty, {q} has none"));
+            };
+            let alone = penalty.coordinate_argmax(*s, kappa);
+            holds((alone - y).abs() <= NEAR * (1.0 + y.abs()), || {
+                format!("scalar({q}) has the code {alone} for {s}, argmax has {y}")
+            })?;
+            holds(
+                penalty.strong_convexity() >= h.strong_convexity() * (1.0 - NEAR),
+                || format!("scalar({q}) is less convex than h"),
+            )?;
+            sum += penalty.value_at(*y);
+        }
+        holds(
+            (h.value(&y) - sum).abs() <= NEAR * (1.0 + sum.abs()),
+            || format!("h is not the sum of its scalar penalties at {y:?}"),
+        )?;
+    }
+    Ok(())
+}
