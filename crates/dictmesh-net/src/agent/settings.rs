@@ -53,6 +53,8 @@ pub struct AgentSettings {
     pub id: AgentId,
     /// The name of the run: checkpoints of another are refused.
     pub run: String,
+    /// The pieces that `task` and `strategy` may name.
+    pub registry: Registry,
     /// Its neighbours.
     pub neighbours: Vec<Neighbour>,
     /// What is solved.
@@ -91,6 +93,7 @@ impl AgentSettings {
         AgentSettings {
             id,
             run: String::new(),
+            registry: Registry::default(),
             neighbours: Vec::new(),
             task,
             strategy,
@@ -175,9 +178,9 @@ impl AgentSettings {
                 allowed,
             })
         };
-        let task = self.task.build()?;
+        let task = self.registry.task(&self.task)?;
         let symmetric = !matches!(self.weighting, Weighting::Given(_));
-        let strategy = strategy::build(&self.strategy)?;
+        let strategy = self.registry.strategy(&self.strategy)?;
         strategy.check(task.residual(), symmetric)?;
         strategy.agent(dictmesh::random::stream(0, 0))?; // every constant has a value
         self.stopping.check()?;
