@@ -226,7 +226,7 @@ impl AtomInit<'_> {
             AtomInit::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
                 Error::check_dimension("number of given atoms", given.cols(), count)?;
-                Error::check_finite("given atoms", &given)?;
+                Error::check_finite("given atoms", given)?;
                 let mut atoms = (*given).clone();
                 (0..count).for_each(|q| set.project(atoms.column_mut(q)));
                 return Ok(atoms);
