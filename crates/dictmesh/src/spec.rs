@@ -44,6 +44,14 @@ impl Spec {
         self
     }
 
+    /// The same with a number, which may be NaN or infinite: JSON has no such numbers, and they are written as words.
+    pub fn with_number(self, name: &str, value: f64) -> Self {
+        match value.is_finite() {
+            true => self.with(name, value),
+            false => self.with(name, value.to_string()),
+        }
+    }
+
     /// The same with a parameter if there is a value.
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
@@ -66,7 +74,7 @@ impl Spec {
     pub fn number(&self, name: &'static str) -> Result<Option<f64>> {
         match self.parameters.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_f64() {
+            Some(value) => match value.as_f64().or_else(|| not_finite(value)) {
                 Some(number) => Ok(Some(number)),
                 None => Err(Error::parameter(name, value, "must be a number")),
             },
@@ -129,6 +137,12 @@ impl PartialEq for Spec {
             && (own.iter())
                 .all(|(name, value)| others.get(name).is_some_and(|other| same(value, other)))
     }
+}
+
+/// "NaN", "inf" and "-inf".
+fn not_finite(value: &Value) -> Option<f64> {
+    let number: f64 = value.as_str()?.parse().ok()?;
+    (!number.is_finite()).then_some(number)
 }
 
 fn same(a: &Value, b: &Value) -> bool {
@@ -271,6 +285,8 @@ mod tests {
         assert!(names.build(&Spec::new("one")).is_ok());
         let error = names.build(&Spec::new("two")).unwrap_err().to_string();
         assert!(error.contains("two") && error.contains("one") && error.contains("residual"));
+        let infinite = Spec::new("one").with_number("eta", f64::NEG_INFINITY);
+        assert_eq!(infinite.number("eta").unwrap(), Some(f64::NEG_INFINITY));
         let spec = Spec::new("one").with("eta", "a");
         assert!(spec.allow(&["eta"]).is_ok());
         assert!(spec.allow(&[]).unwrap_err().to_string().contains("eta"));

@@ -332,6 +332,12 @@ fn over(a: &Matrix, b: &Matrix, mu: f64) -> Matrix {
     out
 }
 
+/// f*'(nu) = c nu, where f* is quadratic, as strategies that follow gradients need it.
+fn quadratic_slope(residual: &dyn Residual, nu: &[f64], out: &mut [f64]) {
+    let c = residual.conjugate_quadratic().unwrap_or(0.0);
+    out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);
+}
+
 #[cfg(test)]
 mod tests {
     use super::kept;
@@ -344,10 +350,4 @@ mod tests {
             assert!(kept.windows(2).all(|pair| pair[0] < pair[1]), "{kept:?}");
         }
     }
-}
-
-/// f*'(nu) = c nu, where f* is quadratic, as strategies that follow gradients need it.
-fn quadratic_slope(residual: &dyn Residual, nu: &[f64], out: &mut [f64]) {
-    let c = residual.conjugate_quadratic().unwrap_or(0.0);
-    out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);
 }

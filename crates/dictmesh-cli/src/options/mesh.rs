@@ -28,8 +28,10 @@ impl Options {
             task.residual = residual(name)?;
         }
         match (task.residual.kind(), self.eta, self.radius) {
-            ("huber", Some(eta), _) => task.residual = Spec::new("huber").with("eta", eta),
-            ("ball", _, Some(sigma)) => task.residual = Spec::new("ball").with("sigma", sigma),
+            ("huber", Some(eta), _) => task.residual = Spec::new("huber").with_number("eta", eta),
+            ("ball", _, Some(sigma)) => {
+                task.residual = Spec::new("ball").with_number("sigma", sigma)
+            }
             (_, Some(_), _) => {
                 return Err("--eta belongs to --residual huber; name it, or leave --eta out".into())
             }
@@ -63,8 +65,14 @@ impl Options {
             (None, _) => "elastic-net",
         };
         known("regularizer", name, &REGULARIZERS)?;
-        let net = Spec::new(name).with("gamma", gamma).with("delta", delta);
-        *spec = net.with_some("lo", self.lo).with_some("hi", self.hi);
+        *spec = Spec::new(name)
+            .with_number("gamma", gamma)
+            .with_number("delta", delta);
+        for (end, value) in [("lo", self.lo), ("hi", self.hi)] {
+            if let Some(value) = value {
+                *spec = spec.clone().with_number(end, value);
+            }
+        }
         if boxed && name != "boxed-elastic-net" {
             return Err(format!(
                 "--lo and --hi belong to --regularizer boxed-elastic-net, but this is {name}; name that \

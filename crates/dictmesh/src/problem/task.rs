@@ -89,7 +89,7 @@ impl TaskSpec {
     /// Non-negative matrix factorisation with the Huber residual, the fourth row.
     pub fn nmf_huber(gamma: f64, delta: f64, eta: f64) -> Self {
         TaskSpec {
-            residual: Spec::new("huber").with("eta", eta),
+            residual: Spec::new("huber").with_number("eta", eta),
             ..TaskSpec::nmf(gamma, delta)
         }
     }
@@ -133,7 +133,9 @@ impl TaskSpec {
 }
 
 fn net(kind: &str, gamma: f64, delta: f64) -> Spec {
-    Spec::new(kind).with("gamma", gamma).with("delta", delta)
+    Spec::new(kind)
+        .with_number("gamma", gamma)
+        .with_number("delta", delta)
 }
 
 /// One agent's share of a task: h_y, h_W and the set W_k.

@@ -133,7 +133,7 @@ impl Regularizer for GroupElasticNet {
 
     fn check_atoms(&self, n: usize) -> Result<()> {
         let (tiles, allowed) = match &self.groups {
-            Groups::Equal(size) => (n % size == 0, format!("a multiple of {size}")),
+            Groups::Equal(size) => (n.is_multiple_of(*size), format!("a multiple of {size}")),
             Groups::Sizes(sizes) => {
                 let total: usize = sizes.iter().sum();
                 (n == total, total.to_string())
