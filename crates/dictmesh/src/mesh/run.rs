@@ -224,8 +224,11 @@ impl Rounds for Run<'_> {
 
     fn proves_infeasible(&mut self) -> std::result::Result<bool, Infallible> {
         let single = self.is_single();
-        let each = self.chunks.iter_mut();
-        Ok(each.fold(false, |found, chunk| chunk.find_infeasible(single) || found))
+        let mut found = false;
+        for chunk in &mut self.chunks {
+            found |= chunk.find_infeasible(single); // in every chunk: each lists its own samples
+        }
+        Ok(found)
     }
 }
 
