@@ -65,7 +65,7 @@ pub fn words(value: &Value) -> String {
 mod tests {
     use super::*;
     use dictmesh::problem::TaskSpec;
-    use dictmesh::{strategy, Spec};
+    use dictmesh::Spec;
     use dictmesh::{Stopping, Update};
 
     #[test]

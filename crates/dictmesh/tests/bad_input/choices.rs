@@ -2,7 +2,7 @@
 
 use super::{builder, refused, task, M};
 use dictmesh::problem::{Task, TaskSpec};
-use dictmesh::strategy::{self, Strategy};
+use dictmesh::strategy::{self};
 use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, WeightRule};
 
 #[test]
