@@ -5,12 +5,11 @@ use crate::given::Given;
 use anyhow::{ensure, Result};
 use clap::Args;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
-use dictmesh::Spec;
+use dictmesh::strategy::{Diffusion, RelaxedAdmm, Strategy};
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology};
 use serde_json::{json, Value};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 #[derive(Args)]
@@ -90,9 +89,12 @@ impl Documents {
             Some(eta) => TaskSpec::nmf_huber(self.given.gamma, self.given.delta, eta),
             None => TaskSpec::nmf(self.given.gamma, self.given.delta),
         };
-        let strategy = match self.mu {
-            Some(mu) => strategy::build(&Spec::new("diffusion").with("mu", mu)).unwrap(),
-            None => strategy::build(&Spec::new("relaxed-admm").with_some("rho", self.rho)).unwrap(),
+        let strategy: Arc<dyn Strategy> = match self.mu {
+            Some(mu) => Arc::new(Diffusion { mu: Some(mu) }),
+            None => Arc::new(RelaxedAdmm {
+                rho: self.rho,
+                ..RelaxedAdmm::default()
+            }),
         };
         Ok(
             Mesh::builder(task.build()?, Topology::from_edges(n, &edges)?)

@@ -3,7 +3,6 @@
 use crate::planted::{Planted, ATOMS, PIXELS};
 use dictmesh::problem::Task;
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 

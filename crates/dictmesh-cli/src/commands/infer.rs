@@ -11,7 +11,6 @@ use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
 use dictmesh::{Matrix, Mesh, Samples, Stop};
 use std::path::{Path, PathBuf};
 

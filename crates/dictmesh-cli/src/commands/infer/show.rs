@@ -9,7 +9,6 @@ use crate::canvas::ticks::Scale;
 use crate::picture::counted;
 use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
 use serde_json::json;
 use std::path::PathBuf;
 
