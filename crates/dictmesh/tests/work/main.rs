@@ -14,7 +14,7 @@ mod products;
 
 use dictmesh::problem::{LocalSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy::{self, Strategy};
+use dictmesh::strategy;
 use dictmesh::{AtomInit, Mesh, Samples, Spec, Topology};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
