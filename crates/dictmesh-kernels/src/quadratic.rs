@@ -2,7 +2,7 @@
 //!
 //! SmallCd coefficients of a sparse code are not zero. The set of those that may be grows by the
 //! coordinates that are most wrong; the problem within it is small and lies side by side in memory
-//! ([`active`]). Only the check whether anything outside is wrong takes a pass over H.
+//! (`active`). Only the check whether anything outside is wrong takes a pass over H.
 
 mod active;
 mod kkt;
@@ -76,7 +76,7 @@ pub struct Scratch {
 /// What borrows nothing.
 #[derive(Default)]
 struct Vectors {
-    /// [`Regularizer::zone`] of the coordinates outside of the active set; that of members is the line, so
+    /// [`ScalarPenalty::subgradient_at_zero`] of the coordinates outside of the active set; that of members is the line, so
     /// that they never look wrong.
     lo: Vec<f64>,
     hi: Vec<f64>,

@@ -1,6 +1,6 @@
-//! `exact`: the whole coding problem solved in one place, with a certificate. The reference for the
-//! strategies, and the fast path where all atoms are at hand. Not a [`Strategy`](super::Strategy): it
-//! needs every atom.
+//! `exact`: the whole coding problem solved in one place, with a certificate. It is the reference for the
+//! strategies, and the fast path where one process holds all atoms. It is not a
+//! [`Strategy`](crate::strategy::Strategy): it needs every atom.
 //!
 //! For any nu in the dual domain and any y, weak duality bounds how far both are from the optimum:
 //!
@@ -14,7 +14,7 @@
 
 mod certificate;
 mod codes;
-pub mod coding;
+pub(crate) mod coding;
 
 use crate::error::{Error, Result};
 use crate::problem::block::Block;
@@ -95,7 +95,7 @@ pub fn solve(
             .zip(duals.par_chunks_mut(m * SOLVED_TOGETHER))
             .zip(exact.certificates.par_chunks_mut(SOLVED_TOGETHER))
             .enumerate()
-            .with_max_len(1) // of more at a time nobody who is free could take any
+            .with_max_len(1) // one at a time, so that a free thread finds work
             .for_each(|(part, ((y, nu), proven))| {
                 rooms.with(|room| solver.solve_part(part, room, y, nu, proven, |_, _| ()));
             });

@@ -33,9 +33,17 @@
 //! # Ok::<(), dictmesh::Error>(())
 //! ```
 //!
-//! Where to look: [`residual`], [`regularizer`] and [`atoms`] are the paper's tables; [`task`] puts
-//! them together; [`topology`] is who talks to whom; [`inference`] has the strategies and the exact
-//! solver; [`learning`] the dictionary update; [`Mesh`] runs it all in this process; [`apps`] uses it.
+//! | module | holds |
+//! |---|---|
+//! | [`problem`] | what is solved: residuals, regularizers, atom sets (the paper's tables), the task |
+//! | [`graph`] | topology, combination weights, spectra, the spanning tree |
+//! | [`strategy`] | how agents find nu together |
+//! | [`exact`] | the whole problem in one place, with a certified gap |
+//! | [`mesh`] | agents in one process: the loop, the stopping rule, learning, growth |
+//! | [`accel`] | speed-ups, each with a switch |
+//! | [`model`] | a learned model as plain data, saved and loaded |
+//! | [`laws`] | the laws of residuals, regularizers and atom sets, as a test kit |
+//! | [`network`] | what agents on a network need of the library |
 //!
 //! Guarantees: no result depends on the number of threads; the same seed gives the same result; nothing
 //! prints; nothing panics on data. Not guaranteed: the same last digits on processors with different

@@ -15,7 +15,7 @@ const SWEEPS: usize = 2;
 pub struct Coordinate<'a> {
     /// Its place in the whole problem.
     pub q: usize,
-    /// [`Regularizer::zone`].
+    /// [`ScalarPenalty::subgradient_at_zero`].
     pub zone: Option<(f64, f64)>,
     /// The entry of H on the diagonal.
     pub curvature: f64,
