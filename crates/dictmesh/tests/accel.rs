@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-use dictmesh::accel::Accels;
+use dictmesh::accel::{Accels, Reduction};
 use dictmesh::mesh::Inference;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Task, Topology, Update};
 use std::ops::ControlFlow::Continue;
+use std::sync::Arc;
 
 /// What a speed-up promises: the largest relative difference of codes and duals.
 const PROMISES: [(&str, f64); 5] = [
@@ -168,5 +169,48 @@ fn learning_is_the_same_with_each_speed_up_as_without_any() {
                 );
             }
         }
+    }
+}
+
+/// Two atoms 2e-7 apart, whose difference a rotation of rank one less would lose: codes differ by that over
+/// delta. The rotation is declined for a small delta.
+#[test]
+fn a_rotation_that_loses_digits_is_declined() {
+    let mut w = unit(40, 6, 5);
+    let (first, second) = (w.column(0).to_vec(), w.column(1).to_vec());
+    for (i, v) in w.column_mut(3).iter_mut().enumerate() {
+        *v = first[i] + 2e-7 * second[i];
+    }
+    let x = Samples::dense(gaussian(40, 8, &mut stream(6, 0))).unwrap();
+    for delta in [1e-4, 1e-2, 1.0] {
+        let codes = |accels: Accels| {
+            Mesh::builder(
+                Task::sparse_svd(0.01, delta).unwrap(),
+                Topology::ring(3).unwrap(),
+            )
+            .stopping(Stopping::rounds(300))
+            .accels(accels)
+            .build(40, &[2, 2, 2], AtomInit::Given(&w))
+            .unwrap()
+            .infer(&x)
+            .unwrap()
+        };
+        let off = apart(&codes(Accels::all()), &codes(Accels::none()));
+        assert!(off <= 1e-8, "delta {delta}: {off:e}");
+    }
+}
+
+/// Each sample of a Huber batch has a rotation of its own; beyond the budget samples are coded in all rows.
+#[test]
+fn rotations_beyond_the_budget_are_not_made() {
+    let case = &cases()[6];
+    let x = Samples::dense(gaussian(ROWS, 24, &mut stream(2, 0))).unwrap();
+    let plain = mesh(case, Accels::none()).infer(&x).unwrap();
+    let atoms: usize = case.2.iter().sum();
+    for rotations in [0, 1, 7] {
+        let reduction = Reduction::with_budget(rotations * 2 * 8 * atoms * atoms);
+        let accels = Accels::none().with(Arc::new(reduction));
+        let found = mesh(case, accels).infer(&x).unwrap();
+        assert!(apart(&found, &plain) <= 1e-9, "{rotations}");
     }
 }

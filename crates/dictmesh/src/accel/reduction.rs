@@ -35,6 +35,8 @@ use std::sync::Arc;
 const RANK: f64 = 1e-13;
 /// The same where only atoms are rotated, and rounding is not divided by it.
 const RANK_OF_ATOMS: f64 = 1e-15;
+/// The relative error of codes that a rotation may cause.
+const ACCURACY: f64 = 1e-9;
 /// Huber: rows with |x_m| above this share of eta are near the box from the start.
 const LARGE: f64 = 0.5;
 /// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
@@ -45,9 +47,16 @@ const CANCEL: f64 = 1e-6;
 const BUDGET: usize = 1 << 29;
 
 /// The same rounds in fewer rows, see the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reduction {
     joint: JointGram,
+    budget: usize,
+}
+
+impl Default for Reduction {
+    fn default() -> Self {
+        Reduction::with_budget(BUDGET)
+    }
 }
 
 /// A chunk of samples in few rows.
@@ -77,6 +86,8 @@ struct Rotation {
     blocks: Vec<Block>,
     kept: Vec<usize>,
     factor: Factor,
+    /// The relative error of W'nu in these rows, estimated.
+    error: f64,
 }
 
 impl Rotation {
@@ -98,7 +109,20 @@ impl Rotation {
             blocks: reduced.collect(),
             kept,
             factor,
+            error: 0.0,
         }
+    }
+
+    /// The rounding of W'x over the smallest pivot, and the part of atoms that no pivot covers, relative to
+    /// the longest atom.
+    fn error_of(&self, blocks: &[&Block], longest: f64) -> f64 {
+        let rounding = f64::EPSILON * longest / self.factor.smallest_pivot().max(f64::MIN_POSITIVE);
+        let atoms = gram::atoms_of(blocks);
+        let missed = self.factor.dependent().map(|q| {
+            let w: Vec<(usize, f64)> = atoms[q].iter().copied().enumerate().collect();
+            outside(self, &atoms, &w, self.factor.rotated().column(q)) / longest
+        });
+        missed.fold(rounding, f64::max)
     }
 
     /// The rotated rows of nu.
@@ -126,7 +150,7 @@ impl Accel for Reduction {
         let products = self.joint.of(&blocks);
         let large = LARGE * residual.conjugate_curvature();
         let per_sample = 2 * 8 * batch.atoms() * batch.atoms();
-        let most = (BUDGET / per_sample.max(1)).max(1);
+        let most = self.budget / per_sample.max(1);
         let each = (0..x.len()).into_par_iter().map(|j| Chunk {
             samples: j..j + 1,
             reduced: (j < most)
@@ -142,10 +166,24 @@ impl Accel for Reduction {
 }
 
 impl Reduction {
+    /// With this many bytes for the rotations of a batch.
+    pub fn with_budget(bytes: usize) -> Self {
+        Reduction {
+            joint: JointGram::default(),
+            budget: bytes,
+        }
+    }
+
     /// One rotation for all samples, for a residual that depends on lengths alone.
     fn in_one_rotation(&self, batch: &Batch<'_>, blocks: &[&Block]) -> Option<Vec<Chunk>> {
         let products = self.joint.of(blocks);
+        let each = batch.agents.iter();
+        let delta = each.map(|agent| agent.task.regularizer().strong_convexity());
+        let delta = delta.fold(1.0, f64::min);
         let rotation = rotation_of_all(blocks, &products)?;
+        if rotation.error > ACCURACY * delta {
+            return None; // codes divide the error by delta
+        }
         let most = match blocks.len() {
             1 => batch.x.len(), // one agent solves samples best together
             n => samples_in_chunk(n, rotation.factor.rank() + 1),
@@ -170,8 +208,11 @@ fn is_worthwhile(rows: usize, reduced: usize) -> bool {
 /// The rotation of all rows.
 fn rotation_of_all(blocks: &[&Block], products: &gram::Products) -> Option<Arc<Rotation>> {
     (products.rotation).get_or_compute(|| {
-        let factor = Factor::of(&products.gram, RANK * longest(&products.gram))?;
-        Some(Arc::new(Rotation::new(blocks, Vec::new(), factor, 1)))
+        let longest = longest(&products.gram);
+        let factor = Factor::of(&products.gram, RANK * longest)?;
+        let mut rotation = Rotation::new(blocks, Vec::new(), factor, 1);
+        rotation.error = rotation.error_of(blocks, longest.sqrt());
+        Some(Arc::new(rotation))
     })
 }
 

@@ -1,6 +1,7 @@
 //! How runs end: to a tolerance, at the limit, diverged, infeasible.
 
 use super::*;
+use dictmesh::strategy::{AgentStrategy, Exchange, Local, SharedConstants};
 use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
@@ -248,4 +249,92 @@ fn learning_passes_over_what_it_cannot_meet() {
         mesh.progress().samples_learned,
         1 + u64::from(heard[2].0 == Stop::Converged)
     );
+}
+
+/// relaxed-admm whose argmins say that they did not end.
+#[derive(Debug)]
+struct Unsolved(Arc<dyn Strategy>);
+
+#[derive(Debug)]
+struct UnsolvedAgent(Box<dyn AgentStrategy>);
+
+impl Strategy for Unsolved {
+    fn spec(&self) -> Spec {
+        Spec::new("unsolved")
+    }
+    fn resolve(&self, shared: &SharedConstants) -> dictmesh::Result<Arc<dyn Strategy>> {
+        Ok(Arc::new(Unsolved(self.0.resolve(shared)?)))
+    }
+    fn agent(&self, own: dictmesh::random::Rng) -> dictmesh::Result<Box<dyn AgentStrategy>> {
+        Ok(Box::new(UnsolvedAgent(self.0.agent(own)?)))
+    }
+}
+
+impl AgentStrategy for UnsolvedAgent {
+    fn start(&mut self, local: &Local) {
+        self.0.start(local);
+    }
+    fn adapt(&mut self, local: &Local) -> Exchange {
+        self.0.adapt(local)
+    }
+    fn outgoing(&self) -> &Matrix {
+        self.0.outgoing()
+    }
+    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+        self.0.absorb(local, heard)
+    }
+    fn dual(&self) -> &Matrix {
+        self.0.dual()
+    }
+    fn argmin_stop(&self) -> Stop {
+        Stop::RoundLimit
+    }
+}
+
+/// With two agents or more, the end of a local argmin was not looked at.
+#[test]
+fn a_batch_with_unsolved_argmins_has_not_converged() {
+    let stopping = Stopping {
+        tolerance: Some(1e-4),
+        rounds: 500,
+    };
+    let w = atoms(20, 12, 1);
+    let x = reachable(&w, 2, 3);
+    let squared = || task(&residuals()[0], elastic_net());
+    let solved = mesh(squared(), named("relaxed-admm"), stopping, &w);
+    assert_eq!(solved.infer(&x).unwrap().stop, Stop::Converged);
+    let unsolved: Arc<dyn Strategy> = Arc::new(Unsolved(named("relaxed-admm")));
+    let found = mesh(squared(), unsolved, stopping, &w).infer(&x).unwrap();
+    assert_eq!((found.stop, found.rounds), (Stop::RoundLimit, 500));
+}
+
+/// A warm start took over the duals of an infeasible batch, which drift without bound.
+#[test]
+fn an_infeasible_batch_leaves_no_warm_start() {
+    let w = Matrix::from_columns(4, &[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]).unwrap();
+    let build = |warm: bool| {
+        Mesh::builder(
+            task(&Spec::new("equality"), elastic_net()),
+            Topology::path(2).unwrap(),
+        )
+        .stopping(Stopping::tolerance(1e-6))
+        .update(Update::Constant { mu_w: 0.01 })
+        .warm_start(warm)
+        .build(4, &[1, 1], AtomInit::Given(&w))
+        .unwrap()
+    };
+    let (bad, good) = ([0.0, 0.0, 1.0, 0.0], [0.4, -0.7, 0.0, 0.0]);
+    let x = Samples::dense_from_columns(4, &[bad, good]).unwrap();
+    let rounds = |warm: bool| {
+        let (mut mesh, mut rounds) = (build(warm), Vec::new());
+        let ended = mesh.learn(&x, |event| {
+            rounds.push((event.stop, event.rounds));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(ended.unwrap(), Stop::Infeasible);
+        (rounds, mesh.dictionary())
+    };
+    let (warm, cold) = (rounds(true), rounds(false));
+    assert_eq!(warm.0[1].0, Stop::Converged);
+    assert_eq!(warm, cold, "the second batch starts at nu = 0");
 }

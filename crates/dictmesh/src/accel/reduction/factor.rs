@@ -46,6 +46,17 @@ impl Factor {
         self.pivots.len()
     }
 
+    /// The smallest entry on the diagonal of R; infinite without pivots.
+    pub fn smallest_pivot(&self) -> f64 {
+        let pivots = self.pivots.iter().enumerate();
+        pivots.fold(f64::INFINITY, |least, (i, p)| least.min(self.r.get(i, *p)))
+    }
+
+    /// The atoms that are no pivots: what is left of them counts as zero.
+    pub fn dependent(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.r.cols()).filter(|q| !self.pivots.contains(q))
+    }
+
     /// R: the atoms in rotated rows.
     pub fn rotated(&self) -> &Matrix {
         &self.r
