@@ -19,22 +19,24 @@
 //! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
 //!   ([`newton`]);
 //! - f* without curvature and q = 0: the proximal point method in v, each step of which is one of
-//!   the above ([`proximal_point`]).
+//!   the above ([`proximal_point`]);
+//! - W'W not stored: the above on small sets of atoms, and scans over all of them ([`working_set`]).
 
 mod envelope;
 mod newton;
 mod outliers;
 mod proximal_point;
 mod scratch;
+mod working_set;
 
 use crate::problem::regularizer::{Regularizer, ScalarPenalty};
 use crate::problem::residual::Residual;
 use crate::Stop;
-use dictmesh_kernels::loops::{add_atoms, Correlate, Targets};
+use dictmesh_kernels::atoms::Atoms;
+use dictmesh_kernels::loops::Targets;
 use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
 use dictmesh_kernels::quadratic::Outcome;
-use dictmesh_kernels::simd::dispatch;
 pub(crate) use envelope::solve_on_gram;
 use envelope::Envelope;
 use faer::{MatMut, MatRef};
@@ -58,9 +60,9 @@ pub(crate) struct Coding<'a> {
     /// h, one entry per atom: agents may have different ones.
     pub regularizers: &'a [&'a dyn Regularizer],
     /// W, M x n.
-    pub atoms: &'a Matrix,
-    /// W'W.
-    pub gram: &'a Matrix,
+    pub atoms: Atoms<'a>,
+    /// W'W, where it is stored.
+    pub gram: Option<&'a Matrix>,
     /// The weight s of f*.
     pub s: f64,
     /// The proximal weight q.
@@ -78,14 +80,24 @@ impl Coding<'_> {
         if self.s * self.residual.conjugate_curvature() + self.q <= 0.0 {
             return proximal_point::solve(self, c, y, v, scratch_of);
         }
+        let (given, mut stop) = (Targets { c, share: None }, Stop::Converged);
+        if self.is_on_demand() {
+            working_set::solve(self, given, y, v, None, scratch_of, |ended| stop = ended);
+            return stop;
+        }
         let Some(envelope) = self.shape() else {
             return scratch_of.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton));
         };
-        let (given, mut stop) = (Targets { c, share: None }, Stop::Converged);
         scratch_of.with(|scratch| {
             self.solve_enveloped(envelope, given, y, v, scratch, |ended| stop = ended)
         });
         stop
+    }
+
+    /// Whether W'W is not stored, and the problem has curvature: then samples are solved on working sets.
+    fn is_on_demand(&self) -> bool {
+        let curvature = self.s * self.residual.conjugate_curvature() + self.q;
+        self.gram.is_none() && self.atoms.cols() > 1 && curvature > 0.0
     }
 
     /// h, one scalar penalty per atom.
@@ -140,6 +152,9 @@ impl Coding<'_> {
         let mut worst = Stop::Converged;
         let ended = |stop| worst = worst.worse(stop);
         match self.shape() {
+            _ if self.is_on_demand() => {
+                working_set::solve(self, given, y, v, None, scratch_of, ended)
+            }
             Some(Envelope::Quadratic(a)) if self.atoms.cols() == 1 => {
                 self.solve_one_atom(a, given, y, v)
             }
@@ -164,6 +179,9 @@ impl Coding<'_> {
         scratch_of: &BlockScratch,
     ) {
         let (given, ended) = (Targets { c, share: None }, |stop| stops.push(stop));
+        if self.is_on_demand() {
+            return working_set::solve(self, given, y, v, Some(s), scratch_of, ended);
+        }
         let Some(envelope) = self.shape() else {
             self.solve_each(given, y, v, scratch_of, ended);
             return self.correlate_all(v, s, self.atoms.cols());
@@ -219,10 +237,7 @@ impl Coding<'_> {
 
     /// The largest |w_q|.
     fn longest_atom(&self) -> f64 {
-        (0..self.gram.cols())
-            .map(|q| self.gram.get(q, q))
-            .fold(0.0, f64::max)
-            .sqrt()
+        self.atoms.columns().map(norm).fold(0.0, f64::max)
     }
 
     /// `u -= W y`.
@@ -232,7 +247,7 @@ impl Coding<'_> {
 
     /// `u += factor W y`.
     fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
-        add_atoms(self.atoms, factor, y, u);
+        self.atoms.add(factor, y, u);
     }
 
     /// `s = W'V` for V by columns, those of `s` in steps of `width`.
@@ -245,16 +260,15 @@ impl Coding<'_> {
         let samples = v.len() / m.max(1);
         let v = MatRef::from_column_major_slice(v, m, samples);
         let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);
-        gemm(s, self.atoms.view().transpose(), v, 1.0, false);
+        match self.atoms {
+            Atoms::Matrix(w) => gemm(s, w.view().transpose(), v, 1.0, false),
+            Atoms::Blocks(_) => self.atoms.correlate_all(v, s),
+        }
     }
 
     /// `s = W'v`.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
-        dispatch(Correlate {
-            atoms: self.atoms,
-            v,
-            s,
-        });
+        self.atoms.correlate(v, s);
     }
 
     /// h(y).

@@ -60,9 +60,13 @@ impl Mesh {
         let samples = batch.len().max(1) as f64;
         let mut y = std::mem::take(&mut kept.y);
         y.reshape(agent.block.len(), batch.len());
-        let (told, product) = match block.dense_columns() {
-            Some(x) => self.code_dense(agent, x, batch, &mut y, &mut kept.nu),
-            None => self.code_sparse(agent, &block.range(batch), &mut y),
+        let (told, product) = match (block.dense_columns(), agent.block.gram()) {
+            (Some(x), _) => self.code_dense(agent, x, batch, &mut y, &mut kept.nu),
+            (None, Some(gram)) => self.code_sparse(agent, gram, &block.range(batch), &mut y),
+            (None, None) => {
+                let x = block.range(batch).to_dense();
+                self.code_dense(agent, &x, 0..x.cols(), &mut y, &mut kept.nu)
+            }
         };
         BatchCodes {
             rounds: 1,
@@ -92,7 +96,7 @@ impl Mesh {
         let problem = Coding {
             residual: self.task.residual(),
             regularizers: &vec![h; block.len()],
-            atoms: block.atoms(),
+            atoms: block.atoms().into(),
             gram: block.gram(),
             s: 1.0,
             q: 0.0,
@@ -116,29 +120,26 @@ impl Mesh {
     }
 
     /// The same.
-    fn code_sparse(&self, agent: &Agent, x: &Samples, y: &mut Matrix) -> (BatchStats, Matrix) {
+    fn code_sparse(
+        &self,
+        agent: &Agent,
+        gram: &Matrix,
+        x: &Samples,
+        y: &mut Matrix,
+    ) -> (BatchStats, Matrix) {
         let (block, h) = (&agent.block, agent.task.regularizer());
         y.as_mut_slice().fill(start_code(h));
         let g = x.correlations(block.atoms());
         let (scratch_of, interrupt) = (self.scratch.of(block.version()), self.interrupt.as_deref());
         let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
-        let stop = solve_on_gram(
-            block.gram(),
-            h,
-            &g,
-            &energies,
-            y,
-            &scratch_of,
-            interrupt,
-            true,
-        );
+        let stop = solve_on_gram(gram, h, &g, &energies, y, &scratch_of, interrupt, true);
         let costs = (0..x.len()).into_par_iter().map(|j| {
             let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())
                 .filter(|(_, y)| *y != 0.0)
                 .collect();
             let mut cost = 0.5 * energies[j];
             for (q, y) in &fired {
-                let column = block.gram().column(*q);
+                let column = gram.column(*q);
                 let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
                 cost += y * (0.5 * coded - g.get(*q, j)) + h.value_at(*y);
             }

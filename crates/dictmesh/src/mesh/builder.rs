@@ -3,7 +3,7 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
 use crate::mesh::learning::{AtomInit, AtomStats, Update};
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
 use crate::problem::task::Task;
 use crate::random;
 use crate::strategy::StrategySpec;
@@ -121,10 +121,11 @@ impl MeshBuilder {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
                 used: AtomStats::fresh(atoms.cols()),
-                block: Block::new(atoms)?,
+                block: Block::without_gram(atoms)?,
                 informed: informed[k],
             });
         }
+        mesh.share_gram_budget()?;
         mesh.strategy.resolve(&mesh.common())?;
         Ok(mesh)
     }
@@ -193,10 +194,12 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
         ));
     }
     let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
-    // The atoms as they are drawn and as they are dealt out, and each agent's W'W.
+    // The atoms, and each agent's W'W where they are stored.
+    let stored = stores_grams(sizes.iter().copied(), rows);
     let numbers = total.and_then(|total| {
-        let drawn = total.checked_mul(rows)?.checked_mul(2)?;
-        (sizes.iter()).try_fold(drawn, |sum, n| sum.checked_add(n.checked_mul(*n)?))
+        let atoms = total.checked_mul(rows)?;
+        let of_gram = |n: usize| if stored { n.checked_mul(n) } else { Some(0) };
+        (sizes.iter()).try_fold(atoms, |sum, n| sum.checked_add(of_gram(*n)?))
     });
     let given = total.map_or_else(|| format!("{sizes:?}"), |total| total.to_string());
     Error::check_room("atoms", format!("{given}, of dimension {rows}"), numbers)?;

@@ -19,10 +19,10 @@ impl Mesh {
         let agent = &mut self.agents[k];
         let mut atoms = agent.block.atoms().clone();
         atoms.append_columns(&new)?;
-        agent.block = Block::new(atoms)?;
+        agent.block = Block::without_gram(atoms)?;
         agent.used.grow(count);
         self.draws += 1;
-        Ok(())
+        self.share_gram_budget()
     }
 
     /// Adds an agent with `count` atoms beside `neighbours`; it gets the next number, which is
@@ -44,7 +44,7 @@ impl Mesh {
         };
         let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
-        let block = Block::new(atoms)?;
+        let block = Block::without_gram(atoms)?;
         let k = self.agents.len();
         if own.is_some() {
             self.task.set_local(k, task.clone());
@@ -57,6 +57,7 @@ impl Mesh {
         });
         self.adopt(topology, weights);
         self.draws += 1;
+        self.share_gram_budget()?;
         Ok(k)
     }
 
@@ -83,7 +84,7 @@ impl Mesh {
         self.agents.remove(k);
         self.task.remove_local(k);
         self.adopt(topology, weights);
-        Ok(())
+        self.share_gram_budget()
     }
 
     /// The atoms that took part in no sample since they were started, as (agent, atom).
@@ -116,11 +117,12 @@ impl Mesh {
         let fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
         for (i, &(k, q)) in which.iter().enumerate() {
             let agent = &mut self.agents[k];
-            let mut atoms = agent.block.atoms().clone();
-            let w = atoms.column_mut(q);
-            w.copy_from_slice(fresh.column(i));
-            start.fit(agent.task.set(), w);
-            agent.block = Block::new(atoms)?;
+            let set = agent.task.set();
+            agent.block.renew_in_place(&[q], |atoms| {
+                let w = atoms.column_mut(q);
+                w.copy_from_slice(fresh.column(i));
+                start.fit(set, w);
+            });
             agent.used.energy[q] = 0.0;
             agent.used.samples[q] = 0;
         }

@@ -22,7 +22,7 @@ pub(super) use gram::Gram;
 pub(super) use lift::{lift, Term};
 
 use super::Mesh;
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
 use crate::strategy::Strategy;
@@ -117,7 +117,7 @@ pub(super) fn parts(
         .collect()
     };
     let atoms: usize = blocks.iter().map(|b| b.len()).sum();
-    if !is_worthwhile(x.rows(), atoms) {
+    if !is_worthwhile(x.rows(), atoms) || !stores_grams([atoms], x.rows()) {
         return whole();
     }
     if residual.is_rotation_invariant() {

@@ -116,7 +116,7 @@ impl Local<'_> {
         let problem = Coding {
             residual: self.residual,
             regularizers: &regularizers,
-            atoms: self.block.atoms(),
+            atoms: self.block.atoms().into(),
             gram: self.block.gram(),
             s: 1.0 / self.agents as f64,
             q,

@@ -6,7 +6,8 @@
 use super::{BlockScratch, Coding};
 use crate::problem::regularizer::Regularizer;
 use crate::Stop;
-use dictmesh_kernels::matrix::{dot, norm, Matrix};
+use dictmesh_kernels::atoms::Atoms;
+use dictmesh_kernels::matrix::{dot, norm};
 
 const STEPS: usize = 300;
 /// Relative size of the primal residual's miss at which we stop for good, ...
@@ -86,15 +87,15 @@ pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
 
 /// sup of d'W y over the codes in the domain of h with |w_q y_q| <= `reach` for every atom. Without that
 /// bound it would be infinite wherever w_q'd is zero only to rounding.
-pub(crate) fn support_within_reach(
+pub(crate) fn support_within_reach<'w>(
     regularizers: &[&dyn Regularizer],
-    atoms: &Matrix,
+    atoms: impl Into<Atoms<'w>>,
     d: &[f64],
     reach: f64,
 ) -> f64 {
     regularizers
         .iter()
-        .zip(atoms.columns())
+        .zip(atoms.into().columns())
         .map(|(h, w)| {
             let (s, length) = (dot(w, d), norm(w));
             if length == 0.0 {

@@ -1,0 +1,40 @@
+//! `exact` without the joint Gram matrix.
+
+use super::*;
+use dictmesh::Stop;
+
+/// The joint W'W of 200 agents with 500 atoms has 80 GB. It was built without asking whether there is
+/// room, and the process aborted.
+#[test]
+fn a_joint_gram_matrix_of_80_gb_is_not_needed() {
+    let task = task(ResidualSpec::SquaredL2, elastic_net(0.2, 0.1));
+    let mesh = mesh(&task, Topology::ring(200).unwrap(), 8, &[500; 200]);
+    let exact = mesh.exact(&samples(8, 2)).unwrap();
+    assert_eq!(exact.stop(), Stop::Converged);
+    assert!(exact.relative_gap() <= 1e-10, "{:e}", exact.relative_gap());
+}
+
+/// More atoms than a stored Gram matrix may have, for every residual: the certificate is the proof.
+#[test]
+fn twenty_thousand_atoms_are_certified() {
+    let (rows, sizes) = (64, [5_000, 0, 9_999, 5_001]);
+    for (residual, tolerance) in [
+        (ResidualSpec::SquaredL2, 1e-10),
+        (ResidualSpec::Huber { eta: 0.05 }, 1e-10),
+        (ResidualSpec::L1, 1e-10),
+        (ResidualSpec::Ball { sigma: 0.3 }, 1e-10),
+        (ResidualSpec::Equality, 1e-10),
+    ] {
+        let task = task(residual.clone(), elastic_net(0.1, 0.1));
+        let mesh = mesh(&task, Topology::path(4).unwrap(), rows, &sizes);
+        let x = samples(rows, 3);
+        let exact = mesh.exact(&x).unwrap();
+        assert_eq!(exact.stop(), Stop::Converged, "{residual:?}");
+        let gap = exact.relative_gap();
+        assert!(gap <= tolerance, "{residual:?}: {gap:e}");
+        assert_eq!(mesh.exact_codes(&x).unwrap().to_dense(), exact.codes);
+        let (duals, _) = mesh.exact_duals(&x).unwrap();
+        let apart = dictmesh_kernels::matrix::distance(duals.as_slice(), exact.duals.as_slice());
+        assert!(apart < 1e-7, "{residual:?}: {apart:e}");
+    }
+}
