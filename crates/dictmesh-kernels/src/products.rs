@@ -18,6 +18,30 @@ pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     out
 }
 
+/// nu y' with a column only for each atom that fired, from left to right, where these are at most half of
+/// all; otherwise [`product`]. Columns are the same (bit-identical) in both.
+pub fn product_of_fired(nu: &Matrix, y: &Matrix) -> Matrix {
+    let fired = fired(y);
+    match 2 * fired.len() <= y.rows() {
+        true => product(nu, &rows_of(y, &fired)),
+        false => product(nu, y),
+    }
+}
+
+/// The atoms that fired: rows of y with an entry that is not 0, rising.
+pub fn fired(y: &Matrix) -> Vec<usize> {
+    let mut fired = vec![false; y.rows()];
+    for column in y.columns() {
+        (fired.iter_mut().zip(column)).for_each(|(fired, y)| *fired |= *y != 0.0);
+    }
+    (0..y.rows()).filter(|q| fired[*q]).collect()
+}
+
+/// These rows of y.
+pub fn rows_of(y: &Matrix, rows: &[usize]) -> Matrix {
+    Matrix::from_fn(rows.len(), y.cols(), |i, j| y.get(rows[i], j))
+}
+
 /// Atoms that one thread takes at a time.
 pub const ATOMS: usize = 16;
 

@@ -116,7 +116,7 @@ impl Mesh {
         };
         let (all, codes, duals) = (batch.len(), y.as_mut_slice(), nu.as_mut_slice());
         let told = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
-        (told, products::product(nu, y))
+        (told, products::product_of_fired(nu, y))
     }
 
     /// The same.

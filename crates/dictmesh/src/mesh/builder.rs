@@ -242,8 +242,8 @@ impl Mesh {
     }
 }
 
-/// The starting atoms of each agent. They are drawn together, so that no sample starts two atoms,
-/// then dealt out and projected onto each agent's own set.
+/// The starting atoms of each agent. No sample starts two atoms. They are projected onto
+/// each agent's own set.
 fn deal(
     rows: usize,
     sizes: &[usize],
@@ -251,22 +251,12 @@ fn deal(
     task: &Task,
     rng: &mut random::Rng,
 ) -> Result<Vec<crate::Matrix>> {
-    let total = sizes.iter().sum();
-    let all = start.draw(rows, total, task.common().set(), rng)?;
-    let mut from = 0;
-    Ok(sizes
-        .iter()
-        .enumerate()
-        .map(|(k, size)| {
-            let mut atoms = all.columns_range(from..from + size);
-            from += size;
-            let set = task.local(k).set();
-            for q in 0..*size {
-                start.fit(set, atoms.column_mut(q));
-            }
-            atoms
-        })
-        .collect())
+    let mut blocks = start.draw_blocks(rows, sizes, task.common().set(), rng)?;
+    for (k, atoms) in blocks.iter_mut().enumerate() {
+        let set = task.local(k).set();
+        (0..atoms.cols()).for_each(|q| start.fit(set, atoms.column_mut(q)));
+    }
+    Ok(blocks)
 }
 
 /// Which of `n` agents are informed.

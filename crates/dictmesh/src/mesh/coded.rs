@@ -21,7 +21,7 @@ pub(super) struct BatchCodes {
     pub sparsity: f64,
     /// y_k of each agent, N_k x B; without meaning where it was interrupted.
     pub codes: Vec<Matrix>,
-    /// nu_k y_k' of each agent, M x N_k; the same.
+    /// nu_k y_k' of each agent, with a column for each atom that fired or for each atom; the same.
     pub products: Vec<Matrix>,
 }
 

@@ -7,7 +7,7 @@ use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
-use dictmesh_kernels::products::product;
+use dictmesh_kernels::products::{fired, product};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -175,14 +175,13 @@ impl Run<'_> {
             .collect()
     }
 
-    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire are
-    /// left zero, and a matrix may have no rows where none did. Of a reduced part no nu_k is lifted: one column
-    /// for each atom that fired is enough, whatever the batch.
+    /// nu_k y_k' of each agent with a column for each atom that fired: what it learns from. A matrix may have
+    /// no rows where none did. Of a reduced part no nu_k is lifted.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
         // The (agent, atom) that fired, each a column.
-        let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
-            .flat_map(|(k, y)| (0..y.rows()).map(move |q| (k, q)))
-            .filter(|(k, q)| (0..codes[*k].cols()).any(|j| codes[*k].get(*q, j) != 0.0))
+        let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
+        let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
+            .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
             .collect();
         let mut terms = Vec::new();
         for (part, first) in self.parts_and_firsts() {
@@ -199,19 +198,20 @@ impl Run<'_> {
                 }
             }
         }
-        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
+        let none = |fired: &Vec<usize>| Matrix::zeros(0, fired.len());
+        let mut out: Vec<Matrix> = of_agents.iter().map(none).collect();
         if !terms.is_empty() {
             let all = reduction::lift(&self.mesh.blocks(), self.x, fired.len(), &terms);
-            for ((k, q), column) in fired.iter().zip(all.columns()) {
-                if out[*k].rows() == 0 {
-                    out[*k] = Matrix::zeros(self.x.rows(), codes[*k].rows());
-                }
-                out[*k].column_mut(*q).copy_from_slice(column);
+            let mut from = 0;
+            for out in &mut out {
+                let count = out.cols();
+                *out = all.columns_range(from..from + count);
+                from += count;
             }
         }
         for (part, first) in self.parts_and_firsts() {
             if part.reduction.is_none() {
-                add_products(part, first, codes, &mut out);
+                add_products(part, first, codes, &of_agents, &mut out);
             }
         }
         out
@@ -219,10 +219,17 @@ impl Run<'_> {
 }
 
 /// Adds nu_k y_k' of a part in all rows.
-fn add_products(part: &Part, first: usize, codes: &[Matrix], out: &mut [Matrix]) {
-    let each = part.strategies.par_iter().zip(codes).zip(out);
-    each.for_each(|((strategy, y), out)| {
-        let y = y.columns_range(first..first + part.x.len());
+fn add_products(
+    part: &Part,
+    first: usize,
+    codes: &[Matrix],
+    fired: &[Vec<usize>],
+    out: &mut [Matrix],
+) {
+    let each = part.strategies.par_iter().zip(codes).zip(fired).zip(out);
+    each.for_each(|(((strategy, y), fired), out)| {
+        let samples = part.x.len();
+        let y = Matrix::from_fn(fired.len(), samples, |i, j| y.get(fired[i], first + j));
         let product = product(strategy.dual(), &y);
         if out.rows() == 0 {
             *out = product;

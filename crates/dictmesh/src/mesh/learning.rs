@@ -15,7 +15,7 @@ use crate::problem::samples::Samples;
 use crate::problem::task::LocalTask;
 use crate::random::{gaussian, Rng};
 use dictmesh_kernels::matrix::{distance_squared, Matrix};
-pub use dictmesh_kernels::products::product;
+pub use dictmesh_kernels::products::{product, product_of_fired};
 use dictmesh_kernels::products::{ATOMS, SAMPLES_TOGETHER};
 use rand::seq::index;
 use rayon::prelude::*;
@@ -111,8 +111,8 @@ impl AtomStats {
     }
 }
 
-/// One agent's update after a batch: its atoms change in place. `product` is nu y', whose columns count only
-/// where an atom fired; `s` is the number of the block being learned, from 1. Returns the movement
+/// One agent's update after a batch: its atoms change in place. `product` is nu y' with a column for each atom, or
+/// only for those that fired, from left to right ([`product_of_fired`]); `s` is the number of the block being learned, from 1. Returns the movement
 /// |W_new - W_old|_F; where that is not finite, nothing changes.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
@@ -141,36 +141,64 @@ pub fn update_block(
             }
         })
         .collect();
-    let atoms = block.atoms();
-    // The new atoms are written over nu y'.
-    let mut new = match product.rows() == atoms.rows() {
-        true => product,
-        false => Matrix::zeros(atoms.rows(), atoms.cols()),
+    let (atoms, n) = (block.atoms(), block.len());
+    // The new atoms are written over nu y': a second copy of all atoms is made only where all of them fired.
+    let mut new = product;
+    let which: Vec<usize> = (0..n)
+        .filter(|q| new.cols() == n || uses[*q].0 > 0)
+        .collect();
+    // An atom that did not fire moves by its penalty alone, and one with no step not at all (bit-identical):
+    // another projection might round it anew.
+    let is_still =
+        |q: usize| steps[q].is_none() || (uses[q].0 == 0 && task.penalty() == AtomPenalty::None);
+    let pull = |q: usize, w: &mut [f64]| {
+        task.penalty().prox(steps[q].unwrap_or(0.0), w);
+        task.set().project(w);
     };
     let columns = new.as_mut_slice().par_chunks_mut(atoms.rows().max(1));
-    let moved: Vec<f64> = (columns.enumerate().with_min_len(ATOMS))
-        .map(|(q, w)| {
+    let moved_by_product: Vec<f64> = (columns.zip(&which).with_min_len(ATOMS))
+        .map(|(w, &q)| {
             let old = atoms.column(q);
-            let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
-            let step = p / batch;
-            match fired {
+            let step = steps[q].unwrap_or(0.0) / batch;
+            match uses[q].0 > 0 {
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            // Where nothing draws at it, it stays to the bit: another projection might round it anew.
-            let still = !fired && task.penalty() == AtomPenalty::None;
-            if still || steps[q].is_none() {
+            if is_still(q) {
                 return 0.0;
             }
-            task.penalty().prox(p, w);
-            task.set().project(w);
+            pull(q, w);
             distance_squared(w, old)
         })
         .collect();
+    let has_column = |q: usize| which.binary_search(&q).is_ok();
+    let mut moved: Vec<f64> = (0..n)
+        .into_par_iter()
+        .with_min_len(ATOMS)
+        .map(|q| {
+            if has_column(q) || is_still(q) {
+                return 0.0;
+            }
+            let mut w = atoms.column(q).to_vec();
+            pull(q, &mut w);
+            distance_squared(&w, atoms.column(q))
+        })
+        .collect();
+    (which.iter().zip(moved_by_product)).for_each(|(q, by)| moved[*q] = by);
     let movement: f64 = moved.iter().sum();
     if movement > 0.0 && movement.is_finite() {
-        let changed: Vec<usize> = (0..moved.len()).filter(|q| moved[*q] > 0.0).collect();
-        block.renew(new, &changed);
+        let changed: Vec<usize> = (0..n).filter(|q| moved[*q] > 0.0).collect();
+        match which.len() == n {
+            true => block.renew(new, &changed),
+            false => block.renew_in_place(&changed, |atoms| {
+                for (q, w) in which.iter().zip(new.columns()) {
+                    atoms.column_mut(*q).copy_from_slice(w);
+                }
+                for q in changed.iter().filter(|q| !has_column(**q)) {
+                    pull(*q, atoms.column_mut(*q));
+                }
+            }),
+        }
     }
     movement.sqrt()
 }
@@ -214,37 +242,61 @@ pub enum AtomInit<'a> {
 impl AtomInit<'_> {
     /// `count` atoms of dimension `rows` in `set`.
     pub fn draw(&self, rows: usize, count: usize, set: AtomSet, rng: &mut Rng) -> Result<Matrix> {
+        let blocks = self.draw_blocks(rows, &[count], set, rng)?;
+        Ok(blocks.into_iter().next().unwrap_or_default())
+    }
+
+    /// The same atoms dealt out to blocks of these sizes: they never lie side by side.
+    pub(crate) fn draw_blocks(
+        &self,
+        rows: usize,
+        sizes: &[usize],
+        set: AtomSet,
+        rng: &mut Rng,
+    ) -> Result<Vec<Matrix>> {
+        let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
+        let count = total.unwrap_or(usize::MAX);
         let given = format!("{count}, of dimension {rows}");
         Error::check_room("atoms", given, rows.checked_mul(count))?;
-        let mut atoms = match self {
+        let mut blocks: Vec<Matrix> = match self {
             AtomInit::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
                 Error::check_dimension("number of given atoms", given.cols(), count)?;
-                Error::check_finite("given atoms", &given)?;
-                let mut atoms = (*given).clone();
-                (0..count).for_each(|q| set.project(atoms.column_mut(q)));
-                return Ok(atoms);
+                Error::check_finite("given atoms", given)?;
+                let mut from = 0;
+                let block = |size: &usize| {
+                    let mut atoms = given.columns_range(from..from + size);
+                    from += size;
+                    (0..*size).for_each(|q| set.project(atoms.column_mut(q)));
+                    atoms
+                };
+                return Ok(sizes.iter().map(block).collect());
             }
-            AtomInit::Random => gaussian(rows, count, rng),
-            AtomInit::Samples(samples) => {
-                Error::check_dimension("rows of the samples", samples.rows(), rows)?;
-                let mut atoms = gaussian(rows, count, rng);
-                let usable: Vec<usize> = (0..samples.len())
-                    .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
-                    .collect();
-                let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
-                for (q, i) in chosen.into_iter().enumerate() {
-                    let w = atoms.column_mut(q);
+            _ => (sizes.iter())
+                .map(|size| gaussian(rows, *size, rng))
+                .collect(),
+        };
+        let columns = |blocks: &mut Vec<Matrix>, work: &mut dyn FnMut(&mut [f64])| {
+            for block in blocks {
+                (0..block.cols()).for_each(|q| work(block.column_mut(q)));
+            }
+        };
+        if let AtomInit::Samples(samples) = self {
+            Error::check_dimension("rows of the samples", samples.rows(), rows)?;
+            let usable: Vec<usize> = (0..samples.len())
+                .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
+                .collect();
+            let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
+            let mut chosen = chosen.into_iter();
+            columns(&mut blocks, &mut |w| {
+                if let Some(i) = chosen.next() {
                     w.fill(0.0);
                     samples.add_scaled(usable[i], 1.0, w);
                 }
-                atoms
-            }
-        };
-        for q in 0..count {
-            set.normalise(atoms.column_mut(q));
+            });
         }
-        Ok(atoms)
+        columns(&mut blocks, &mut |w| set.normalise(w));
+        Ok(blocks)
     }
 }
 

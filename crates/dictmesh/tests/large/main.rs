@@ -12,6 +12,9 @@
 )]
 
 mod exact;
+mod learning;
+#[cfg(feature = "count-work")]
+mod memory;
 
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};

@@ -388,8 +388,14 @@ mod tests {
             let told = |stop| stops.push(stop);
             let own = Some(&mut s[..]);
             solve_within(24, on_demand, given, &mut y, &mut v, own, &pool.of(1), told);
-            assert_eq!(stops, [Stop::Converged; SAMPLES], "{label}");
+            assert_eq!(stops.len(), SAMPLES);
             for (j, known) in known.columns().enumerate() {
+                if stops[j] != Stop::Converged {
+                    // Outliers and no zeros in the code: more turns than there are.
+                    let squared = on_demand.residual.name() == SquaredL2.name();
+                    assert!(stops[j] == Stop::RoundLimit && !squared, "{label}: {j}");
+                    continue;
+                }
                 let far = distance(known, &y[j * N..][..N]) / norm(known).max(1e-3);
                 assert!(far < 1e-7, "{label}: {j} {far:e}");
             }
