@@ -66,7 +66,8 @@ impl Matrix {
 
     /// A matrix from its columns, each of length `rows`.
     pub fn from_columns<C: AsRef<[f64]>>(rows: usize, columns: &[C]) -> Result<Self, ShapeError> {
-        let mut data = Vec::new();
+        let numbers = columns.iter().map(|column| column.as_ref().len()).sum();
+        let mut data = Vec::with_capacity(numbers);
         for (j, column) in columns.iter().enumerate() {
             let column = column.as_ref();
             ShapeError::check(format!("length of column {j}"), column.len(), rows)?;

@@ -18,9 +18,15 @@ pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     out
 }
 
-/// nu y' with a column only for each atom that fired, from left to right, where these are at most half of
-/// all; otherwise [`product`]. Columns are the same (bit-identical) in both.
+/// Numbers of nu y' up to which columns of 0 are cheaper than finding out which they are: 8 MB.
+const WHOLE: usize = 1 << 20;
+
+/// nu y' with a column only for each atom that fired, from left to right, where it is large and these are
+/// at most half of all; otherwise [`product`]. Columns are the same (bit-identical) in both.
 pub fn product_of_fired(nu: &Matrix, y: &Matrix) -> Matrix {
+    if nu.rows() * y.rows() <= WHOLE {
+        return product(nu, y);
+    }
     let fired = fired(y);
     match 2 * fired.len() <= y.rows() {
         true => product(nu, &rows_of(y, &fired)),
@@ -92,4 +98,33 @@ pub fn add_products(y: &Matrix, out: &mut Matrix, add: impl Fn(usize, f64, &mut 
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_data::{gaussian, stream};
+
+    #[test]
+    fn columns_of_fired_atoms_are_those_of_the_whole_product() {
+        let (rows, atoms, samples) = (70, WHOLE / 70 + 1, 5);
+        let nu = gaussian(rows, samples, &mut stream(1, 0));
+        for every in [1, 3, 100] {
+            let drawn = gaussian(atoms, samples, &mut stream(2, 0));
+            let y = Matrix::from_fn(atoms, samples, |q, j| match (q + j) % every {
+                0 => drawn.get(q, j),
+                _ => 0.0,
+            });
+            let (whole, found, fired) = (product(&nu, &y), product_of_fired(&nu, &y), fired(&y));
+            match 2 * fired.len() <= atoms {
+                true => {
+                    assert!(every == 100 && found.cols() == fired.len());
+                    for (q, column) in fired.into_iter().zip(found.columns()) {
+                        assert_eq!(column, whole.column(q));
+                    }
+                }
+                false => assert!(found == whole),
+            }
+        }
+    }
 }

@@ -14,8 +14,10 @@ use dictmesh_kernels::gram::gram;
 use dictmesh_kernels::matrix::Matrix;
 use std::borrow::Cow;
 
-/// Bytes of atoms up to which they are copied side by side.
+/// Bytes of atoms up to which they are copied side by side ...
 const COPY_BYTES: usize = GRAM_BYTES;
+/// ... if W'W is stored, or blocks have fewer atoms than this on average: products with small matrices are slow.
+const SMALL_BLOCK: usize = 64;
 
 /// W, W'W where it is stored, and the regularizer of each atom.
 pub(super) struct Joined<'a> {
@@ -49,13 +51,14 @@ impl<'a> Joined<'a> {
         let blocks = Blocks::new(rows, parts.iter().map(|part| part.block.atoms()).collect())?;
         let n = blocks.columns().len();
         let stored = stores_grams([n], rows);
+        let is_small = n.saturating_mul(rows) <= COPY_BYTES / size_of::<f64>();
         if stored {
             let given = format!("{n} of all agents");
             Error::check_room("atoms", given, n.checked_mul(n))?;
         }
         Ok(Joined {
             gram: stored.then(|| Cow::Owned(gram(blocks.columns()))),
-            atoms: match n.saturating_mul(rows) <= COPY_BYTES / size_of::<f64>() {
+            atoms: match is_small && (stored || n < SMALL_BLOCK * parts.len()) {
                 true => {
                     Columns::Together(Cow::Owned(Matrix::from_columns(rows, blocks.columns())?))
                 }

@@ -7,6 +7,7 @@ use dictmesh::Stop;
 /// room, and the process aborted.
 #[test]
 fn a_joint_gram_matrix_of_80_gb_is_not_needed() {
+    let _alone = alone();
     let task = task(ResidualSpec::SquaredL2, elastic_net(0.2, 0.1));
     let mesh = mesh(&task, Topology::ring(200).unwrap(), 8, &[500; 200]);
     let exact = mesh.exact(&samples(8, 2)).unwrap();
@@ -17,6 +18,7 @@ fn a_joint_gram_matrix_of_80_gb_is_not_needed() {
 /// More atoms than a stored Gram matrix may have, for every residual: the certificate is the proof.
 #[test]
 fn twenty_thousand_atoms_are_certified() {
+    let _alone = alone();
     let (rows, sizes) = (64, [5_000, 0, 9_999, 5_001]);
     for (residual, tolerance) in [
         (ResidualSpec::SquaredL2, 1e-10),

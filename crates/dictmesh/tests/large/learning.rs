@@ -22,6 +22,7 @@ fn large(task: &TaskSpec) -> Mesh {
 
 #[test]
 fn the_budget_is_for_all_agents_together() {
+    let _alone = alone();
     assert!(!stores_grams(SIZES, ROWS));
     assert!(SIZES.into_iter().all(|n| stores_grams([n], ROWS)));
     assert!(stores_grams([512; 64], 512) && !stores_grams([513; 64], 512));
@@ -41,6 +42,7 @@ fn the_budget_is_for_all_agents_together() {
 /// The mesh finds what `exact` certifies, for a residual of each kind.
 #[test]
 fn inference_without_gram_matrices_lands_at_the_solution() {
+    let _alone = alone();
     for residual in [ResidualSpec::SquaredL2, ResidualSpec::Huber { eta: 0.2 }] {
         let mesh = large(&task(residual, elastic_net(0.3, 0.1)));
         let x = samples(ROWS, 3);
@@ -57,6 +59,7 @@ fn inference_without_gram_matrices_lands_at_the_solution() {
 /// A penalty moves atoms that did not fire, too. They are changed in place.
 #[test]
 fn learning_goes_on_from_a_file_bit_for_bit() {
+    let _alone = alone();
     for penalty in [AtomPenalty::None, AtomPenalty::L1 { beta: 1e-3 }] {
         let mut spec = TaskSpec::sparse_svd(0.3, 0.1);
         spec.common.penalty = penalty;

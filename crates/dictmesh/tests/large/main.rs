@@ -19,6 +19,13 @@ mod memory;
 use dictmesh::problem::{LocalSpec, RegularizerSpec, ResidualSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Peak memory is that of the whole process, so one test runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn task(residual: ResidualSpec, regularizer: RegularizerSpec) -> TaskSpec {
     TaskSpec {
