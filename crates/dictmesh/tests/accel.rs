@@ -1,6 +1,8 @@
 //! Each speed-up alone, and all of them, against none: the same rounds, stops and bytes, and the same codes and
 //! duals, bit by bit where the speed-up promises it.
 
+#![allow(clippy::unwrap_used)]
+
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Inference;
 use dictmesh::random::{gaussian, stream};

@@ -3,6 +3,7 @@ use dictmesh::graph::Topology;
 use dictmesh::mesh::learning::AtomInit;
 use dictmesh::problem::Task;
 use dictmesh::random::{gaussian, stream};
+use dictmesh::{strategy, Spec};
 
 /// M = 100, 50 agents of 4 atoms, gamma = delta = .1, squared residual, Gaussian atoms, |x| = 1.
 fn problem() -> (Mesh, Samples) {

@@ -245,7 +245,7 @@ fn few_coordinates_are_solved_side_by_side() {
     // Atoms that are nearly the same take more sweeps than there are.
     let (gram, g) = problem(30, 8, 9, 20.0, 1);
     let h = elastic_net(1e-3, 1e-4);
-    let hs = vec![&h as &dyn ScalarPenalty; 8];
+    let hs = [&h as &dyn ScalarPenalty; 8];
     let mut problem = Quadratic::new(&gram, 1.0, hs.iter().copied(), Scratch::default(), true);
     let (mut y, mut solved) = (Matrix::zeros(8, 9), Vec::new());
     problem.solve_few(g.as_slice(), y.as_mut_slice(), &mut solved);

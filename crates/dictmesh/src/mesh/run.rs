@@ -225,7 +225,8 @@ impl Rounds for Run<'_> {
     fn proves_infeasible(&mut self) -> std::result::Result<bool, Infallible> {
         let single = self.is_single();
         let each = self.chunks.iter_mut();
-        Ok(each.fold(false, |found, chunk| chunk.find_infeasible(single) || found))
+        let found = each.map(|chunk| chunk.find_infeasible(single));
+        Ok(found.fold(false, |any, found| any | found)) // every chunk looks, so no `any`
     }
 }
 
