@@ -3,6 +3,7 @@
 //! | module | what it computes |
 //! |---|---|
 //! | [`matrix`] | dense column-major matrices, products, norms |
+//! | [`atoms`] | W'v and W y for atoms in one matrix or in blocks |
 //! | [`gram`] | W'W, renewed for the atoms that changed |
 //! | [`quadratic`] | min_y 1/2 y'Hy - g'y + h(y) for separable h: active set, small problems, SIMD lanes |
 //! | [`cholesky`] | small positive definite systems |
@@ -14,6 +15,7 @@
 //! does; `dictmesh` checks shapes once, at its entrance. No result depends on the number of threads.
 //! Results may differ in the last digits between CPUs with different vector units.
 
+pub mod atoms;
 pub mod cholesky;
 pub mod combine;
 pub mod gram;

@@ -66,7 +66,8 @@ impl Matrix {
 
     /// A matrix from its columns, each of length `rows`.
     pub fn from_columns<C: AsRef<[f64]>>(rows: usize, columns: &[C]) -> Result<Self, ShapeError> {
-        let mut data = Vec::new();
+        let numbers = columns.iter().map(|column| column.as_ref().len()).sum();
+        let mut data = Vec::with_capacity(numbers);
         for (j, column) in columns.iter().enumerate() {
             let column = column.as_ref();
             ShapeError::check(format!("length of column {j}"), column.len(), rows)?;
@@ -186,11 +187,7 @@ impl Matrix {
             let t = self.transpose();
             t.transpose_times(&t)
         };
-        match symmetric_eigenvalues(&gram) {
-            Some(values) => values.last().copied().unwrap_or(0.0).max(0.0),
-            // Not finite: the bound by the Frobenius norm keeps steps safe.
-            None => self.data.iter().map(|v| v * v).sum(),
-        }
+        largest_eigenvalue(&gram)
     }
 
     /// Row, column and value of the first entry that is NaN or infinite.
@@ -213,6 +210,14 @@ impl Matrix {
     /// A mutable view for faer.
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
+    }
+}
+
+/// The largest eigenvalue of a Gram matrix; its trace, a bound that keeps steps safe, where it is not finite.
+pub(crate) fn largest_eigenvalue(gram: &Matrix) -> f64 {
+    match symmetric_eigenvalues(gram) {
+        Some(values) => values.last().copied().unwrap_or(0.0).max(0.0),
+        None => (0..gram.cols()).map(|q| gram.get(q, q)).sum(),
     }
 }
 

@@ -10,12 +10,57 @@ pub const SAMPLES_TOGETHER: usize = 64;
 /// nu y', M x N_k: the sum over the samples of a batch.
 pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(nu.rows(), y.rows());
+    sum_products(nu, y, true, &mut out);
+    out
+}
+
+/// `out += nu y'`, sample by sample: the sum over two batches is that over both at once (bit-identical).
+pub fn add_product(nu: &Matrix, y: &Matrix, out: &mut Matrix) {
+    sum_products(nu, y, false, out);
+}
+
+fn sum_products(nu: &Matrix, y: &Matrix, anew: bool, out: &mut Matrix) {
     let parts = (out.as_mut_slice()).par_chunks_mut((nu.rows() * ATOMS).max(1));
     parts.enumerate().with_max_len(1).for_each(|(part, out)| {
         let first = part * ATOMS;
-        dispatch(Products { nu, y, first, out });
+        dispatch(Products {
+            nu,
+            y,
+            first,
+            anew,
+            out,
+        });
     });
-    out
+}
+
+/// Numbers of nu y' up to which columns of 0 are cheaper than finding out which they are: 8 MB.
+const WHOLE: usize = 1 << 20;
+
+/// nu y' with a column only for each atom that fired, from left to right, where it is large and these are
+/// at most half of all; otherwise [`product`]. Columns are the same (bit-identical) in both.
+pub fn product_of_fired(nu: &Matrix, y: &Matrix) -> Matrix {
+    if nu.rows() * y.rows() <= WHOLE {
+        return product(nu, y);
+    }
+    let fired = fired(y);
+    match 2 * fired.len() <= y.rows() {
+        true => product(nu, &rows_of(y, &fired)),
+        false => product(nu, y),
+    }
+}
+
+/// The atoms that fired: rows of y with an entry that is not 0, rising.
+pub fn fired(y: &Matrix) -> Vec<usize> {
+    let mut fired = vec![false; y.rows()];
+    for column in y.columns() {
+        (fired.iter_mut().zip(column)).for_each(|(fired, y)| *fired |= *y != 0.0);
+    }
+    (0..y.rows()).filter(|q| fired[*q]).collect()
+}
+
+/// These rows of y.
+pub fn rows_of(y: &Matrix, rows: &[usize]) -> Matrix {
+    Matrix::from_fn(rows.len(), y.cols(), |i, j| y.get(rows[i], j))
 }
 
 /// Atoms that one thread takes at a time.
@@ -27,6 +72,8 @@ struct Products<'a> {
     nu: &'a Matrix,
     y: &'a Matrix,
     first: usize,
+    /// Whether what is in `out` is replaced, not added to.
+    anew: bool,
     out: &'a mut [f64],
 }
 
@@ -35,7 +82,13 @@ impl WithSimd for Products<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Products { nu, y, first, out } = self;
+        let Products {
+            nu,
+            y,
+            first,
+            anew,
+            out,
+        } = self;
         let mut fired = [[(0, 0.0); SAMPLES_TOGETHER]; ATOMS];
         for from in (0..y.cols()).step_by(SAMPLES_TOGETHER) {
             let mut counts = [0; ATOMS];
@@ -48,7 +101,7 @@ impl WithSimd for Products<'_> {
             }
             for ((w, fired), count) in (out.chunks_exact_mut(nu.rows()).zip(&fired)).zip(counts) {
                 let pairs = fired[..count].iter().map(|(j, y)| (*y, nu.column(*j)));
-                simd::add_all(simd, from == 0, pairs, w);
+                simd::add_all(simd, anew && from == 0, pairs, w);
             }
         }
     }
@@ -68,4 +121,49 @@ pub fn add_products(y: &Matrix, out: &mut Matrix, add: impl Fn(usize, f64, &mut 
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_data::{gaussian, stream};
+
+    #[test]
+    fn products_of_two_batches_add_up_to_that_of_both() {
+        let (rows, atoms, samples) = (37, 21, 150);
+        let nu = gaussian(rows, samples, &mut stream(1, 0));
+        let y = gaussian(atoms, samples, &mut stream(2, 0));
+        for cut in [1, 64, 70, 149] {
+            let part = |range: std::ops::Range<usize>| {
+                (nu.columns_range(range.clone()), y.columns_range(range))
+            };
+            let ((nu_1, y_1), (nu_2, y_2)) = (part(0..cut), part(cut..samples));
+            let mut sum = product(&nu_1, &y_1);
+            add_product(&nu_2, &y_2, &mut sum);
+            assert!(sum == product(&nu, &y), "{cut}");
+        }
+    }
+
+    #[test]
+    fn columns_of_fired_atoms_are_those_of_the_whole_product() {
+        let (rows, atoms, samples) = (70, WHOLE / 70 + 1, 5);
+        let nu = gaussian(rows, samples, &mut stream(1, 0));
+        for every in [1, 3, 100] {
+            let drawn = gaussian(atoms, samples, &mut stream(2, 0));
+            let y = Matrix::from_fn(atoms, samples, |q, j| match (q + j) % every {
+                0 => drawn.get(q, j),
+                _ => 0.0,
+            });
+            let (whole, found, fired) = (product(&nu, &y), product_of_fired(&nu, &y), fired(&y));
+            match 2 * fired.len() <= atoms {
+                true => {
+                    assert!(every == 100 && found.cols() == fired.len());
+                    for (q, column) in fired.into_iter().zip(found.columns()) {
+                        assert_eq!(column, whole.column(q));
+                    }
+                }
+                false => assert!(found == whole),
+            }
+        }
+    }
 }

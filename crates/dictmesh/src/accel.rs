@@ -259,7 +259,9 @@ pub struct BatchCodes {
     pub sparsity: f64,
     /// y_k of each agent, N_k x B; of no use where the batch was interrupted.
     pub codes: Vec<Matrix>,
-    /// nu_k y_k' of each agent, M x N_k; likewise.
+    /// nu_k y_k' of each agent, with a column for each atom or only for those that fired, from left to right;
+    /// likewise. With weights w_j of the samples, the sum of w_j nu_j y_j'; an atom fired if w_j y_qj is not 0
+    /// for some j.
     pub products: Vec<Matrix>,
 }
 

@@ -15,10 +15,10 @@
 mod certificate;
 mod codes;
 pub(crate) mod coding;
+mod joined;
 
 use crate::error::{Error, Result};
 use crate::problem::block::Block;
-use crate::problem::regularizer::{Regularizer, ScalarPenalty};
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
 use crate::problem::task::LocalTask;
@@ -26,15 +26,18 @@ use crate::Stop;
 pub use certificate::Certificate;
 use certificate::Proof;
 pub use codes::Codes;
-use coding::{BlockScratch, CodePenalty, Coding, ScratchPool};
+use coding::{BlockScratch, Coding, ScratchPool};
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::pool::PerThreadPool;
+use joined::Joined;
 use rayon::prelude::*;
-use std::borrow::Cow;
 
 /// Samples that are solved together: with more of them, those that take as much work find each other. Parts that are
 /// multiples of it give the same bits as all at once.
 pub const SOLVED_TOGETHER: usize = 128;
+/// The same where W'W is not stored: each sample takes three vectors of K numbers. Divides
+/// [`SOLVED_TOGETHER`].
+const SOLVED_ON_DEMAND: usize = 16;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -79,21 +82,27 @@ pub fn solve(
     x: &Samples,
     tolerance: f64,
 ) -> Result<Exact> {
+    let n: usize = parts.iter().map(|part| part.block.len()).sum();
+    Error::check_room(
+        "codes",
+        format!("{n} x {}", x.len()),
+        n.checked_mul(x.len()),
+    )?;
     with_solver(residual, parts, x, tolerance, |solver| {
-        let (m, n) = (x.rows(), solver.problem.atoms.cols());
+        let (m, together) = (x.rows(), solver.together);
         let mut exact = Exact {
             codes: Matrix::zeros(n, x.len()),
             duals: Matrix::zeros(m, x.len()),
             certificates: vec![Certificate::NONE; x.len()],
         };
         let codes = exact.codes.as_mut_slice();
-        let mut codes: Vec<_> = codes.chunks_mut((n * SOLVED_TOGETHER).max(1)).collect();
-        codes.resize_with(x.len().div_ceil(SOLVED_TOGETHER), Default::default); // where there are no atoms
+        let mut codes: Vec<_> = codes.chunks_mut((n * together).max(1)).collect();
+        codes.resize_with(x.len().div_ceil(together), Default::default); // where there are no atoms
         let duals = exact.duals.as_mut_slice();
         let rooms: PerThreadPool<Room> = PerThreadPool::default();
         (codes.par_iter_mut())
-            .zip(duals.par_chunks_mut(m * SOLVED_TOGETHER))
-            .zip(exact.certificates.par_chunks_mut(SOLVED_TOGETHER))
+            .zip(duals.par_chunks_mut(m * together))
+            .zip(exact.certificates.par_chunks_mut(together))
             .enumerate()
             .with_max_len(1) // one at a time, so that a free thread finds work
             .for_each(|(part, ((y, nu), proven))| {
@@ -115,7 +124,7 @@ pub fn codes(
         let (m, n) = (x.rows(), solver.problem.atoms.cols());
         let mut certificates = vec![Certificate::NONE; x.len()];
         let rooms: PerThreadPool<(Room, Vec<f64>, Vec<f64>)> = PerThreadPool::default();
-        let parts = certificates.par_chunks_mut(SOLVED_TOGETHER).enumerate();
+        let parts = certificates.par_chunks_mut(solver.together).enumerate();
         let parts = parts.with_max_len(1).map(|(part, proven)| {
             rooms.with(|(room, y, nu)| {
                 y.resize(n * proven.len(), 0.0);
@@ -125,7 +134,7 @@ pub fn codes(
                 entries
             })
         });
-        Codes::new(n, parts.collect(), certificates)
+        Codes::new(n, solver.together, parts.collect(), certificates)
     })
 }
 
@@ -133,6 +142,8 @@ pub fn codes(
 struct Solver<'a> {
     problem: Coding<'a>,
     x: &'a Samples,
+    /// Samples of a part.
+    together: usize,
     /// y before anything is known.
     start: Vec<f64>,
     proof: Proof,
@@ -147,18 +158,18 @@ fn with_solver<T>(
     work: impl FnOnce(&Solver) -> T,
 ) -> Result<T> {
     Error::check_positive("tolerance", tolerance)?;
-    let (joined, blocks, scalars) = joined(parts, x.rows())?;
-    let h = CodePenalty {
-        blocks: &blocks,
-        scalars: &scalars,
-    };
-    let problem = whole(residual, joined.atoms(), joined.gram(), h);
+    let joined = Joined::new(parts, x.rows())?;
+    let problem = joined.problem(residual);
     let pool = ScratchPool::default();
     Ok(work(&Solver {
         x,
+        together: match problem.gram {
+            Some(_) => SOLVED_TOGETHER,
+            None => SOLVED_ON_DEMAND,
+        },
         start: start_codes(&problem),
         proof: Proof::new(&problem, tolerance),
-        scratch_of: pool.of(joined.version()),
+        scratch_of: pool.of(joined.version),
         problem,
     }))
 }
@@ -179,7 +190,7 @@ impl Solver<'_> {
         mut keep: impl FnMut(&[f64], &[usize]),
     ) {
         let (m, n) = (self.x.rows(), self.start.len());
-        room.take(self.x, part * SOLVED_TOGETHER, n);
+        room.take(self.x, part * self.together, self.together, n);
         // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
         (y.chunks_exact_mut(n.max(1))).for_each(|y| y.copy_from_slice(&self.start));
         let Room { c, s, ended, used } = room;
@@ -207,9 +218,9 @@ struct Room {
 }
 
 impl Room {
-    /// Takes the samples from `from` on, for n atoms.
-    fn take(&mut self, x: &Samples, from: usize, n: usize) {
-        let (m, to) = (x.rows(), (from + SOLVED_TOGETHER).min(x.len()));
+    /// Takes `count` samples from `from` on, or what there is of them, for n atoms.
+    fn take(&mut self, x: &Samples, from: usize, count: usize, n: usize) {
+        let (m, to) = (x.rows(), (from + count).min(x.len()));
         self.c.clear();
         self.c.resize(m * (to - from), 0.0);
         for (j, c) in (from..to).zip(self.c.chunks_exact_mut(m)) {
@@ -226,63 +237,21 @@ pub(crate) fn duals(
     parts: &[Part<'_>],
     x: &Samples,
 ) -> Result<(Matrix, Stop)> {
-    let (joined, blocks, scalars) = joined(parts, x.rows())?;
-    let h = CodePenalty {
-        blocks: &blocks,
-        scalars: &scalars,
-    };
-    let problem = whole(residual, joined.atoms(), joined.gram(), h);
+    let joined = Joined::new(parts, x.rows())?;
+    let problem = joined.problem(residual);
     let start = start_codes(&problem);
+    let n = start.len();
+    Error::check_room(
+        "codes",
+        format!("{n} x {}", x.len()),
+        n.checked_mul(x.len()),
+    )?;
     let mut y = Matrix::from_fn(start.len(), x.len(), |q, _| start[q]);
     let mut nu = Matrix::zeros(x.rows(), x.len());
     let pool = ScratchPool::default();
-    let scratch_of = pool.of(joined.version());
+    let scratch_of = pool.of(joined.version);
     let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &scratch_of);
     Ok((nu, stop))
-}
-
-/// All atoms side by side; the regularizers of the blocks, and of each atom where separable.
-type Joined<'a> = (
-    Cow<'a, Block>,
-    Vec<(usize, &'a dyn Regularizer)>,
-    Vec<&'a dyn ScalarPenalty>,
-);
-
-/// A single block is taken as it is.
-fn joined<'a>(parts: &[Part<'a>], rows: usize) -> Result<Joined<'a>> {
-    let blocks: Vec<(usize, &dyn Regularizer)> = (parts.iter())
-        .map(|part| (part.block.len(), part.task.regularizer()))
-        .collect();
-    (blocks.iter()).try_for_each(|(n, h)| h.check_atoms(*n))?;
-    let mut scalars = Vec::new();
-    CodePenalty::collect_scalars(&blocks, &mut scalars);
-    if let [part] = parts {
-        Error::check_dimension("rows of the atoms", part.block.atoms().rows(), rows)?;
-        return Ok((Cow::Borrowed(part.block), blocks, scalars));
-    }
-    let mut atoms = Matrix::zeros(rows, 0);
-    for part in parts {
-        atoms.append_columns(part.block.atoms())?;
-    }
-    Ok((Cow::Owned(Block::from_finite(atoms)), blocks, scalars))
-}
-
-fn whole<'a>(
-    residual: &'a dyn Residual,
-    atoms: &'a Matrix,
-    gram: &'a Matrix,
-    h: CodePenalty<'a>,
-) -> Coding<'a> {
-    Coding {
-        residual,
-        h,
-        gram,
-        atoms,
-        s: 1.0,
-        q: 0.0,
-        interrupt: None,
-        lanes: true,
-    }
 }
 
 fn start_codes(problem: &Coding) -> Vec<f64> {

@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
 use crate::graph::{Mixing, Spectrum, Topology, WeightRule, Weights};
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use crate::problem::task::{LocalTask, Task};
 use crate::strategy::{Local, ScratchPool};
@@ -246,7 +246,9 @@ impl Mesh {
         let movement = squares.sum::<f64>().sqrt();
         if movement.is_finite() {
             let agents = self.agents.par_iter_mut().zip(planned);
-            agents.for_each(|(agent, planned)| planned.commit(&mut agent.block, &mut agent.used));
+            agents.for_each(|(agent, planned)| {
+                planned.commit(&agent.task, &mut agent.block, &mut agent.used);
+            });
         }
         movement
     }
@@ -340,6 +342,12 @@ impl Mesh {
             });
         }
         Ok(())
+    }
+
+    /// Stores the Gram matrices of all blocks, or of none: to be called after every change of a size.
+    fn share_gram_budget(&mut self) -> Result<()> {
+        let stored = stores_grams(self.agents.iter().map(|a| a.block.len()), self.rows);
+        (self.agents.iter_mut()).try_for_each(|agent| agent.block.store_gram(stored))
     }
 
     fn blocks(&self) -> Vec<&Block> {

@@ -9,4 +9,4 @@ pub use crate::mesh::stopping::{Flood, StoppingRule};
 pub use crate::model::{sync_directory, write_whole};
 pub use crate::strategy::infeasible;
 pub use dictmesh_kernels::combine::combine;
-pub use dictmesh_kernels::products::product;
+pub use dictmesh_kernels::products::{product, product_of_fired};

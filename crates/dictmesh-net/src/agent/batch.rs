@@ -10,7 +10,7 @@ use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
 use dictmesh::network::measure::has_diverged;
-use dictmesh::network::{product, update_block};
+use dictmesh::network::{product_of_fired, update_block};
 use dictmesh::strategy::Local;
 use dictmesh::AgentId;
 use dictmesh::{Matrix, Samples, Stop};
@@ -126,7 +126,7 @@ impl Agent {
         };
         let block = self.settings.block.unwrap_or(u64::MAX).max(1);
         let s = 1 + (self.state.position / block) as usize;
-        let product = product(self.strategy.dual(), y);
+        let product = product_of_fired(self.strategy.dual(), y);
         let task = self.task.local(self.settings.id);
         let State { block, used, .. } = &mut self.state;
         update_block(

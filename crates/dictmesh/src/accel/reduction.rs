@@ -19,7 +19,7 @@ mod gram;
 
 use super::chunks::{even_ranges, samples_in_chunk};
 use super::{lift_all, Accel, Batch, Chunk, Lift, Reduced, Term};
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
 use box_proof::BoxProof;
@@ -138,8 +138,9 @@ impl Accel for Reduction {
 
     fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {
         let (blocks, x, residual) = (batch.blocks(), batch.x, batch.residual);
-        let applies =
-            batch.strategy.is_rotation_equivariant() && is_worthwhile(x.rows(), batch.atoms());
+        let applies = batch.strategy.is_rotation_equivariant()
+            && is_worthwhile(x.rows(), batch.atoms())
+            && stores_grams([batch.atoms()], x.rows());
         if !applies {
             return None;
         }

@@ -1,6 +1,6 @@
 //! One agent without neighbours, with the squared residual: its argmin is the whole problem, and its cost is
-//! 1/2 |nu|^2 + h(y). Where samples are sparse and nu is not, it is solved on W'W and W'x; neither the cost nor
-//! what the atoms learn from needs a dual vector:
+//! 1/2 |nu|^2 + h(y). Where samples are sparse, nu is not and W'W is stored, it is solved on W'W and W'x; neither
+//! the cost nor what the atoms learn from needs a dual vector:
 //!
 //! ```text
 //! y     = argmin 1/2 y'(W'W)y - (W'x)'y + h(y)
@@ -50,9 +50,14 @@ impl Accel for SingleAgent {
         let samples = if samples > 0.0 { samples } else { 1.0 };
         let mut y = std::mem::take(&mut memory.y);
         y.reshape(agent.block.len(), range.len());
-        let (stats, product) = match batch.x.dense_columns() {
-            Some(x) => code_dense(batch, agent, x, range, weights, &mut y, &mut memory.nu),
-            None => code_sparse(batch, agent, &batch.x.range(range), &mut y),
+        let (stats, product) = match (batch.x.dense_columns(), agent.block.gram()) {
+            (Some(x), _) => code_dense(batch, agent, x, range, weights, &mut y, &mut memory.nu),
+            (None, Some(gram)) => code_sparse(batch, agent, gram, &batch.x.range(range), &mut y),
+            (None, None) => {
+                let x = batch.x.range(range).to_dense();
+                let all = 0..x.cols();
+                code_dense(batch, agent, &x, all, weights, &mut y, &mut memory.nu)
+            }
         };
         let stop = match (stats.stop, batch.tolerance) {
             _ if !stats.cost.is_finite() => stats.stop.worse(Stop::Diverged),
@@ -111,7 +116,7 @@ fn code_dense(
             blocks: &blocks,
             scalars: &scalars,
         },
-        atoms: block.atoms(),
+        atoms: block.atoms().into(),
         gram: block.gram(),
         s: 1.0,
         q: 0.0,
@@ -145,8 +150,8 @@ fn code_dense(
     let (all, codes, duals) = (range.len(), y.as_mut_slice(), nu.as_mut_slice());
     let stats = in_parts(0..all, all, codes, duals, &solve, &BatchStats::with);
     let product = match weights {
-        None => products::product(nu, y),
-        Some(weights) => products::product(nu, &weigh(y, weights)),
+        None => products::product_of_fired(nu, y),
+        Some(weights) => products::product_of_fired(nu, &weigh(y, weights)),
     };
     (stats, product)
 }
@@ -155,6 +160,7 @@ fn code_dense(
 fn code_sparse(
     batch: &Batch<'_>,
     agent: &AgentView<'_>,
+    gram: &Matrix,
     x: &Samples,
     y: &mut Matrix,
 ) -> (BatchStats, Matrix) {
@@ -166,7 +172,7 @@ fn code_sparse(
     let (scratch_of, interrupt) = (batch.scratch.of(block.version()), batch.interrupt);
     let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
     let stop = solve_on_gram(
-        block.gram(),
+        gram,
         &scalars,
         &g,
         &energies,
@@ -181,7 +187,7 @@ fn code_sparse(
             .collect();
         let mut cost = 0.5 * energies[j];
         for (q, y) in &fired {
-            let column = block.gram().column(*q);
+            let column = gram.column(*q);
             let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
             cost += y * (0.5 * coded - g.get(*q, j)) + scalars[*q].value_at(*y);
         }

@@ -1,6 +1,6 @@
 //! Codes by their entries.
 
-use super::{Certificate, SOLVED_TOGETHER};
+use super::Certificate;
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 
@@ -20,6 +20,8 @@ use dictmesh_kernels::matrix::Matrix;
 #[derive(Clone, Debug)]
 pub struct Codes {
     atoms: usize,
+    /// Samples of a part.
+    together: usize,
     /// As they were solved: joining them would take as long as all else that is not arithmetic.
     parts: Vec<Part>,
     /// The certificates, one a sample.
@@ -45,9 +47,15 @@ impl Part {
 }
 
 impl Codes {
-    pub(super) fn new(atoms: usize, parts: Vec<Part>, certificates: Vec<Certificate>) -> Self {
+    pub(super) fn new(
+        atoms: usize,
+        together: usize,
+        parts: Vec<Part>,
+        certificates: Vec<Certificate>,
+    ) -> Self {
         Codes {
             atoms,
+            together,
             parts,
             certificates,
         }
@@ -70,7 +78,7 @@ impl Codes {
 
     /// (q, y_q) of sample `j` where y_q is not 0, with rising q. It panics as an index does if there is no such sample.
     pub fn entries(&self, j: usize) -> &[(usize, f64)] {
-        let (part, j) = (&self.parts[j / SOLVED_TOGETHER], j % SOLVED_TOGETHER);
+        let (part, j) = (&self.parts[j / self.together], j % self.together);
         let from = j.checked_sub(1).map_or(0, |before| part.ends[before]);
         &part.entries[from..part.ends[j]]
     }

@@ -20,7 +20,9 @@
 //!   ([`newton`]);
 //! - h not separable, or e without closed forms: accelerated proximal gradient steps ([`accelerated`]);
 //! - f* without curvature and q = 0, or e without closed forms and q = 0: the proximal point method in v, each
-//!   step of which is one of the above ([`proximal_point`]).
+//!   step of which is one of the above ([`proximal_point`]);
+//! - W'W not stored, h separable and e with closed forms: the above on small sets of atoms, and scans over
+//!   all of them ([`working_set`]).
 
 mod accelerated;
 mod envelope;
@@ -30,15 +32,16 @@ mod outliers;
 mod penalty;
 mod proximal_point;
 mod scratch;
+mod working_set;
 
 use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::Stop;
-use dictmesh_kernels::loops::{add_atoms, Correlate, Targets};
+use dictmesh_kernels::atoms::Atoms;
+use dictmesh_kernels::loops::Targets;
 use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
 use dictmesh_kernels::quadratic::Outcome;
-use dictmesh_kernels::simd::dispatch;
 pub(crate) use envelope::solve_on_gram;
 use envelope::Shape;
 use faer::{MatMut, MatRef};
@@ -67,9 +70,9 @@ pub(crate) struct Coding<'a> {
     /// h: agents may have different ones.
     pub h: CodePenalty<'a>,
     /// W, M x n.
-    pub atoms: &'a Matrix,
-    /// W'W.
-    pub gram: &'a Matrix,
+    pub atoms: Atoms<'a>,
+    /// W'W, where it is stored.
+    pub gram: Option<&'a Matrix>,
     /// The weight s of f*.
     pub s: f64,
     /// The proximal weight q.
@@ -97,14 +100,26 @@ impl Coding<'_> {
                 |scratch: &mut Scratch| accelerated::solve(self, c, y, v, &mut scratch.accelerated);
             return scratch_of.with(steps);
         }
+        let (given, mut stop) = (Targets { c, share: None }, Stop::Converged);
+        if self.is_on_demand() {
+            working_set::solve(self, given, y, v, None, scratch_of, |ended| stop = ended);
+            return stop;
+        }
         let Some(envelope) = self.shape() else {
             return scratch_of.with(|scratch| newton::solve(self, c, y, v, &mut scratch.newton));
         };
-        let (given, mut stop) = (Targets { c, share: None }, Stop::Converged);
         scratch_of.with(|scratch| {
             self.solve_enveloped(envelope, given, y, v, scratch, |ended| stop = ended)
         });
         stop
+    }
+
+    /// Whether samples are solved on working sets: W'W is not stored, the problem has curvature, and it has
+    /// closed forms.
+    fn is_on_demand(&self) -> bool {
+        let curvature = self.s * self.residual.conjugate_curvature() + self.q;
+        let is_stored = self.gram.is_some() || self.atoms.cols() <= 1;
+        !is_stored && curvature > 0.0 && self.has_closed_forms()
     }
 
     /// h, one scalar penalty per atom.
@@ -164,6 +179,9 @@ impl Coding<'_> {
         let mut worst = Stop::Converged;
         let ended = |stop| worst = worst.worse(stop);
         match self.shape() {
+            _ if self.is_on_demand() => {
+                working_set::solve(self, given, y, v, None, scratch_of, ended)
+            }
             Some(Shape::Quadratic(a)) if self.atoms.cols() == 1 => {
                 self.solve_one_atom(a, given, y, v)
             }
@@ -188,6 +206,9 @@ impl Coding<'_> {
         scratch_of: &BlockScratch,
     ) {
         let (given, ended) = (Targets { c, share: None }, |stop| stops.push(stop));
+        if self.is_on_demand() {
+            return working_set::solve(self, given, y, v, Some(s), scratch_of, ended);
+        }
         let Some(envelope) = self.shape() else {
             self.solve_each(given, y, v, scratch_of, ended);
             return self.correlate_all(v, s, self.atoms.cols());
@@ -252,10 +273,13 @@ impl Coding<'_> {
 
     /// The largest |w_q|.
     fn longest_atom(&self) -> f64 {
-        (0..self.gram.cols())
-            .map(|q| self.gram.get(q, q))
-            .fold(0.0, f64::max)
-            .sqrt()
+        match self.gram {
+            Some(gram) => (0..gram.cols())
+                .map(|q| gram.get(q, q))
+                .fold(0.0, f64::max)
+                .sqrt(),
+            None => self.atoms.columns().map(norm).fold(0.0, f64::max),
+        }
     }
 
     /// `u -= W y`.
@@ -265,7 +289,7 @@ impl Coding<'_> {
 
     /// `u += factor W y`.
     fn add_atoms(&self, factor: f64, y: &[f64], u: &mut [f64]) {
-        add_atoms(self.atoms, factor, y, u);
+        self.atoms.add(factor, y, u);
     }
 
     /// `s = W'V` for V by columns, those of `s` in steps of `width`.
@@ -278,16 +302,15 @@ impl Coding<'_> {
         let samples = v.len() / m.max(1);
         let v = MatRef::from_column_major_slice(v, m, samples);
         let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);
-        gemm(s, self.atoms.view().transpose(), v, 1.0, false);
+        match self.atoms {
+            Atoms::Matrix(w) => gemm(s, w.view().transpose(), v, 1.0, false),
+            Atoms::Blocks(_) => self.atoms.correlate_all(v, s),
+        }
     }
 
     /// `s = W'v`.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
-        dispatch(Correlate {
-            atoms: self.atoms,
-            v,
-            s,
-        });
+        self.atoms.correlate(v, s);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
 use crate::mesh::learning::{AtomInit, AtomStats, Update};
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
 use crate::problem::task::Task;
 use crate::random;
 use crate::strategy::{self, Strategy};
@@ -129,10 +129,11 @@ impl MeshBuilder {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
                 used: AtomStats::fresh(atoms.cols()),
-                block: Block::new(atoms)?,
+                block: Block::without_gram(atoms)?,
                 informed: informed[k],
             });
         }
+        mesh.share_gram_budget()?;
         mesh.strategy.resolve(&mesh.common())?;
         Ok(mesh)
     }
@@ -193,10 +194,12 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
     }
     check_agents(n)?;
     let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
-    // The atoms as they are drawn and as they are dealt out, and each agent's W'W.
+    // The atoms, and each agent's W'W where they are stored.
+    let stored = stores_grams(sizes.iter().copied(), rows);
     let numbers = total.and_then(|total| {
-        let drawn = total.checked_mul(rows)?.checked_mul(2)?;
-        (sizes.iter()).try_fold(drawn, |sum, n| sum.checked_add(n.checked_mul(*n)?))
+        let atoms = total.checked_mul(rows)?;
+        let of_gram = |n: usize| if stored { n.checked_mul(n) } else { Some(0) };
+        (sizes.iter()).try_fold(atoms, |sum, n| sum.checked_add(of_gram(*n)?))
     });
     let given = total.map_or_else(|| format!("{sizes:?}"), |total| total.to_string());
     Error::check_room("atoms", format!("{given}, of dimension {rows}"), numbers)?;
@@ -255,8 +258,8 @@ impl Mesh {
     }
 }
 
-/// The starting atoms of each agent. They are drawn together, so that no sample starts two atoms,
-/// then dealt out and projected onto each agent's own set.
+/// The starting atoms of each agent. No sample starts two atoms. They are projected onto
+/// each agent's own set.
 fn deal(
     rows: usize,
     sizes: &[usize],
@@ -264,22 +267,12 @@ fn deal(
     task: &Task,
     rng: &mut random::Rng,
 ) -> Result<Vec<crate::Matrix>> {
-    let total = sizes.iter().sum();
-    let all = start.draw(rows, total, task.common().set(), rng)?;
-    let mut from = 0;
-    Ok(sizes
-        .iter()
-        .enumerate()
-        .map(|(k, size)| {
-            let mut atoms = all.columns_range(from..from + size);
-            from += size;
-            let set = task.local(k).set();
-            for q in 0..*size {
-                start.fit(set, atoms.column_mut(q));
-            }
-            atoms
-        })
-        .collect())
+    let mut blocks = start.draw_blocks(rows, sizes, task.common().set(), rng)?;
+    for (k, atoms) in blocks.iter_mut().enumerate() {
+        let set = task.local(k).set();
+        (0..atoms.cols()).for_each(|q| start.fit(set, atoms.column_mut(q)));
+    }
+    Ok(blocks)
 }
 
 /// Which of `n` agents are informed.

@@ -22,10 +22,10 @@ impl Mesh {
         let agent = &mut self.agents[k];
         let mut atoms = agent.block.atoms().clone();
         atoms.append_columns(&new)?;
-        agent.block = Block::new(atoms)?;
+        agent.block = Block::without_gram(atoms)?;
         agent.used.grow(count);
         self.draws += 1;
-        Ok(())
+        self.share_gram_budget()
     }
 
     /// Adds an agent with `count` atoms beside `neighbours`; it gets the next number, which is
@@ -50,7 +50,7 @@ impl Mesh {
         task.regularizer().check_atoms(count)?;
         let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
-        let block = Block::new(atoms)?;
+        let block = Block::without_gram(atoms)?;
         let k = self.agents.len();
         if own.is_some() {
             self.task.set_local(k, task.clone());
@@ -63,6 +63,7 @@ impl Mesh {
         });
         self.adopt(topology, weights);
         self.draws += 1;
+        self.share_gram_budget()?;
         Ok(k)
     }
 
@@ -89,7 +90,7 @@ impl Mesh {
         self.agents.remove(k);
         self.task.remove_local(k);
         self.adopt(topology, weights);
-        Ok(())
+        self.share_gram_budget()
     }
 
     /// The atoms that took part in no sample since they were started, as (agent, atom).
@@ -119,14 +120,14 @@ impl Mesh {
         }
         let mut rng = random::stream(self.seed, self.draws + 1);
         let set = self.task.common().set();
-        let fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
-        for (i, &(k, q)) in which.iter().enumerate() {
+        let mut fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
+        for (i, (k, _)) in which.iter().enumerate() {
+            start.fit(self.agents[*k].task.set(), fresh.column_mut(i));
+        }
+        Error::check_finite("atoms", &fresh)?;
+        for (w, &(k, q)) in fresh.columns().zip(which) {
             let agent = &mut self.agents[k];
-            let mut atoms = agent.block.atoms().clone();
-            let w = atoms.column_mut(q);
-            w.copy_from_slice(fresh.column(i));
-            start.fit(agent.task.set(), w);
-            agent.block = Block::new(atoms)?;
+            (agent.block).renew_in_place(&[q], |atoms| atoms.column_mut(q).copy_from_slice(w));
             agent.used.energy[q] = 0.0;
             agent.used.samples[q] = 0;
         }

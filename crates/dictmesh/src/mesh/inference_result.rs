@@ -8,7 +8,7 @@ use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
-use dictmesh_kernels::products::product;
+use dictmesh_kernels::products::{add_product, fired, product};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -201,15 +201,14 @@ impl Run<'_> {
             .collect()
     }
 
-    /// nu_k y_k' of each agent, M x N_k: what it learns from. Columns of atoms that did not fire stay zero,
-    /// and a matrix may have no rows where none did. Of a reduced chunk no nu_k is lifted: one column per
-    /// atom that fired is enough, whatever the batch. For samples with
-    /// weights, `codes` are w_j y_j.
+    /// nu_k y_k' of each agent with a column for each atom that fired: what it learns from. A matrix may have
+    /// no rows where none did. Of a reduced chunk no nu_k is lifted. For samples with weights, `codes` are
+    /// w_j y_j, and an atom fired if one of these is not 0.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
         // The (agent, atom) that fired, each a column.
-        let fired: Vec<(usize, usize)> = (codes.iter().enumerate())
-            .flat_map(|(k, y)| (0..y.rows()).map(move |q| (k, q)))
-            .filter(|(k, q)| (0..codes[*k].cols()).any(|j| codes[*k].get(*q, j) != 0.0))
+        let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
+        let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
+            .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
             .collect();
         let mut terms = Vec::new();
         for chunk in &self.chunks {
@@ -231,33 +230,33 @@ impl Run<'_> {
                 }
             }
         }
-        let mut out: Vec<Matrix> = codes.iter().map(|y| Matrix::zeros(0, y.rows())).collect();
+        let none = |fired: &Vec<usize>| Matrix::zeros(0, fired.len());
+        let mut out: Vec<Matrix> = of_agents.iter().map(none).collect();
         if !terms.is_empty() {
             let all = lift_all(&self.mesh.blocks(), self.x, fired.len(), &terms);
-            for ((k, q), column) in fired.iter().zip(all.columns()) {
-                if out[*k].rows() == 0 {
-                    out[*k] = Matrix::zeros(self.x.rows(), codes[*k].rows());
-                }
-                out[*k].column_mut(*q).copy_from_slice(column);
+            let mut from = 0;
+            for out in &mut out {
+                let count = out.cols();
+                *out = all.columns_range(from..from + count);
+                from += count;
             }
         }
         for chunk in self.chunks.iter().filter(|chunk| chunk.reduced.is_none()) {
-            add_products(chunk, codes, &mut out);
+            add_products(chunk, codes, &of_agents, &mut out);
         }
         out
     }
 }
 
-/// Adds nu_k y_k' of a chunk in all rows.
-fn add_products(chunk: &SampleChunk, codes: &[Matrix], out: &mut [Matrix]) {
-    let each = chunk.agents.par_iter().zip(codes).zip(out);
-    each.for_each(|((agent, y), out)| {
-        let y = y.columns_range(chunk.samples.clone());
-        let product = product(agent.dual(), &y);
-        if out.rows() == 0 {
-            *out = product;
-        } else {
-            axpy(1.0, product.as_slice(), out.as_mut_slice());
+/// Adds nu_k y_k' of a chunk in all rows. Samples are added in their order: the sum does not depend on the chunks.
+fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out: &mut [Matrix]) {
+    let each = chunk.agents.par_iter().zip(codes).zip(fired).zip(out);
+    each.for_each(|(((agent, y), fired), out)| {
+        let (first, samples) = (chunk.samples.start, chunk.samples.len());
+        let y = Matrix::from_fn(fired.len(), samples, |i, j| y.get(fired[i], first + j));
+        match out.rows() {
+            0 => *out = product(agent.dual(), &y),
+            _ => add_product(agent.dual(), &y, out),
         }
     });
 }

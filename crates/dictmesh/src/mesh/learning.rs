@@ -15,7 +15,7 @@ use crate::problem::samples::Samples;
 use crate::problem::task::LocalTask;
 use crate::random::{gaussian, Rng};
 use dictmesh_kernels::matrix::{distance_squared, Matrix};
-pub use dictmesh_kernels::products::product;
+pub use dictmesh_kernels::products::{product, product_of_fired};
 use dictmesh_kernels::products::{ATOMS, SAMPLES_TOGETHER};
 use rand::seq::index;
 use rayon::prelude::*;
@@ -140,7 +140,7 @@ pub fn update_block(
     let planned = plan_update(update, s, residual, task, product, y, None, block, used);
     let movement = planned.movement();
     if movement.is_finite() {
-        planned.commit(block, used);
+        planned.commit(task, block, used);
     }
     movement
 }
@@ -148,9 +148,13 @@ pub fn update_block(
 /// One agent's update, computed and not yet written.
 #[derive(Debug)]
 pub struct PlannedUpdate {
-    /// The new atoms, in the memory of nu y'.
+    /// New atoms in the memory of nu y', and which they are, rising.
     atoms: Matrix,
-    /// The atoms that differ from before.
+    which: Vec<usize>,
+    /// The atoms beside these that their penalty alone moves, rising, and the step of each. They are computed
+    /// a second time by [`commit`](PlannedUpdate::commit): stored here they would be a copy of most atoms.
+    pulled: Vec<(usize, f64)>,
+    /// The atoms that differ from before, rising.
     changed: Vec<usize>,
     used: AtomStats,
     movement: f64,
@@ -161,6 +165,8 @@ impl PlannedUpdate {
     fn nothing(used: AtomStats) -> Self {
         PlannedUpdate {
             atoms: Matrix::default(),
+            which: Vec::new(),
+            pulled: Vec::new(),
             changed: Vec::new(),
             used,
             movement: 0.0,
@@ -172,18 +178,36 @@ impl PlannedUpdate {
         self.movement
     }
 
-    /// Writes the new atoms and their statistics. `block` and `used` are those the update was planned for.
-    pub fn commit(self, block: &mut Block, used: &mut AtomStats) {
+    /// Writes the new atoms and their statistics. `task`, `block` and `used` are those the update was planned for.
+    pub fn commit(self, task: &LocalTask, block: &mut Block, used: &mut AtomStats) {
         *used = self.used;
-        if !self.changed.is_empty() {
-            block.renew(self.atoms, &self.changed);
+        if self.changed.is_empty() {
+            return;
         }
+        if self.which.len() == block.len() {
+            return block.renew(self.atoms, &self.changed);
+        }
+        block.renew_in_place(&self.changed, |atoms| {
+            for (q, w) in self.which.iter().zip(self.atoms.columns()) {
+                atoms.column_mut(*q).copy_from_slice(w);
+            }
+            for (q, p) in &self.pulled {
+                pull(task, *p, atoms.column_mut(*q));
+            }
+        });
     }
 }
 
-/// One agent's update after a batch, without writing it. `product` is nu y', whose columns count only where
-/// an atom fired; `s` is the number of the block being learned, from 1. With `weights` of the samples,
-/// `product` is the sum of w_j nu_j y_j', and `y` the codes as they are.
+/// Moves an atom by its penalty with step p, and into its set.
+fn pull(task: &LocalTask, p: f64, w: &mut [f64]) {
+    task.penalty().prox(p, w);
+    task.set().project(w);
+}
+
+/// One agent's update after a batch, without writing it. `product` is nu y' with a column for each atom, or only
+/// for those that fired, from left to right ([`product_of_fired`]); `s` is the number of the block being
+/// learned, from 1. With `weights` of the samples, `product` is the sum of w_j nu_j y_j', and `y` the codes as
+/// they are. An atom fired if w_j y_qj is not 0 for some sample j.
 ///
 /// Memory: the new atoms are written over `product`; beside it, a few numbers an atom.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
@@ -222,34 +246,60 @@ pub fn plan_update(
             }
         })
         .collect();
-    let old = block.atoms();
-    let mut new = match product.rows() == old.rows() {
-        true => product,
-        false => Matrix::zeros(old.rows(), old.cols()),
+    let (old, n) = (block.atoms(), block.len());
+    let fired = |q: usize| uses[q].0 > 0;
+    // Which atoms the columns of the product belong to. A product without rows has none.
+    let which: Vec<usize> = match product.rows() == old.rows() {
+        true => (0..n)
+            .filter(|q| product.cols() == n || fired(*q))
+            .collect(),
+        false => Vec::new(),
     };
+    debug_assert!(product.rows() != old.rows() || which.len() == product.cols());
+    // An atom with zero gradient and zero penalty stays bit-identical: the projection might round it.
+    let is_still =
+        |q: usize| steps[q].is_none() || (!fired(q) && task.penalty() == AtomPenalty::None);
+    let mut new = product;
     let columns = new.as_mut_slice().par_chunks_mut(old.rows().max(1));
-    let moved: Vec<f64> = (columns.enumerate().with_min_len(ATOMS))
-        .map(|(q, w)| {
-            let old = old.column(q);
-            let (fired, p) = (uses[q].0 > 0, steps[q].unwrap_or(0.0));
+    let moved_by_product: Vec<f64> = (columns.zip(&which).with_min_len(ATOMS))
+        .map(|(w, &q)| {
+            let (old, p) = (old.column(q), steps[q].unwrap_or(0.0));
             let step = p / batch;
-            match fired {
+            match fired(q) {
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            // An atom with zero gradient and zero penalty stays bit-identical: the projection might round it.
-            let still = !fired && task.penalty() == AtomPenalty::None;
-            if still || steps[q].is_none() {
+            if is_still(q) {
                 return 0.0;
             }
-            task.penalty().prox(p, w);
-            task.set().project(w);
+            pull(task, p, w);
             distance_squared(w, old)
         })
         .collect();
+    let mut has_column = vec![false; n];
+    which.iter().for_each(|q| has_column[*q] = true);
+    let mut moved: Vec<f64> = (0..n)
+        .into_par_iter()
+        .with_min_len(ATOMS)
+        .map(|q| match (has_column[q] || is_still(q), steps[q]) {
+            (false, Some(p)) => {
+                let mut w = old.column(q).to_vec();
+                pull(task, p, &mut w);
+                distance_squared(&w, old.column(q))
+            }
+            _ => 0.0,
+        })
+        .collect();
+    let by_penalty = |q: &usize| !has_column[*q] && moved[*q] > 0.0;
+    let pulled: Vec<usize> = (0..n).filter(by_penalty).collect();
+    (which.iter().zip(moved_by_product)).for_each(|(q, by)| moved[*q] = by);
     PlannedUpdate {
         atoms: new,
-        changed: (0..moved.len()).filter(|q| moved[*q] > 0.0).collect(),
+        which,
+        pulled: (pulled.into_iter())
+            .filter_map(|q| steps[q].map(|p| (q, p)))
+            .collect(),
+        changed: (0..n).filter(|q| moved[*q] > 0.0).collect(),
         used,
         movement: moved.iter().sum::<f64>().sqrt(),
     }
@@ -301,38 +351,62 @@ impl AtomInit<'_> {
         set: &dyn AtomSet,
         rng: &mut Rng,
     ) -> Result<Matrix> {
+        let blocks = self.draw_blocks(rows, &[count], set, rng)?;
+        Ok(blocks.into_iter().next().unwrap_or_default())
+    }
+
+    /// The same atoms dealt out to blocks of these sizes, without a matrix of all of them.
+    pub(crate) fn draw_blocks(
+        &self,
+        rows: usize,
+        sizes: &[usize],
+        set: &dyn AtomSet,
+        rng: &mut Rng,
+    ) -> Result<Vec<Matrix>> {
+        let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
+        let count = total.unwrap_or(usize::MAX);
         let given = format!("{count}, of dimension {rows}");
         Error::check_room("atoms", given, rows.checked_mul(count))?;
-        let mut atoms = match self {
+        let mut blocks: Vec<Matrix> = match self {
             AtomInit::Given(given) => {
                 Error::check_dimension("rows of the given atoms", given.rows(), rows)?;
                 Error::check_dimension("number of given atoms", given.cols(), count)?;
                 Error::check_finite("given atoms", given)?;
-                let mut atoms = (*given).clone();
-                (0..count).for_each(|q| set.project(atoms.column_mut(q)));
-                return Ok(atoms);
+                let mut from = 0;
+                let block = |size: &usize| {
+                    let mut atoms = given.columns_range(from..from + size);
+                    from += size;
+                    (0..*size).for_each(|q| set.project(atoms.column_mut(q)));
+                    atoms
+                };
+                return Ok(sizes.iter().map(block).collect());
             }
-            AtomInit::Random => gaussian(rows, count, rng),
-            AtomInit::Samples(samples) => {
-                Error::check_dimension("rows of the samples", samples.rows(), rows)?;
-                let mut atoms = gaussian(rows, count, rng);
-                let usable: Vec<usize> = (0..samples.len())
-                    .filter(|j| samples.weight(*j) > 0.0)
-                    .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
-                    .collect();
-                let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
-                for (q, i) in chosen.into_iter().enumerate() {
-                    let w = atoms.column_mut(q);
+            _ => (sizes.iter())
+                .map(|size| gaussian(rows, *size, rng))
+                .collect(),
+        };
+        let columns = |blocks: &mut Vec<Matrix>, work: &mut dyn FnMut(&mut [f64])| {
+            for block in blocks {
+                (0..block.cols()).for_each(|q| work(block.column_mut(q)));
+            }
+        };
+        if let AtomInit::Samples(samples) = self {
+            Error::check_dimension("rows of the samples", samples.rows(), rows)?;
+            let usable: Vec<usize> = (0..samples.len())
+                .filter(|j| samples.weight(*j) > 0.0)
+                .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
+                .collect();
+            let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
+            let mut chosen = chosen.into_iter();
+            columns(&mut blocks, &mut |w| {
+                if let Some(i) = chosen.next() {
                     w.fill(0.0);
                     samples.add_scaled(usable[i], 1.0, w);
                 }
-                atoms
-            }
-        };
-        for q in 0..count {
-            set.normalise(atoms.column_mut(q));
+            });
         }
-        Ok(atoms)
+        columns(&mut blocks, &mut |w| set.normalise(w));
+        Ok(blocks)
     }
 }
 

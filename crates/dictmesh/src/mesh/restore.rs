@@ -80,7 +80,7 @@ impl MeshBuilder {
         for (k, (atoms, used)) in blocks.into_iter().enumerate() {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
-                block: Block::new(atoms)?,
+                block: Block::without_gram(atoms)?,
                 informed: informed[k],
                 used,
             });
@@ -88,6 +88,7 @@ impl MeshBuilder {
         mesh.blocks_learned = progress.blocks_learned;
         mesh.samples_learned = progress.samples_learned;
         mesh.draws = progress.draws;
+        mesh.share_gram_budget()?;
         mesh.strategy.resolve(&mesh.common())?;
         Ok(mesh)
     }

@@ -5,21 +5,44 @@ use dictmesh_kernels::gram::{gram, renew};
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix. It may have no atoms:
-/// the agent then only relays, or only observes.
+/// Bytes of all stored Gram matrices of one mesh, or of one `exact` problem: 4,096 atoms at one agent,
+/// or 512 at each of 64.
+///
+/// Above it the entries of W'W that a code needs are computed from the atoms
+/// (`exact/coding/working_set.rs`).
+pub const GRAM_BYTES: usize = 128 << 20;
+
+/// Gram matrices up to this share of the atoms' own bytes are stored whatever their size: where M is
+/// large beside N_k, every pass over the atoms costs more than the matrix.
+pub const GRAM_SHARE: f64 = 0.125;
+
+/// Whether the Gram matrices of blocks with these numbers of atoms, of dimension `rows`, are stored.
+///
+/// Depends on the sizes alone: a mesh that is restored from a file decides as the one that wrote it.
+pub fn stores_grams(sizes: impl IntoIterator<Item = usize>, rows: usize) -> bool {
+    let (mut grams, mut atoms) = (0.0, 0.0);
+    for n in sizes {
+        grams += (n as f64).powi(2) * 8.0;
+        atoms += n as f64 * rows as f64 * 8.0;
+    }
+    grams <= (GRAM_SHARE * atoms).max(GRAM_BYTES as f64)
+}
+
+/// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix where that is small
+/// enough ([`GRAM_BYTES`]). It may have no atoms: the agent then only relays, or only observes.
 ///
 /// Deliberately not serialisable: atoms leave an agent only through a model file it writes itself.
 #[derive(Clone, Debug)]
 pub struct Block {
     atoms: Matrix,
-    gram: Matrix,
+    gram: Option<Matrix>,
     /// A number that no other atoms of this process have: what was computed from them can be kept.
     version: u64,
 }
 
 static VERSIONS: AtomicU64 = AtomicU64::new(1);
 
-/// Equal if the atoms are; the version is not compared.
+/// Equal if the atoms are; neither the Gram matrix nor the version is compared.
 impl PartialEq for Block {
     fn eq(&self, other: &Self) -> bool {
         self.atoms == other.atoms
@@ -27,30 +50,63 @@ impl PartialEq for Block {
 }
 
 impl Block {
-    /// A block of finite atoms.
+    /// A block of finite atoms. Its Gram matrix is stored where this block alone is small enough.
     pub fn new(atoms: Matrix) -> Result<Self> {
-        Error::check_finite("atoms", &atoms)?;
-        let count = atoms.cols();
-        Error::check_room("atoms of one agent", count, count.checked_mul(count))?;
-        Ok(Block::from_finite(atoms))
+        let mut block = Block::without_gram(atoms)?;
+        block.store_gram(stores_grams([block.len()], block.atoms.rows()))?;
+        Ok(block)
     }
 
-    pub(crate) fn from_finite(atoms: Matrix) -> Self {
-        let gram = gram(&atoms.columns().collect::<Vec<_>>());
-        let version = VERSIONS.fetch_add(1, Ordering::Relaxed);
-        Block {
+    /// A block of finite atoms whose Gram matrix is not stored (yet).
+    pub(crate) fn without_gram(atoms: Matrix) -> Result<Self> {
+        Error::check_finite("atoms", &atoms)?;
+        Ok(Block {
             atoms,
-            gram,
-            version,
+            gram: None,
+            version: VERSIONS.fetch_add(1, Ordering::Relaxed),
+        })
+    }
+
+    /// A block with its Gram matrix, for atoms that need no check.
+    pub(crate) fn from_finite(atoms: Matrix) -> Self {
+        Block {
+            gram: Some(gram(&atoms.columns().collect::<Vec<_>>())),
+            atoms,
+            version: VERSIONS.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    /// Stores W'W, or drops it.
+    pub(crate) fn store_gram(&mut self, stored: bool) -> Result<()> {
+        let n = self.len();
+        match (stored, &self.gram) {
+            (true, None) => {
+                Error::check_room("atoms of one agent", n, n.checked_mul(n))?;
+                self.gram = Some(gram(&self.atoms.columns().collect::<Vec<_>>()));
+            }
+            (false, Some(_)) => self.gram = None,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Takes these atoms, of which those in `changed` may differ from before, and brings W'W up to date.
     pub(crate) fn renew(&mut self, atoms: Matrix, changed: &[usize]) {
         self.atoms = atoms;
+        self.renew_gram(changed);
+    }
+
+    /// Changes the atoms `changed` in place, and brings W'W up to date.
+    pub(crate) fn renew_in_place(&mut self, changed: &[usize], change: impl FnOnce(&mut Matrix)) {
+        change(&mut self.atoms);
+        self.renew_gram(changed);
+    }
+
+    fn renew_gram(&mut self, changed: &[usize]) {
         self.version = VERSIONS.fetch_add(1, Ordering::Relaxed);
-        let columns: Vec<&[f64]> = self.atoms.columns().collect();
-        renew(&columns, changed, &mut self.gram);
+        if let Some(gram) = &mut self.gram {
+            renew(&self.atoms.columns().collect::<Vec<_>>(), changed, gram);
+        }
     }
 
     /// W_k.
@@ -68,9 +124,9 @@ impl Block {
         self.len() == 0
     }
 
-    /// W_k'W_k.
-    pub fn gram(&self) -> &Matrix {
-        &self.gram
+    /// W_k'W_k, where it is stored.
+    pub fn gram(&self) -> Option<&Matrix> {
+        self.gram.as_ref()
     }
 
     pub(crate) fn version(&self) -> u64 {

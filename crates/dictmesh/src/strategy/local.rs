@@ -124,7 +124,7 @@ impl Local<'_> {
                 blocks: &blocks,
                 scalars: &scalars,
             },
-            atoms: self.block.atoms(),
+            atoms: self.block.atoms().into(),
             gram: self.block.gram(),
             s: 1.0 / self.agents as f64,
             q,

@@ -191,7 +191,7 @@ fn the_gram_matrix_is_that_of_the_atoms() {
             let moved = bits(before.column(q)) != bits(after.column(q));
             assert_eq!(moved, q < few, "atom {q} of {few}");
         }
-        let gram = learned.block(0).gram();
+        let gram = learned.block(0).gram().unwrap();
         for (p, q) in (0..atoms).flat_map(|p| (0..atoms).map(move |q| (p, q))) {
             let expected: f64 = (0..rows).map(|i| after.get(i, p) * after.get(i, q)).sum();
             assert!(

@@ -1,7 +1,7 @@
 //! `update_block` against the paper's formula, written out naively.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise, sets};
-use dictmesh::mesh::learning::{product, update_block, AtomStats};
+use dictmesh::mesh::learning::{plan_update, product, update_block, AtomStats};
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use dictmesh::problem::residual::{Huber, Residual, SquaredL2, L1};
 use dictmesh::problem::Block;
@@ -139,6 +139,52 @@ fn the_update_is_the_papers_formula() {
                 assert_eq!(used.samples[ATOMS - 1], 0);
             }
         }
+    }
+}
+
+/// A product with columns only for atoms that fired gives the update of the whole product (bit-identical). With
+/// weights, an atom that is non-zero only in samples of weight 0 has no column.
+#[test]
+fn columns_of_atoms_that_did_not_fire_are_not_needed() {
+    let rules = [
+        Update::Constant { mu_w: 0.3 },
+        Update::Adaptive { forgetting: 0.9 },
+    ];
+    let weights = [1.0, 0.0, 2.5, 0.0, 0.5];
+    for (update, beta) in rules.into_iter().flat_map(|u| [(u, 0.0), (u, 0.02)]) {
+        let penalty = match beta {
+            0.0 => AtomPenalty::None,
+            beta => AtomPenalty::L1 { beta },
+        };
+        let task = LocalTask::build(&local(&UnitBall, penalty)).unwrap();
+        let (nu, mut y) = batch(weights.len(), 8);
+        // Atom 1 fires in a sample of weight 0 alone.
+        (0..weights.len()).for_each(|j| y.column_mut(j)[1] = f64::from(u8::from(j == 3)));
+        let weighed = Matrix::from_fn(ATOMS, weights.len(), |q, j| y.get(q, j) * weights[j]);
+        let whole = product(&nu, &weighed);
+        let fired = [whole.column(0), whole.column(2)];
+        let few = Matrix::from_columns(M, &fired).unwrap();
+        let start = Block::new(gaussian(M, ATOMS, &mut stream(3, 3))).unwrap();
+        let mut before = AtomStats::fresh(ATOMS);
+        before.energy.fill(1.5);
+        let updated = |product: Matrix| {
+            let (mut block, mut used) = (start.clone(), before.clone());
+            let weights = Some(&weights[..]);
+            let planned = plan_update(
+                &update, 1, &SquaredL2, &task, product, &y, weights, &block, &used,
+            );
+            let movement = planned.movement();
+            assert!(block == start && used == before, "planning writes nothing");
+            planned.commit(&task, &mut block, &mut used);
+            let fresh = Block::new(block.atoms().clone()).unwrap();
+            assert!(distance(block.gram().unwrap(), fresh.gram().unwrap()) < 1e-12);
+            let from_start = distance(block.atoms(), start.atoms());
+            assert!((movement - from_start).abs() < 1e-12 && movement > 0.0);
+            let moved = |q| block.atoms().column(q) != start.atoms().column(q);
+            assert_eq!([1, 3].map(moved), [beta > 0.0; 2]);
+            (block.atoms().clone(), used, movement)
+        };
+        assert_eq!(updated(few), updated(whole));
     }
 }
 

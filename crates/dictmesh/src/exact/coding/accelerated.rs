@@ -12,7 +12,7 @@
 
 use super::{Coding, CODE_TOLERANCE};
 use crate::Stop;
-use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::atoms::Atoms;
 
 /// A backstop: the number of steps grows with the square root of the condition number.
 const STEPS: usize = 50_000;
@@ -37,7 +37,7 @@ impl Steps {
         self.norm_squared = None;
     }
 
-    fn norm_squared(&mut self, atoms: &Matrix) -> f64 {
+    fn norm_squared(&mut self, atoms: Atoms<'_>) -> f64 {
         *(self.norm_squared).get_or_insert_with(|| atoms.spectral_norm_squared())
     }
 }

@@ -13,7 +13,7 @@ use super::{newton, outliers, stop_of, Coding};
 use crate::problem::regularizer::ScalarPenalty;
 use crate::Stop;
 use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
-use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::matrix::{dot, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
 use dictmesh_kernels::quadratic::{Coordinate, Quadratic};
 use dictmesh_kernels::simd::dispatch;
@@ -59,15 +59,23 @@ impl Coding<'_> {
         scratch: &mut Scratch,
         ended: impl FnMut(Stop),
     ) -> bool {
-        let own = Augmented {
-            gram: self.gram,
-            outliers: 0,
+        let Some(gram) = self.gram else {
+            // One atom, whose Gram matrix is a number.
+            let gram = self.atoms.columns().map(|w| dot(w, w)).collect();
+            let gram = Matrix::from_vec(self.atoms.cols(), self.atoms.cols(), gram);
+            let gram = gram.unwrap_or_default();
+            let own = Coding {
+                gram: Some(&gram),
+                ..*self
+            };
+            return own.solve_enveloped(envelope, given, y, v, scratch, ended);
         };
+        let own = Augmented { gram, outliers: 0 };
         match envelope {
             Shape::Quadratic(_) => {
                 self.solve_quadratics(envelope, given, own, y, v, scratch, ended)
             }
-            Shape::Bounded(_) => outliers::with(self, y, scratch, |wide, codes, scratch| {
+            Shape::Bounded(_) => outliers::with(self, gram, y, scratch, |wide, codes, scratch| {
                 self.solve_quadratics(envelope, given, wide, codes, v, scratch, ended)
             }),
         }
@@ -197,10 +205,11 @@ impl Coding<'_> {
 
     /// The same for one atom, as in the paper's own experiments: closed form.
     pub(super) fn solve_one_atom(&self, a: f64, given: Targets, y: &mut [f64], v: &mut [f64]) {
-        let inverse = 1.0 / a;
+        let (inverse, w) = (1.0 / a, self.atoms.column(0));
+        let square = self.gram.map_or_else(|| dot(w, w), |gram| gram.get(0, 0));
         dispatch(OneAtom {
-            coordinate: Coordinate::new(0, self.h.scalars[0], inverse * self.gram.get(0, 0)),
-            w: self.atoms.column(0),
+            coordinate: Coordinate::new(0, self.h.scalars[0], inverse * square),
+            w,
             inverse,
             given,
             y,

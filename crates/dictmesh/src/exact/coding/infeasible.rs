@@ -4,7 +4,8 @@
 //! one of them calls infeasible is infeasible for the other.
 
 use crate::problem::regularizer::Regularizer;
-use dictmesh_kernels::matrix::{dot, norm, Matrix};
+use dictmesh_kernels::atoms::Atoms;
+use dictmesh_kernels::matrix::{dot, norm};
 
 /// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach. Without a bound no
 /// direction could prove anything: w_q'd is zero only to rounding.
@@ -19,12 +20,13 @@ pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
 }
 
 /// sup of d'W y over the codes in the domain of h with |w_q y_q| <= [`REACH`] times `size` for every atom.
-pub(crate) fn support_within_reach(
+pub(crate) fn support_within_reach<'w>(
     blocks: &[(usize, &dyn Regularizer)],
-    atoms: &Matrix,
+    atoms: impl Into<Atoms<'w>>,
     d: &[f64],
     size: f64,
 ) -> f64 {
+    let atoms = atoms.into();
     let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
     let within = |w: &[f64]| match norm(w) {
         0.0 => 0.0, // a zero atom reaches nothing, whatever its code

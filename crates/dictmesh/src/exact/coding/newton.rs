@@ -161,9 +161,9 @@ impl Hessian {
         let rows = (0..u.len()).filter(|i| self.diagonal[*i] != 0.0);
         self.rows.extend(rows);
         self.scaled.reshape(self.rows.len(), n);
-        for q in 0..n {
+        for (q, w) in problem.atoms.columns().enumerate() {
             for (out, i) in self.scaled.column_mut(q).iter_mut().zip(&self.rows) {
-                *out = self.diagonal[*i].sqrt() * problem.atoms.get(*i, q);
+                *out = self.diagonal[*i].sqrt() * w[*i];
             }
         }
         self.out.reshape(n, n);

@@ -6,6 +6,7 @@
 
 use super::envelope::Augmented;
 use super::{Coding, Scratch};
+use dictmesh_kernels::atoms::Atoms;
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::penalty::soft_threshold;
 use dictmesh_kernels::{Piece, ScalarPenalty};
@@ -29,7 +30,7 @@ impl Extended {
     }
 
     /// Gets to know W, unless it does. The Gram matrix is [W'W W'; W I]: no product to form.
-    fn cache_gram(&mut self, w: &Matrix, gram: &Matrix) {
+    fn cache_gram(&mut self, w: Atoms<'_>, gram: &Matrix) {
         if self.known {
             return;
         }
@@ -43,7 +44,7 @@ impl Extended {
         for i in 0..m {
             let (above, below) = self.gram.column_mut(n + i).split_at_mut(n);
             for (q, out) in above.iter_mut().enumerate() {
-                *out = w.get(i, q);
+                *out = w.column(q)[i];
             }
             below.fill(0.0);
             below[i] = 1.0;
@@ -94,20 +95,22 @@ pub(super) fn bound(problem: &Coding) -> Option<f64> {
         .residual
         .envelope()?
         .huber_threshold(problem.s, problem.q)?;
-    (bound > 0.0 && problem.atoms.cols() >= super::FEW && size <= MOST).then_some(bound)
+    let worth = problem.gram.is_some() && problem.atoms.cols() >= super::FEW && size <= MOST;
+    (bound > 0.0 && worth).then_some(bound)
 }
 
 /// Calls `work` with the Gram matrix of [W I] and codes that start at (y, 0); `y` gets
 /// what it makes of them.
 pub(super) fn with(
     problem: &Coding,
+    gram: &Matrix,
     y: &mut [f64],
     scratch: &mut Scratch,
     work: impl FnOnce(Augmented, &mut [f64], &mut Scratch) -> bool,
 ) -> bool {
     let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
     let mut extended = std::mem::take(&mut scratch.extended);
-    extended.cache_gram(problem.atoms, problem.gram);
+    extended.cache_gram(problem.atoms, gram);
     let codes = &mut extended.codes;
     codes.clear();
     codes.resize(y.len() / n * (n + m), 0.0);
@@ -165,8 +168,8 @@ mod tests {
                         blocks: &blocks,
                         scalars: &scalars,
                     },
-                    atoms: &w,
-                    gram: &gram,
+                    atoms: (&w).into(),
+                    gram: Some(&gram),
                     s: 0.5,
                     q,
                     interrupt: None,

@@ -51,6 +51,9 @@ impl fmt::Debug for ScratchPool {
     }
 }
 
+/// The version of no block.
+const NO_VERSION: u64 = 0;
+
 /// The memory as problems of one Gram matrix see it.
 pub(crate) struct BlockScratch<'a> {
     pool: &'a ScratchPool,
@@ -58,10 +61,18 @@ pub(crate) struct BlockScratch<'a> {
 }
 
 impl BlockScratch<'_> {
+    /// For problems whose Gram matrix is used once: nothing computed from it is kept.
+    pub(super) fn without_cache(&self) -> BlockScratch<'_> {
+        BlockScratch {
+            pool: self.pool,
+            version: NO_VERSION,
+        }
+    }
+
     /// Calls `work` with the memory for one thread.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         self.pool.idle.with(|scratch| {
-            if scratch.version != self.version {
+            if scratch.version != self.version || self.version == NO_VERSION {
                 scratch.version = self.version;
                 scratch.quadratic.invalidate();
                 scratch.extended.invalidate();

@@ -1,0 +1,457 @@
+//! Coding without W'W, for many atoms: problems on small sets of atoms, and KKT scans over all of them.
+//!
+//! ```text
+//! A    = the support of y
+//! y_A <- argmin e(c - W_R y_R - W_A y_A) + h(y_A)      R: all other atoms, whose codes stay
+//! s    = W'v,  v = e'(c - W y)                         the scan: one product for all open samples
+//! A   <- A and the atoms with the largest KKT violation delta |argmax_y (s_q y - h(y)) - y_q|
+//! ```
+//!
+//! until no violation is left but rounding. The problem on A has a Gram matrix of side |A|, and is solved
+//! by the methods for stored ones, whatever the residual. Memory: |A|^2 and some vectors of n numbers.
+//!
+//! Codes with more than [`MOST`] entries are found by blocks: A is then the [`MOST`] worst atoms, and R
+//! has codes that are not 0. Each step still lowers the cost, but more of them are needed.
+
+use super::scratch::BlockScratch;
+use super::{CodePenalty, Coding};
+use crate::problem::regularizer::ScalarPenalty;
+use crate::Stop;
+use dictmesh_kernels::gram::gram;
+use dictmesh_kernels::loops::Targets;
+use dictmesh_kernels::matrix::{norm, Matrix};
+use faer::{MatMut, MatRef};
+
+/// Atoms of one set: its Gram matrix and the two copies that a solve makes take 100 MB.
+const MOST: usize = 2048;
+/// Atoms that join a set at a time, if it has no more than that; a larger one may double.
+const JOIN: usize = 64;
+/// Scans before a sample ends with `RoundLimit`. Sets double, so that some 10 are common.
+const TURNS: usize = 1000;
+/// KKT violation, relative to the numbers that were added up, that rounding explains ...
+const QUIET: f64 = 4.0 * f64::EPSILON;
+/// ... and where codes are found by blocks.
+const QUIET_BY_BLOCKS: f64 = 1e-13;
+/// By blocks it ends where this many turns did not halve the largest violation ...
+const IDLE: usize = 8;
+/// ... and y is the code of v but for this relative miss, as after Newton steps.
+const FIXED_POINT: f64 = 1e-9;
+
+/// One sample's way.
+struct Sample {
+    /// How large A may be.
+    most: usize,
+    /// A, rising.
+    set: Vec<usize>,
+    /// Whether all of y that is not 0 is in A.
+    covers: bool,
+    /// What numbers in s scale with, from the last solve.
+    size: f64,
+    /// The least of the largest violations so far, and the turns that did not halve it.
+    smallest: f64,
+    idle: usize,
+    stop: Stop,
+    open: bool,
+}
+
+/// What all samples of one call compute in, one after the other.
+#[derive(Default)]
+struct Restricted {
+    atoms: Matrix,
+    c: Vec<f64>,
+    y: Vec<f64>,
+    is_member: Vec<bool>,
+    wrong: Vec<(f64, usize)>,
+}
+
+/// Solves for each column of C, for an e with curvature. `y` holds the starts on entry; `v` gets the dual
+/// vectors and `s`, where wanted, W'V. Tells how each sample ended, in their order.
+pub(super) fn solve(
+    problem: &Coding,
+    given: Targets,
+    y: &mut [f64],
+    v: &mut [f64],
+    s: Option<&mut [f64]>,
+    scratch_of: &BlockScratch,
+    ended: impl FnMut(Stop),
+) {
+    solve_within(MOST, problem, given, y, v, s, scratch_of, ended);
+}
+
+/// The same with at most `most` atoms in a set.
+#[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
+fn solve_within(
+    most: usize,
+    problem: &Coding,
+    given: Targets,
+    y: &mut [f64],
+    v: &mut [f64],
+    mut s: Option<&mut [f64]>,
+    scratch_of: &BlockScratch,
+    ended: impl FnMut(Stop),
+) {
+    let (m, n) = (problem.atoms.rows(), problem.atoms.cols());
+    let count = v.len() / m.max(1);
+    let mut memory = Restricted::default();
+    let mut samples: Vec<Sample> = (0..count)
+        .map(|j| Sample::new(most, &y[j * n..][..n]))
+        .collect();
+    let (mut open_v, mut open_s) = (Vec::new(), Vec::new());
+    for turn in 0..=TURNS {
+        let mut open: Vec<usize> = (0..count).filter(|j| samples[*j].open).collect();
+        for &j in &open {
+            let (y, v) = (&mut y[j * n..][..n], &mut v[j * m..][..m]);
+            memory.c.resize(m, 0.0);
+            given.scaled(1.0, j * m, &mut memory.c);
+            samples[j].solve(problem, y, v, &mut memory, scratch_of);
+        }
+        open.retain(|j| samples[*j].open);
+        if open.is_empty() {
+            break;
+        }
+        open_v.clear();
+        open.iter()
+            .for_each(|j| open_v.extend_from_slice(&v[j * m..][..m]));
+        open_s.resize(n * open.len(), 0.0);
+        problem.atoms.correlate_all(
+            MatRef::from_column_major_slice(&open_v, m, open.len()),
+            MatMut::from_column_major_slice_mut(&mut open_s, n, open.len()),
+        );
+        for (&j, own) in open.iter().zip(open_s.chunks_exact(n)) {
+            let sample = &mut samples[j];
+            sample.grow(problem, own, &y[j * n..][..n], &mut memory);
+            if sample.open && turn == TURNS {
+                (sample.open, sample.stop) = (false, Stop::RoundLimit);
+            }
+            if let (false, Some(s)) = (sample.open, &mut s) {
+                s[j * n..][..n].copy_from_slice(own);
+            }
+        }
+    }
+    samples.iter().map(|sample| sample.stop).for_each(ended);
+}
+
+impl Sample {
+    fn new(most: usize, y: &[f64]) -> Self {
+        let mut set: Vec<usize> = (0..y.len()).filter(|q| y[*q] != 0.0).collect();
+        let covers = set.len() <= most;
+        if !covers {
+            set.clear();
+        }
+        Sample {
+            most,
+            set,
+            covers,
+            size: 0.0,
+            smallest: f64::INFINITY,
+            idle: 0,
+            stop: Stop::Converged,
+            open: true,
+        }
+    }
+
+    /// The problem on A. `memory.c` holds c.
+    fn solve(
+        &mut self,
+        problem: &Coding,
+        y: &mut [f64],
+        v: &mut [f64],
+        memory: &mut Restricted,
+        scratch_of: &BlockScratch,
+    ) {
+        if problem.is_interrupted() {
+            (self.open, self.stop) = (false, Stop::Interrupted);
+            return;
+        }
+        let Restricted {
+            atoms, c, y: own, ..
+        } = memory;
+        let size = norm(c);
+        if !self.covers {
+            problem.subtract_atoms(y, c);
+        }
+        if self.set.is_empty() {
+            problem.envelope_gradient(c, v);
+            self.size = 0.0;
+            return;
+        }
+        atoms.reshape(c.len(), self.set.len());
+        own.clear();
+        for (to, q) in self.set.iter().enumerate() {
+            atoms
+                .column_mut(to)
+                .copy_from_slice(problem.atoms.column(*q));
+            own.push(y[*q]);
+        }
+        if !self.covers {
+            // The codes in A are free again.
+            dictmesh_kernels::loops::add_atoms(atoms, 1.0, own, c);
+        }
+        let scalars: Vec<&dyn ScalarPenalty> =
+            self.set.iter().map(|q| problem.h.scalars[*q]).collect();
+        let products = gram(&atoms.columns().collect::<Vec<_>>());
+        let restricted = Coding {
+            atoms: (&*atoms).into(),
+            gram: Some(&products),
+            // With curvature and closed forms, solvers use the scalar penalties alone.
+            h: CodePenalty {
+                blocks: &[],
+                scalars: &scalars,
+            },
+            lanes: false,
+            ..*problem
+        };
+        self.stop = restricted.solve(c, own, v, &scratch_of.without_cache());
+        let (mut longest, mut terms) = (0.0_f64, 0.0);
+        for (i, (q, value)) in self.set.iter().zip(own.iter()).enumerate() {
+            y[*q] = *value;
+            let length = products.get(i, i).sqrt();
+            longest = longest.max(length);
+            terms += length * value.abs();
+        }
+        let curvature = problem.s * problem.residual.conjugate_curvature() + problem.q;
+        self.size = longest * (size + terms) / curvature;
+        self.open = !matches!(self.stop, Stop::Interrupted | Stop::Diverged);
+    }
+
+    /// Whether turns have stopped to lower the largest violation.
+    fn is_idle(&mut self, wrong: &[(f64, usize)]) -> bool {
+        let worst = wrong.iter().fold(0.0, |worst: f64, (w, _)| worst.max(*w));
+        self.idle = match worst < 0.5 * self.smallest {
+            true => 0,
+            false => self.idle + 1,
+        };
+        self.smallest = self.smallest.min(worst);
+        self.idle >= IDLE
+    }
+
+    /// The scan: takes the worst atoms into A, or ends if there is none. `s` is W'v.
+    fn grow(&mut self, problem: &Coding, s: &[f64], y: &[f64], memory: &mut Restricted) {
+        let Restricted {
+            is_member, wrong, ..
+        } = memory;
+        let largest = s.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
+        // A maximum hides what is not a number, a sum does not.
+        if !s.iter().sum::<f64>().is_finite() {
+            (self.open, self.stop) = (false, Stop::Diverged);
+            return;
+        }
+        let share = if self.covers { QUIET } else { QUIET_BY_BLOCKS };
+        let quiet = share * (largest + self.size);
+        is_member.clear();
+        is_member.resize(s.len(), false);
+        self.set.iter().for_each(|q| is_member[*q] = true);
+        wrong.clear();
+        for (q, (h, (s, y))) in (problem.h.scalars.iter().zip(s.iter().zip(y))).enumerate() {
+            let violation = h.strong_convexity() * (h.coordinate_argmax(*s, 0.0) - y).abs();
+            if violation > quiet && !is_member[q] {
+                wrong.push((violation, q));
+            }
+        }
+        if wrong.is_empty() {
+            self.open = false;
+            return;
+        }
+        if !self.covers && self.is_idle(wrong) && problem.h.is_code(s, y, FIXED_POINT) {
+            (self.open, self.stop) = (false, Stop::Converged);
+            return;
+        }
+        self.covers &= self.set.len() < self.most;
+        let most = match self.covers {
+            true => JOIN.max(self.set.len()).min(self.most - self.set.len()),
+            false => {
+                self.set.clear();
+                self.most
+            }
+        };
+        if wrong.len() > most {
+            wrong.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            wrong.truncate(most);
+        }
+        self.set.extend(wrong.iter().map(|(_, q)| *q));
+        // The code depends on the set, not on the order in which atoms joined it.
+        self.set.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::coding::ScratchPool;
+    use crate::problem::regularizer::{
+        BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer,
+    };
+    use crate::problem::residual::{Ball, Equality, Huber, Residual, SquaredL2, L1};
+    use crate::random::{gaussian, stream};
+    use dictmesh_kernels::matrix::distance;
+
+    const M: usize = 20;
+    const N: usize = 90;
+    const SAMPLES: usize = 7;
+
+    /// W, and samples that codes of the box below can meet exactly.
+    fn data() -> (Matrix, Matrix) {
+        let mut w = gaussian(M, N, &mut stream(1, 0));
+        for q in 0..N {
+            let length = norm(w.column(q));
+            w.column_mut(q).iter_mut().for_each(|w| *w /= length);
+        }
+        let drawn = gaussian(N, SAMPLES, &mut stream(2, 0));
+        let y = Matrix::from_fn(N, SAMPLES, |q, j| match q % 7 {
+            0 => drawn.get(q, j).abs().min(0.5),
+            _ => 0.0,
+        });
+        let c = w.times(&y);
+        (w, c)
+    }
+
+    fn for_each_problem(work: impl Fn(&Coding, &Coding, &Matrix, String)) {
+        let (w, c) = data();
+        let gram = w.transpose_times(&w);
+        let hs: [&dyn Regularizer; 5] = [
+            &ElasticNet::new(0.1, 0.1).unwrap(),
+            &ElasticNet::new(0.0, 0.3).unwrap(), // no entry is 0
+            &NonNegativeElasticNet::new(0.1, 0.1).unwrap(),
+            &BoxedElasticNet::new(0.1, 0.1, -0.7, 0.8).unwrap(),
+            &BoxedElasticNet::new(0.1, 0.1, 0.01, 0.8).unwrap(), // 0 is not allowed
+        ];
+        let residuals: [(&dyn Residual, f64); 7] = [
+            (&SquaredL2, 0.0),
+            (&SquaredL2, 0.7),
+            (&Huber::new(0.2).unwrap(), 0.0),
+            (&L1, 0.2),
+            (&L1, 0.0),
+            (&Ball::new(0.3).unwrap(), 0.0),
+            (&Equality, 0.0),
+        ];
+        for h in hs {
+            for (residual, q) in residuals {
+                let (blocks, mut scalars) = ([(N, h)], Vec::new());
+                CodePenalty::collect_scalars(&blocks, &mut scalars);
+                let stored = Coding {
+                    residual,
+                    h: CodePenalty {
+                        blocks: &blocks,
+                        scalars: &scalars,
+                    },
+                    atoms: (&w).into(),
+                    gram: Some(&gram),
+                    s: 1.0,
+                    q,
+                    interrupt: None,
+                    lanes: true,
+                };
+                let on_demand = Coding {
+                    gram: None,
+                    ..stored
+                };
+                let label = format!("{} {h:?}, q = {q}", residual.name());
+                work(&stored, &on_demand, &c, label);
+            }
+        }
+    }
+
+    fn solved(problem: &Coding, c: &Matrix) -> (Matrix, Matrix, Stop) {
+        let mut y = Matrix::zeros(N, SAMPLES);
+        (0..SAMPLES).for_each(|j| problem.h.argmax(0.0, y.column_mut(j)));
+        let mut v = Matrix::zeros(M, SAMPLES);
+        let pool = ScratchPool::default();
+        let stop = problem.solve_batch(c, None, &mut y, &mut v, &pool.of(1));
+        (y, v, stop)
+    }
+
+    #[test]
+    fn on_demand_finds_what_the_stored_gram_matrix_gives() {
+        for_each_problem(|stored, on_demand, c, label| {
+            let (y, v, stop) = solved(stored, c);
+            let (own_y, own_v, own_stop) = solved(on_demand, c);
+            assert_eq!(own_stop, stop, "{label}");
+            // Where f* is flat both are proximal point methods that end at different points.
+            let near = if stored.q > 0.0 || stored.residual.conjugate_curvature() > 0.0 {
+                1e-10
+            } else {
+                1e-6
+            };
+            for j in 0..SAMPLES {
+                let far = distance(y.column(j), own_y.column(j)) / norm(y.column(j)).max(1e-3);
+                assert!(far < near, "{label}: y of {j} {far:e}");
+                let far = distance(v.column(j), own_v.column(j)) / norm(v.column(j)).max(1e-3);
+                assert!(far < near, "{label}: v of {j} {far:e}");
+            }
+        });
+    }
+
+    #[test]
+    fn codes_with_more_entries_than_a_set_are_found_by_blocks() {
+        for_each_problem(|stored, on_demand, c, label| {
+            if stored.q + stored.residual.conjugate_curvature() == 0.0 {
+                return;
+            }
+            let (known, ..) = solved(stored, c);
+            let (mut y, mut v) = (vec![0.0; N * SAMPLES], vec![0.0; M * SAMPLES]);
+            (y.chunks_exact_mut(N)).for_each(|y| stored.h.argmax(0.0, y));
+            let mut s = vec![0.0; N * SAMPLES];
+            let (pool, mut stops) = (ScratchPool::default(), Vec::new());
+            let given = Targets {
+                c: c.as_slice(),
+                share: None,
+            };
+            let told = |stop| stops.push(stop);
+            let own = Some(&mut s[..]);
+            solve_within(24, on_demand, given, &mut y, &mut v, own, &pool.of(1), told);
+            assert_eq!(stops.len(), SAMPLES);
+            for (j, known) in known.columns().enumerate() {
+                if stops[j] != Stop::Converged {
+                    // Outliers and no zeros in the code: more turns than there are.
+                    let squared = on_demand.residual.name() == SquaredL2.name();
+                    assert!(stops[j] == Stop::RoundLimit && !squared, "{label}: {j}");
+                    continue;
+                }
+                let far = distance(known, &y[j * N..][..N]) / norm(known).max(1e-3);
+                assert!(far < 1e-7, "{label}: {j} {far:e}");
+            }
+            let mut after = vec![0.0; N];
+            on_demand.correlate(&v[..M], &mut after);
+            assert!(distance(&after, &s[..N]) < 1e-12, "{label}");
+        });
+    }
+
+    #[test]
+    fn what_is_no_number_and_what_is_interrupted_is_told() {
+        let (w, mut c) = data();
+        c.column_mut(1)[3] = f64::NAN;
+        let h: &dyn Regularizer = &ElasticNet::new(0.1, 0.1).unwrap();
+        let flag = std::sync::atomic::AtomicBool::new(false);
+        let (blocks, mut scalars) = ([(N, h)], Vec::new());
+        CodePenalty::collect_scalars(&blocks, &mut scalars);
+        let problem = Coding {
+            residual: &SquaredL2,
+            h: CodePenalty {
+                blocks: &blocks,
+                scalars: &scalars,
+            },
+            atoms: (&w).into(),
+            gram: None,
+            s: 1.0,
+            q: 0.0,
+            interrupt: Some(&flag),
+            lanes: true,
+        };
+        let stops = || {
+            let (mut y, mut v) = (vec![0.0; N * SAMPLES], vec![0.0; M * SAMPLES]);
+            let (pool, mut stops) = (ScratchPool::default(), Vec::new());
+            let given = Targets {
+                c: c.as_slice(),
+                share: None,
+            };
+            let told = |stop| stops.push(stop);
+            solve(&problem, given, &mut y, &mut v, None, &pool.of(1), told);
+            stops
+        };
+        let mut expected = [Stop::Converged; SAMPLES];
+        expected[1] = Stop::Diverged;
+        assert_eq!(stops(), expected);
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(stops(), [Stop::Interrupted; SAMPLES]);
+    }
+}
