@@ -81,7 +81,7 @@ pub struct Recovered {
     pub by: Attack,
     /// The share that these atoms leave unexplained of what the attacker put aside: near 0, it knows that it has them.
     pub unexplained: f64,
-    /// Mean |cosine| with the samples of the best there is to be taken for them, by whoever does not have them.
+    /// Mean |cosine| with the samples of the best estimate of them, by agents that are not informed.
     pub x: Option<f64>,
 }
 
@@ -126,8 +126,8 @@ pub struct Audit {
     pub nu_and_x: f64,
 }
 
-/// Runs the strategy for so many rounds from the start, and attacks what was sent. Each agent is attacked by one
-/// neighbour, or by so many that are `colluding`.
+/// Runs the strategy for `rounds` rounds from the start, and attacks what was sent. Each agent is attacked by
+/// `colluding` of its neighbours.
 pub fn audit(
     mesh: &Mesh,
     x: &Samples,
@@ -174,7 +174,7 @@ pub fn audit(
     })
 }
 
-/// The |cosine| that the nearest of so many random directions among `rows` has with an atom, on average.
+/// The |cosine| that the nearest of `directions` random directions of `rows` rows has with an atom, on average.
 pub fn chance(rows: usize, directions: usize) -> f64 {
     const TRIES: usize = 200;
     let mut random = dictmesh::random::stream(0, 0);
@@ -198,7 +198,7 @@ impl Audit {
         atoms.filter(|a| a.fired).map(|a| a.cosine).collect()
     }
 
-    /// Mean |cosine| with x of the best that those who do not know it have for it; none where nobody is watched.
+    /// Mean |cosine| with x of the best that those who do not know it have for it; `None` where no agent is watched.
     pub fn x(&self) -> Option<f64> {
         let known: Vec<f64> = self.not_knowing.iter().filter_map(|r| r.x).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
@@ -210,7 +210,7 @@ fn check(mesh: &Mesh, x: &Samples, rounds: usize, colluding: usize) -> Result<()
         return Err(Error::parameter(
             "colluding",
             colluding,
-            "somebody has to be curious; give 1 or more",
+            "at least one neighbour attacks; give 1 or more",
         ));
     }
     if mesh.agents() < 2 {

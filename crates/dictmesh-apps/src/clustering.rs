@@ -343,7 +343,7 @@ mod tests {
         let found = misclassified(&[0, 0, 1, 2, 2, 2], &[0, 0, 0, 1, 1, 1]).unwrap();
         assert_eq!(found.class_of, [Some(0), None, Some(1)]);
         assert_eq!(found.wrong, [2]);
-        // Fewer, and one class is nobody's.
+        // With fewer clusters, one class has no cluster.
         let found = misclassified(&[0, 0, 0, 0], &[0, 1, 1, 2]).unwrap();
         assert_eq!((found.class_of, found.wrong), (vec![Some(1)], vec![0, 3]));
         assert!(misclassified(&[0], &[0, 1]).is_err());

@@ -29,7 +29,7 @@ use dictmesh_kernels::matrix::Matrix;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-/// One entry in so many is hidden.
+/// One entry in this many is hidden.
 const PARTS: usize = 10;
 /// The stream of a seed that the hidden entries are drawn from ("hide" in ASCII).
 const HIDE_STREAM: u64 = 0x68_69_64_65;

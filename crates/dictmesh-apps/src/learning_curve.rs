@@ -29,7 +29,7 @@ pub const GOALS: [f64; 3] = [20.0, 40.0, 60.0];
 const LOST: f64 = -60.0;
 /// Whoever gained less than this, in dB, over the second half of the rounds has come to a halt.
 const HALT: f64 = 0.1;
-/// The rounds that are kept grow by this factor, once they are so many.
+/// The factor between recorded rounds, once there are many.
 const SPACING: f64 = 1.1;
 
 /// Samples with their exact solution.

@@ -20,7 +20,7 @@ use dictmesh::problem::samples::Samples;
 pub enum AtomsFrom {
     /// Random atoms, projected onto their set: the paper's start.
     Random,
-    /// The samples at hand, drawn without repetition and scaled to norm 1.
+    /// The given samples, drawn without repetition and scaled to norm 1.
     Samples,
 }
 

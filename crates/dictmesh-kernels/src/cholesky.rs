@@ -42,7 +42,7 @@ pub fn solve<S: Simd>(simd: S, a: &mut [f64], x: &mut [f64], n: usize) -> bool {
         for v in S::as_mut_simd_f64s(&mut own[top..width]).0 {
             *v = simd.mul_f64s(*v, scale);
         }
-        own[j] = inverse; // nobody reads the diagonal of L, but its inverse is wanted below
+        own[j] = inverse; // the diagonal of L is not read again, its inverse is
     }
     x[..width].fill(0.0);
     for j in (0..n).rev() {

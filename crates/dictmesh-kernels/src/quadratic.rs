@@ -21,7 +21,7 @@ use kkt::{distances, each_from, IsSolved};
 use lanes::{Lanes, Problem};
 use small_cd::SmallCd;
 
-/// How often set and check take turns before we give up; each turn lowers the cost.
+/// Turns of solving on the set and scanning all coordinates, at most; each turn lowers the cost.
 const TURNS: usize = 500;
 /// Turns after which the set is solved exactly even while it grows: by then it is ill-conditioned, and
 /// sweeps alone crawl.
@@ -103,7 +103,7 @@ impl Scratch {
     }
 }
 
-/// The solution for one g, compiled for the CPU at hand.
+/// The solution for one g, compiled for the vector unit of the CPU.
 struct Solve<'s, 'a> {
     problem: &'s mut Quadratic<'a>,
     g: &'s [f64],

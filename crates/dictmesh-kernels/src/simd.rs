@@ -1,5 +1,5 @@
-//! Arithmetic of the innermost loops, in whatever vector registers the CPU at hand has: they are
-//! compiled for each kind, and one is chosen at run time.
+//! Arithmetic of the innermost loops, compiled for each kind of vector registers. The kind that the CPU has is
+//! chosen at run time.
 
 use crate::work::count;
 pub use pulp::{Simd, WithSimd};
@@ -9,7 +9,7 @@ pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
 }
 
-/// Columns whose length is a multiple of this need no rest treated one by one, on any CPU.
+/// Columns whose length is a multiple of this have no remainder, on any CPU.
 const LANES: usize = 8;
 
 /// The length of a column with room for `n` numbers.
@@ -152,7 +152,7 @@ fn sum_over<S: Simd>(
     simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }
 
-/// Numbers that begin with a cache line: a vector register that lies across two takes two reads.
+/// Numbers that begin with a cache line: a read across two lines takes twice as long.
 #[derive(Debug)]
 pub struct CacheAligned<T> {
     numbers: Vec<T>,

@@ -1,8 +1,8 @@
-//! Sums over neighbours on dense graphs, where every weight is the same: by sums of subsets.
+//! Sums over neighbours on dense graphs with one common weight, by sums of subsets.
 //!
-//! Four agents have sixteen subsets. Once the sums of what each subset sent are written down, whoever listens to any of the
-//! four looks up one of them, and adds it: N/4 additions in place of a product's N multiply-adds (the "four Russians").
-//! Some rows at a time, so that the sums of many groups stay in the first-level cache while all agents look them up.
+//! Four agents have sixteen subsets. The sums of what each subset sent are formed first. The sum of an agent over
+//! its neighbours among the four is then one of them: N/4 additions in place of a product's N multiply-adds (the
+//! method of the four Russians). A few rows at a time keep the sums of many groups in the first-level cache.
 
 use crate::simd::{dispatch, Simd, WithSimd};
 use crate::work::count;

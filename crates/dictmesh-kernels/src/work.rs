@@ -23,7 +23,7 @@ pub fn multiply_adds() -> u64 {
     MULTIPLY_ADDS.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Adds so many multiply-adds.
+/// Adds to the count.
 #[inline(always)]
 pub fn count(multiply_adds: usize) {
     #[cfg(feature = "count-work")]

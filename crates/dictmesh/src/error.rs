@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-/// What can be wrong with what a caller, a file or a peer gave us.
+/// A fault in what a caller, a file or a peer gave.
 ///
-/// Not converging is not an error: it is a [`Stop`](crate::Stop) value. Only whoever can make nothing of such a run
-/// refuses it.
+/// Not converging is a [`Stop`](crate::Stop) value, not an error; only callers that cannot use such a run
+/// refuse it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -89,8 +89,8 @@ pub enum Error {
     },
     /// A run that diverged, and of which nothing can be made.
     #[error(
-        "strategy = {strategy}: its messages grow beyond all bounds on these samples, so that there is nothing to find in \
-         them; give smaller constants, or none for good ones"
+        "strategy = {strategy}: its messages diverge on these samples; use smaller constants, or leave them out for \
+         defaults"
     )]
     Diverged {
         /// The strategy's name.
@@ -173,8 +173,8 @@ impl Error {
         })
     }
 
-    /// `Ok` if this process can get room for so many numbers at once (`None`: more than can be counted). An
-    /// allocation that fails later would end it without a word.
+    /// `Ok` if this process can allocate `numbers` doubles at once (`None`: the count overflows). A failed
+    /// allocation later would abort the process.
     pub fn check_room(
         name: &'static str,
         given: impl std::fmt::Display,
@@ -182,7 +182,7 @@ impl Error {
     ) -> Result<()> {
         let mut room = Vec::<f64>::new();
         let fits = numbers.is_some_and(|n| room.try_reserve_exact(n).is_ok());
-        // Room that nobody uses must not be taken for granted by the compiler.
+        // The compiler may not optimise an unused allocation away.
         std::hint::black_box(&room);
         if fits {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Who talks to whom: the graph of the agents, and the combination weights on it.
+//! The graph of the agents, and the combination weights on it.
 //!
 //! ```
 //! use dictmesh::{Topology, WeightRule, Weights};
@@ -169,7 +169,7 @@ impl Topology {
     }
 
     /// The largest number of hops between two agents; 0 for one agent. After this many rounds
-    /// everyone can have heard of everyone.
+    /// a message from any agent has reached all others.
     ///
     /// The first call searches from every agent, later ones look the number up.
     pub fn diameter(&self) -> usize {
@@ -297,7 +297,7 @@ fn distances(adjacency: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
     let mut distance = vec![None; adjacency.len()];
     distance[start] = Some(0);
     let (mut shell, mut hops, mut left) = (vec![start], 0, adjacency.len() - 1);
-    // Once everyone is reached the remaining edges need no look: a dense graph has many.
+    // Once every agent is reached, the remaining edges are skipped: a dense graph has many.
     while !shell.is_empty() && left > 0 {
         hops += 1;
         let mut next = Vec::new();

@@ -77,7 +77,7 @@ pub struct Mesh {
     weights: Weights,
     spectrum: Spectrum,
     mixing: Mixing,
-    /// A^rounds of plain averaging, once somebody asked for it.
+    /// A^rounds of plain averaging, once computed.
     averaging: Arc<OnceLock<Matrix>>,
     agents: Vec<Agent>,
     rows: usize,
@@ -88,7 +88,7 @@ pub struct Mesh {
     update: Update,
     batch: usize,
     seed: u64,
-    /// How many random draws were made: each gets a stream of its own.
+    /// Random draws so far: each has a stream of its own.
     draws: u64,
     blocks_learned: usize,
     samples_learned: u64,
@@ -132,8 +132,8 @@ impl Mesh {
         Run::start_warm(self, x, run.into_state()?)
     }
 
-    /// What every agent believes the cost of each sample to be, N x B, as [`agree`](Mesh::agree) gives
-    /// it, and how the inference ended: the cheapest way to score samples.
+    /// Every agent's estimate of the cost of each sample, N x B, as [`agree`](Mesh::agree) returns it, and how
+    /// the inference ended. The cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;

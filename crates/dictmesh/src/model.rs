@@ -46,7 +46,7 @@
 //! not know are passed over, so that later versions may add some; a change that would mislead an
 //! older program raises the version, and the older program refuses the file.
 //!
-//! Guaranteed: every number comes back to the last bit; the same model is the same bytes; a file of
+//! Guaranteed: numbers are stored bit-identically; equal models give equal bytes; a file of
 //! this name is at any time the old one or the new one, whole ([`Model::save`]); reading takes no
 //! more memory than a small multiple of the file's size, and bytes of any kind give a model that
 //! keeps all the rules or an error, never a panic; damage of up to 32 bits in a row is always noticed, and
@@ -81,7 +81,7 @@ use std::path::{Path, PathBuf};
 /// [`check`](Model::check) is made whenever a model is saved, loaded or turned into a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// What all agents know.
+    /// Everything but the atoms.
     pub description: Description,
     /// The agents' blocks, rising in their number: those of all agents, or of some.
     pub blocks: Vec<BlockData>,
@@ -106,7 +106,7 @@ fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result
     })
 }
 
-/// All there is to know of a mesh but the atoms: the choices made for it, and how far it came.
+/// A mesh without its atoms: the choices made for it, and its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// What is being solved.
@@ -188,8 +188,8 @@ impl Model {
         })
     }
 
-    /// Writes agent `k`'s block alone, with the same description: what an agent saves that shows its
-    /// atoms to nobody. As [`save`](Model::save) otherwise.
+    /// Writes agent `k`'s block alone, with the same description, so that its file shows no other agent's
+    /// atoms. As [`save`](Model::save) otherwise.
     pub fn save_agent(&self, k: AgentId, path: impl AsRef<Path>) -> Result<()> {
         let Some(block) = self.blocks.iter().find(|block| block.agent == k) else {
             let here: Vec<AgentId> = self.blocks.iter().map(|block| block.agent).collect();

@@ -60,7 +60,7 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// The same with every constant filled in, from what all agents know.
+    /// The same with every constant filled in, from constants that all agents share.
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>>;
 
     /// One agent's part, before any batch. `own` makes the random numbers of the agent, which no other
@@ -153,7 +153,7 @@ pub enum Combine {
     NeighbourSum,
 }
 
-/// What all agents know: sizes and constants, no atoms. Default steps follow from this alone.
+/// Sizes and constants that all agents share, no atoms. Default steps follow from these alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedConstants {
     /// N, the number of agents.

@@ -9,7 +9,7 @@ const STEPS: usize = 60;
 const INNER: usize = 80;
 /// Multiply-adds that a fit may take, about.
 const WORK: f64 = 1e9;
-/// A step that lowers what is left by less than this share brings nothing; so many of them end the search.
+/// A step that lowers the remainder by less than this share is idle; this many idle steps end the search.
 const PROGRESS: f64 = 1e-3;
 const IDLE: usize = 4;
 /// So little left unexplained is rounding.

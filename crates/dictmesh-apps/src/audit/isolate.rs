@@ -7,7 +7,7 @@ use dictmesh::mesh::Mesh;
 use dictmesh::Result;
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 
-/// The atoms of the target that explain best what is known of h_k. `share` is b_k for whoever knows it; `hidden` if
+/// The atoms of the target that explain best what is known of h_k. `share` is b_k where the attacker has it; `hidden` if
 /// there is a b_k that is not known.
 pub fn atoms(
     mesh: &Mesh,

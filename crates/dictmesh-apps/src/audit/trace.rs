@@ -27,7 +27,7 @@ pub struct View {
 }
 
 impl View {
-    /// The neighbours of `target`, so many of them, that see most of what it gets; none if it has no neighbours.
+    /// The `colluding` neighbours of `target` that see most of what it receives; `None` if it has no neighbours.
     pub fn widest(topology: &Topology, target: AgentId, colluding: usize) -> Option<View> {
         let near = topology.neighbours(target);
         let mut view: Option<View> = None;

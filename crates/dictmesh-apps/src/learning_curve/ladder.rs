@@ -7,7 +7,7 @@ use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Result};
 use std::sync::Arc;
 
-/// At most so many doublings or halvings away from the default.
+/// Doublings or halvings away from the default, at most.
 const RUNGS: i32 = 6;
 
 /// A strategy with its default constant and with the best that was found.

@@ -58,7 +58,7 @@ impl Join {
         }
     }
 
-    /// The neighbours, among `agents` agents, of one that joins; none only if there is nobody.
+    /// The neighbours, among `agents` agents, of one that joins; empty only if there are no agents.
     fn draw(&self, agents: usize, rng: &mut Rng) -> Vec<AgentId> {
         match *self {
             Join::Everybody => (0..agents).collect(),
@@ -106,7 +106,7 @@ impl Growth {
             }
             Growth::Agents { count, atoms_each } => {
                 count.checked_mul(atoms_each).ok_or_else(|| {
-                    Error::parameter("count", count, "so many agents do not fit into any memory")
+                    Error::parameter("count", count, "their number overflows; take fewer agents")
                 })?
             }
             Growth::Atoms { count } => count,

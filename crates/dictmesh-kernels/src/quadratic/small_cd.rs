@@ -98,14 +98,14 @@ impl<S: Simd> Lanes<'_, '_, S> {
             for _ in 0..SWEEPS {
                 // Those that are there stay as they are, and those that are no numbers.
                 let moves = simd.less_than_f64s(zero, left);
-                if self.nobody(moves) {
+                if self.none(moves) {
                     break;
                 }
                 let changed = simd.sub_f64s(self.sweep(moves), self.size());
                 left = simd.select_f64s(moves, changed, left);
             }
             left = self.refresh();
-            if self.nobody(simd.less_than_f64s(zero, left)) {
+            if self.none(simd.less_than_f64s(zero, left)) {
                 break;
             }
         }
@@ -113,7 +113,7 @@ impl<S: Simd> Lanes<'_, '_, S> {
     }
 
     #[inline(always)]
-    fn nobody(&self, moves: S::m64s) -> bool {
+    fn none(&self, moves: S::m64s) -> bool {
         let (zero, one) = (self.simd.splat_f64s(0.0), self.simd.splat_f64s(1.0));
         self.simd
             .reduce_max_f64s(self.simd.select_f64s(moves, one, zero))

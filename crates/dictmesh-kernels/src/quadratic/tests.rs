@@ -1,4 +1,4 @@
-//! Several at once give what one after the other does, whoever is beside them.
+//! Several samples at once have the solutions of one after the other, whichever share their registers.
 
 use super::*;
 use crate::penalty::soft_threshold;
@@ -200,7 +200,8 @@ fn what_is_no_number_is_left_to_the_caller() {
     assert!(rest < 1e-12, "{rest:e}");
 }
 
-/// SmallCd coordinates by sweeps: the solutions, whoever is beside them and on any CPU; what is left over is told.
+/// Few coordinates, by sweeps: the same solutions beside any other samples and on any CPU; unsolved samples are
+/// reported.
 #[test]
 fn few_coordinates_are_solved_side_by_side() {
     for n in 2..=small_cd::MOST {

@@ -231,7 +231,7 @@ impl Wire<'_, '_> {
     fn round(&mut self) -> Result<(), Halt> {
         self.talk.round()?;
         for (_, frame) in self.talk.heard() {
-            self.flood.hear(frame.scalars[0], frame.scalars[1]);
+            self.flood.merge(frame.scalars[0], frame.scalars[1]);
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ impl Wire<'_, '_> {
         self.talk.own.scalars[1] = -self.flood.trouble;
         let mut most = [0.0; 2];
         self.talk.sum(heard, &mut most)?;
-        self.flood.hear(most[0], -most[1]);
+        self.flood.merge(most[0], -most[1]);
         let id = self.inference.id;
         let of = |own: bool| weights.iter().find(|(l, _)| (*l == id) == own);
         let [own, w] = [true, false].map(|own| of(own).map_or(0.0, |(_, a)| *a));

@@ -163,7 +163,7 @@ impl Reduction {
     }
 }
 
-/// Whether there are so many more rows than rotated ones that a rotation pays.
+/// Whether rows outnumber the rotated ones by enough for a rotation to pay.
 fn is_worthwhile(rows: usize, reduced: usize) -> bool {
     rows >= 2 * (reduced + 1)
 }

@@ -183,7 +183,7 @@ impl Weights {
 }
 
 /// (l, a_lk) for the neighbours l of `k` (rising) and k itself, from the weights of its edges, each at most
-/// 1 / (1 + d_k): what an agent that knows its own edges only can work out.
+/// 1 / (1 + d_k). An agent computes it from its own edges alone.
 pub fn own_column(
     k: usize,
     neighbours: &[usize],

@@ -1,4 +1,4 @@
-//! What can be asked of a mesh, and changed between batches.
+//! Accessors of a mesh, and what can be changed between batches.
 
 use super::{Mesh, Stopping};
 use crate::accel::Accels;
@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 impl Mesh {
-    /// From now on, setting this flag ends every inference by rounds within one round and one sample, with
-    /// [`Stop::Interrupted`](crate::Stop::Interrupted); what was found by then is of no use. Another thread may
-    /// set it; it stays set until somebody clears it.
+    /// Installs an interrupt flag. Once another thread sets it, every inference by rounds ends within one
+    /// round and one sample, with [`Stop::Interrupted`](crate::Stop::Interrupted) and no result. The flag
+    /// stays set until the caller clears it.
     pub fn interrupt_by(&mut self, flag: Arc<AtomicBool>) {
         self.interrupt = Some(flag);
     }
@@ -118,7 +118,7 @@ impl Mesh {
         self.agents[k].informed
     }
 
-    /// How agent `k`'s atoms were used.
+    /// The statistics of agent `k`'s atoms.
     pub fn atom_use(&self, k: AgentId) -> &AtomStats {
         &self.agents[k].used
     }
@@ -128,7 +128,7 @@ impl Mesh {
         self.blocks_learned
     }
 
-    /// All atoms side by side, M x K: for whoever is allowed to see them.
+    /// All atoms side by side, M x K.
     pub fn dictionary(&self) -> Matrix {
         let mut all = Vec::with_capacity(self.rows * self.atoms());
         for agent in &self.agents {

@@ -1,4 +1,4 @@
-//! How the agents come to agree on what a sample costs.
+//! Agreement of the agents on the cost of each sample.
 
 use super::averaging;
 use super::{Inference, Mesh};
@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
 impl Mesh {
-    /// What every agent believes the cost of each sample to be after they agreed by plain averaging,
-    /// N x B. It is N g_k, the sum of -J_k over all agents, so that thresholds survive growth.
+    /// Every agent's estimate of the cost of each sample after plain averaging, N x B. It is N g_k, the sum
+    /// of -J_k over all agents, so that thresholds stay valid when the mesh grows.
     pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
         self.check_inference(inference)?;
         Ok(self.average(&inference.local_costs))

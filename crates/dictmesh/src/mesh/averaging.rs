@@ -1,11 +1,11 @@
-//! How agents come to agree on the cost of a sample: each starts from its own J_k(nu_k) and ends
-//! near g = -(1/N) sum J_k. The novelty score is N g, so that thresholds survive growth.
+//! Agreement on the cost of a sample: each agent starts from its own J_k(nu_k) and converges to
+//! g = -(1/N) sum J_k. The novelty score is N g, so that thresholds stay valid when the mesh grows.
 
 use crate::graph::Weights;
 use dictmesh_kernels::matrix::Matrix;
 
-/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g, without bias. Returns A^rounds, by repeated
-/// squaring, so that slow graphs cost no more than fast ones: g = (A^rounds)' g(0).
+/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g, without bias. Returns A^rounds by repeated
+/// squaring, so that its cost grows with the logarithm of the rounds: g = (A^rounds)' g(0).
 pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
     let mut square = weights.to_matrix();
     let n = square.cols();
@@ -25,7 +25,7 @@ pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
     power
 }
 
-/// Makes each agent's weights add up to 1 again, as every squaring doubles what rounding did to it.
+/// Rescales each agent's weights to sum 1: every squaring doubles their rounding error.
 fn normalise(a: &mut Matrix) {
     for k in 0..a.cols() {
         let sum: f64 = a.column(k).iter().sum();
@@ -38,10 +38,10 @@ fn normalise(a: &mut Matrix) {
 pub fn rounds_to_agree(spectral_gap: f64, tolerance: f64) -> usize {
     let remaining = 1.0 - spectral_gap;
     if remaining <= f64::EPSILON {
-        return 1; // everybody hears everybody: one round averages exactly
+        return 1; // a complete graph with weights 1/N: one round averages exactly
     }
     if remaining >= 1.0 {
-        return usize::MAX; // a gap lost in rounding: there is no telling
+        return usize::MAX; // the gap is lost in rounding
     }
     (tolerance.ln() / remaining.ln()).ceil().max(1.0) as usize
 }

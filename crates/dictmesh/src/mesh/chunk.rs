@@ -127,7 +127,7 @@ impl<'m> SampleChunk<'m> {
         (self.rounds, self.crossings) = (0, 0);
     }
 
-    /// What agent `k` knows of the samples.
+    /// What agent `k` has of the samples.
     pub fn local(&self, k: usize) -> Local<'_> {
         let local = self.mesh.local(k, Some(&self.share), self.share.cols());
         match &self.reduced {

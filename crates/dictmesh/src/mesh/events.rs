@@ -1,14 +1,14 @@
-//! What a mesh tells: of each batch it learned, and of steps that may not hold.
+//! Events of learning, and warnings about steps that may be unstable.
 
 use super::Mesh;
 use crate::strategy::diffusion;
 use crate::Stop;
 use std::fmt;
 
-/// What an observer of [`Mesh::learn`] hears after each batch.
+/// The event that an observer of [`Mesh::learn`] receives after each batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// How many samples the mesh has learned from so far, this batch included.
+    /// Samples learned so far, this batch included.
     pub samples: u64,
     /// Samples in this batch.
     pub batch: usize,
@@ -28,7 +28,7 @@ pub struct Event {
     pub movement: f64,
 }
 
-/// Something that works, but maybe not as meant.
+/// A choice that is allowed but may not converge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
     /// The step of a gradient strategy is above what guarantees convergence.
@@ -71,7 +71,7 @@ impl Mesh {
         )
     }
 
-    /// What works but may not be meant.
+    /// Choices that are allowed but may not converge.
     pub fn warnings(&self) -> Vec<Warning> {
         let shared = self.common();
         let Some(factor) = self.strategy.stability(&shared) else {

@@ -26,7 +26,7 @@ pub trait Rounds {
     /// Whether the caller has asked for an end; iterates are then of no use.
     fn is_interrupted(&self) -> bool;
 
-    /// What the agents know of each other's residuals.
+    /// The residuals that have arrived from other agents.
     fn flood(&mut self) -> &mut Flood;
 
     /// The largest relative change of nu in the last round over the agents that run here; `None` if it is
@@ -69,7 +69,7 @@ pub trait Carrier {
     ) -> Result<(), Self::Error>;
 }
 
-/// One round of the agents that run here. `local` gives what the i-th of them knows; `parallel` runs them
+/// One round of the agents that run here. `local` gives what the i-th of them has; `parallel` runs them
 /// side by side. Returns the last exchange.
 pub fn round<'a, C: Carrier>(
     agents: &mut [Box<dyn AgentStrategy>],

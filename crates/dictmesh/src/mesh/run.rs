@@ -29,7 +29,7 @@ pub struct Run<'m> {
 }
 
 impl<'m> Run<'m> {
-    /// At nu = 0, in the rows of the samples and in one chunk, so that its arrays can be looked at.
+    /// At nu = 0, in the rows of the samples and in one chunk, so that its arrays can be read.
     pub(super) fn start(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
         Run::new(mesh, x, &Accels::none(), None)
     }
@@ -179,7 +179,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// All agents of the mesh run here: what one of them knows, all know at once.
+/// All agents of the mesh run here, so a flood reaches every agent at once.
 impl Rounds for Run<'_> {
     type Error = Infallible;
 

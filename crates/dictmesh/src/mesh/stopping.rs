@@ -61,7 +61,7 @@ impl Default for Stopping {
     }
 }
 
-/// What the agents know of each other's residuals: it travels with the arrays, one hop a round.
+/// The residuals of other agents, as far as they have arrived: they travel with the arrays, one hop a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
     /// The largest residual known since the last measurement.
@@ -74,8 +74,8 @@ impl Flood {
     /// The number of a round that never comes.
     pub const NEVER: f64 = u32::MAX as f64;
 
-    /// Takes in what a neighbour knows.
-    pub fn hear(&mut self, residual: f64, trouble: f64) {
+    /// Merges the flood of a neighbour.
+    pub fn merge(&mut self, residual: f64, trouble: f64) {
         self.residual = self.residual.max(residual);
         self.trouble = self.trouble.min(trouble);
     }

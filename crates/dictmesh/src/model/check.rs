@@ -84,7 +84,11 @@ fn check_description(
         return Err(Error::parameter(
             "agents",
             d.agents,
-            format!("there are {} edges, too few to join so many", d.edges.len()),
+            format!(
+                "a graph of {} agents needs more than {} edges",
+                d.agents,
+                d.edges.len()
+            ),
         ));
     }
     let topology = Topology::from_edges(d.agents, &d.edges)?;

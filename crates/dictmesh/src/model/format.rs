@@ -229,8 +229,8 @@ fn check_sum(metadata: Option<&HashMap<String, String>>, found: &str) -> Result<
              a copy, or the checkpoint beside it if there is one"
         )),
         None => Err(format!(
-            "its metadata has no {CHECKSUM:?}, so nobody can tell whether it is whole; it is damaged, or \
-             another program took it out: take a copy, or learn it anew"
+            "its metadata has no {CHECKSUM:?}, so it cannot be verified; it is damaged, or another program \
+             removed the entry: use another copy, or learn the model again"
         )),
     }
 }

@@ -10,8 +10,8 @@ use crate::mesh::Mesh;
 use crate::registry::Registry;
 
 impl Mesh {
-    /// All that the mesh has learned and was told, as plain data. The number of threads is not part of
-    /// it; feature names and extra data are the caller's to add.
+    /// The state and all choices of the mesh as plain data. The number of threads is not part of it; the
+    /// caller adds feature names and extra data.
     pub fn to_model(&self) -> Model {
         let description = Description {
             task: self.agents_task(),

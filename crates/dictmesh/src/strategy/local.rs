@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::exact::coding::ScratchPool;
 
-/// All that agent k knows while a batch of B samples is coded: its own atoms and regularizer, the
+/// What agent k has while a batch of B samples is coded: its own atoms and regularizer, the
 /// residual, N, its share b_k = x/|N_I| of the samples if it is informed, and its degree.
 ///
 /// The paper's local cost is
@@ -39,14 +39,14 @@ pub struct Local<'a> {
     pub samples: usize,
     /// What argmins compute in.
     pub scratch: &'a ScratchPool,
-    /// Set by whoever wants no more of it.
+    /// Set by the caller to end the batch early.
     pub interrupt: Option<&'a AtomicBool>,
     /// Whether argmins solve several samples at the same time, one in each SIMD lane.
     pub lanes: bool,
 }
 
 impl Local<'_> {
-    /// Whether somebody asked for an end: what is found from now on is thrown away.
+    /// Whether the caller asked for an end: later results are discarded.
     pub fn is_interrupted(&self) -> bool {
         self.interrupt
             .is_some_and(|flag| flag.load(Ordering::Relaxed))

@@ -141,7 +141,7 @@ impl Coarse {
         let (mut size, mut terms) = (1.0, 0);
         for (q, y) in members {
             size += y.abs();
-            // Which are 0 nobody could predict: listed without a branch.
+            // Listed without a branch: which are 0 is unpredictable.
             self.terms[terms] = (-y, self.begin + q * self.stride);
             terms += usize::from(y != 0.0);
         }

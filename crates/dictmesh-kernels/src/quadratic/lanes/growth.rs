@@ -225,7 +225,7 @@ impl Growth {
         let (members, unit) = (&self.lanes[at].members, self.units[at]);
         let mut count = all.len();
         all.resize(count + members.len(), (0, 0.0));
-        // Which are 0 nobody could predict: listed without a branch.
+        // Listed without a branch: which are 0 is unpredictable.
         for (q, own) in members.iter().zip(self.y.chunks_exact(S::F32_LANES)) {
             let y = own[at];
             all[count] = (*q, f64::from(y) * unit);

@@ -19,7 +19,7 @@ pub(super) struct BoxProof {
 }
 
 impl BoxProof {
-    /// Around 0, for so many rotated rows.
+    /// Around 0, for `rows` rotated rows.
     pub fn new(rows: usize, samples: usize) -> Self {
         BoxProof {
             centres: Matrix::zeros(rows, samples),
