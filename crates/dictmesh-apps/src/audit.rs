@@ -33,7 +33,7 @@ mod trace;
 use attack::{all_at_once, attack, beyond, Joint};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::samples::Samples;
-use dictmesh::strategy::Strategy;
+use dictmesh::strategy::{Strategy, GOSSIP};
 use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{dot, norm, Matrix};
@@ -135,6 +135,17 @@ pub fn audit(
     rounds: usize,
     colluding: usize,
 ) -> Result<Audit> {
+    let name = strategy.name();
+    if !GOSSIP.contains(&name.as_str()) {
+        return Err(Error::Unsupported {
+            what: "audit".to_string(),
+            with: format!("the strategy \"{name}\""),
+            why: format!(
+                "its attacks read messages between neighbours; use one of {}",
+                GOSSIP.join(", ")
+            ),
+        });
+    }
     let mut mesh = mesh.clone();
     mesh.set_strategy(strategy.clone())?;
     check(&mesh, x, rounds, colluding)?;

@@ -78,7 +78,7 @@ fn told(name: &str, audit: &Audit) {
 
 /// All strategies, and the random start that is to hide something.
 fn strategies() -> Vec<Arc<dyn Strategy>> {
-    let plain = strategy::NAMES.map(|name| strategy::named(name).unwrap());
+    let plain = strategy::GOSSIP.map(|name| strategy::named(name).unwrap());
     plain.into_iter().chain([admm(Some(1.0))]).collect()
 }
 
@@ -200,6 +200,8 @@ fn refusals_say_what_to_do() {
         assert!(error.contains(words), "{error}");
     };
     refused(&diffusion(), 2, "4 or more");
+    let sums = strategy::named("gradient-sums").unwrap();
+    refused(&sums, 50, "gradient-sums");
     refused(&diffusion(), usize::MAX / 2, "fewer rounds or samples");
     let nobody = audit(&mesh, &x, &diffusion(), 50, 0).unwrap_err();
     assert!(nobody.to_string().contains("1 or more"), "{nobody}");
