@@ -205,7 +205,7 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
         plan.informed = if n == 1 { vec![0] } else { vec![1, 3] };
         let start = plan
             .builder()
-            .accels(dictmesh::accel::Accels::none())
+            .accels(dictmesh::accel::Accels::parse("lanes").unwrap())
             .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();
         let mut mesh = start.clone();

@@ -1,7 +1,7 @@
 use dictmesh::accel::{Accel, Batch, Chunk};
 
-/// Cuts a batch into one chunk per sample, so that as many threads as samples can work on it. Bit-identical: no
-/// agent's iterates for one sample depend on another.
+/// Cuts a batch into one chunk per sample, so that as many threads as samples can work on it. Within
+/// rounding: no agent's iterates for one sample depend on another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OneByOne;
 

@@ -15,18 +15,21 @@ impl AtomSet for Simplex {
         if self.contains(w, 0.0) || w.iter().any(|v| !v.is_finite()) {
             return; // inside already, or not to be hidden
         }
-        let mut sorted = w.to_vec();
+        // Distances from the largest entry: theta lies within 1 of it, so nothing cancels for large entries.
+        let largest = w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut sorted: Vec<f64> = w.iter().map(|v| v - largest).collect();
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-        let (mut sum, mut theta) = (0.0, 0.0);
-        for (i, v) in sorted.iter().enumerate() {
-            sum += v;
+        let (mut sum, mut theta) = (0.0, -1.0);
+        for (i, d) in sorted.iter().enumerate() {
+            sum += d;
             let candidate = (sum - 1.0) / (i + 1) as f64;
-            if *v <= candidate {
+            if *d <= candidate {
                 break;
             }
             theta = candidate;
         }
-        w.iter_mut().for_each(|v| *v = (*v - theta).max(0.0));
+        w.iter_mut()
+            .for_each(|v| *v = ((*v - largest) - theta).max(0.0));
     }
 
     fn contains(&self, w: &[f64], tolerance: f64) -> bool {

@@ -92,10 +92,10 @@ fn the_speed_up_changes_nothing() {
     let cut = mesh(Accels::none().with(Arc::new(OneByOne)))
         .infer(&x)
         .unwrap();
-    assert_eq!(
-        (plain.duals, plain.rounds, plain.bytes),
-        (cut.duals, cut.rounds, cut.bytes)
-    );
+    assert_eq!((plain.rounds, plain.bytes), (cut.rounds, cut.bytes));
+    for (a, b) in plain.duals.iter().zip(&cut.duals) {
+        assert!(apart(a, b) < 1e-11, "{:e}", apart(a, b));
+    }
 }
 
 #[test]

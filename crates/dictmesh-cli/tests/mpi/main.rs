@@ -102,7 +102,7 @@ fn in_one_process(model: &Model, x: &Samples) -> Mesh {
         .batch(d.batch)
         .seed(d.seed)
         .informed(&d.informed)
-        .accels(dictmesh::accel::Accels::none())
+        .accels(dictmesh::accel::Accels::parse("lanes").unwrap())
         .build(d.rows, &sizes, AtomInit::Samples(x))
         .unwrap();
     mesh.learn(x, |_| Continue(())).unwrap();

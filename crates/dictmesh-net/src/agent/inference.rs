@@ -274,9 +274,10 @@ impl Wire<'_, '_> {
     fn sum_to_root(&mut self, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
         let Place { depth, parent } = self.inference.place;
         heard.copy_from_slice(outgoing);
+        let idle = vec![0.0; heard.len()]; // every frame of a round has the same size
         for left in (1..=self.inference.diameter).rev() {
             let turn = parent.filter(|_| depth == left);
-            self.prepare(if turn.is_some() { heard } else { &[] });
+            self.prepare(if turn.is_some() { heard } else { &idle });
             (self.talk.own.scalars).push(turn.map_or(-1.0, |parent| parent as f64));
             self.round()?;
             for (from, frame) in self.talk.heard() {
@@ -300,8 +301,9 @@ impl Wire<'_, '_> {
         if parent.is_none() {
             heard.copy_from_slice(outgoing);
         }
+        let idle = vec![0.0; heard.len()]; // every frame of a round has the same size
         for hop in 0..self.inference.diameter {
-            self.prepare(if depth == hop { heard } else { &[] });
+            self.prepare(if depth == hop { heard } else { &idle });
             self.talk.own.scalars.push(-1.0);
             self.round()?;
             if depth == hop + 1 {

@@ -80,7 +80,7 @@ impl Plan {
     pub fn mesh(&self, reduction: bool) -> Mesh {
         let builder = self.builder().accels(match reduction {
             true => dictmesh::accel::Accels::all(),
-            false => dictmesh::accel::Accels::none(),
+            false => dictmesh::accel::Accels::parse("lanes").unwrap(),
         });
         builder
             .build(self.rows, &self.sizes, AtomInit::Random)

@@ -221,7 +221,9 @@ fn infeasible(residual: Spec) -> (Plan, Matrix) {
 fn a_proof_that_no_code_meets_a_constraint_tells_the_sizes_of_samples_too() {
     for residual in [Spec::new("equality"), Spec::new("ball").with("sigma", 0.05)] {
         let (plan, atoms) = infeasible(residual);
-        let builder = plan.builder().accels(dictmesh::accel::Accels::none());
+        let builder = plan
+            .builder()
+            .accels(dictmesh::accel::Accels::parse("lanes").unwrap());
         let mesh = builder
             .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();
