@@ -88,7 +88,8 @@ impl L1Admm {
 /// A dictionary W (M x K, every atom non-negative with `|w|_1 <= 1`) and how to code with it.
 ///
 /// ```
-/// use dictmesh::{apps::l1_admm::{L1Admm, L1Model}, Samples};
+/// use dictmesh::Samples;
+/// use dictmesh_apps::l1_admm::{L1Admm, L1Model};
 /// let x = Samples::dense_from_columns(3, &[[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]])?;
 /// let model = L1Model::initialise(L1Admm::default(), &x, 1, 0)?;
 /// let new = Samples::dense_from_columns(3, &[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])?;

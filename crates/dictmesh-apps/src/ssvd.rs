@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// with both at 0 the layers are those of the singular value decomposition.
 ///
 /// ```
-/// use dictmesh::{apps::ssvd::SparseSvd, Matrix};
+/// use dictmesh::Matrix;
+/// use dictmesh_apps::ssvd::SparseSvd;
 /// let x = Matrix::from_columns(2, &[[3.0, 0.1], [4.0, 0.0], [0.0, 0.1]])?;
 /// let layers = SparseSvd { layers: 1, lambda: 0.2, beta: 0.2, ..SparseSvd::default() }.run(&x)?;
 /// assert_eq!(layers[0].w, [1.0, 0.0]);
