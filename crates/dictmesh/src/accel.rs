@@ -306,7 +306,7 @@ impl Accels {
         Accels { all: all.into() }
     }
 
-    /// No speed-up: every sum runs as the agents of a network would run it.
+    /// No speed-up. Agents of a network solve in lanes: [`Lanes`] alone gives their results.
     pub fn none() -> Self {
         Accels { all: Vec::new() }
     }

@@ -75,7 +75,7 @@ impl MeshBuilder {
     }
 
     /// The speed-ups; all built-in ones by default. None changes a result by more than 1e-9 relative.
-    /// Without any, every sum runs as the agents of a network would run it.
+    /// With `lanes` alone, every sum runs as the agents of a network run it.
     pub fn accels(mut self, accels: Accels) -> Self {
         self.accels = accels;
         self
