@@ -58,6 +58,7 @@ impl<'a> Blocks<'a> {
 }
 
 impl<'a> From<&'a Matrix> for Atoms<'a> {
+    #[inline]
     fn from(atoms: &'a Matrix) -> Self {
         Atoms::Matrix(atoms)
     }
@@ -65,6 +66,7 @@ impl<'a> From<&'a Matrix> for Atoms<'a> {
 
 impl<'a> Atoms<'a> {
     /// M.
+    #[inline]
     pub fn rows(&self) -> usize {
         match self {
             Atoms::Matrix(w) => w.rows(),
@@ -73,6 +75,7 @@ impl<'a> Atoms<'a> {
     }
 
     /// n.
+    #[inline]
     pub fn cols(&self) -> usize {
         match self {
             Atoms::Matrix(w) => w.cols(),
@@ -81,6 +84,7 @@ impl<'a> Atoms<'a> {
     }
 
     /// Atom `q`.
+    #[inline]
     pub fn column(&self, q: usize) -> &'a [f64] {
         match self {
             Atoms::Matrix(w) => w.column(q),

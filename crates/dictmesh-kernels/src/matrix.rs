@@ -92,21 +92,25 @@ impl Matrix {
     }
 
     /// Number of rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// Number of columns.
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Column `j`.
+    #[inline]
     pub fn column(&self, j: usize) -> &[f64] {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
     /// Column `j`, to be changed.
+    #[inline]
     pub fn column_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.rows..(j + 1) * self.rows]
     }
@@ -117,11 +121,13 @@ impl Matrix {
     }
 
     /// All entries, column by column.
+    #[inline]
     pub fn as_slice(&self) -> &[f64] {
         &self.data
     }
 
     /// All entries, column by column, to be changed.
+    #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.data
     }
@@ -132,6 +138,7 @@ impl Matrix {
     }
 
     /// The entry at row `i` and column `j`.
+    #[inline]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.rows + i]
     }
@@ -203,11 +210,13 @@ impl Matrix {
     }
 
     /// A view for faer.
+    #[inline]
     pub fn view(&self) -> MatRef<'_, f64> {
         MatRef::from_column_major_slice(&self.data, self.rows, self.cols)
     }
 
     /// A mutable view for faer.
+    #[inline]
     pub fn view_mut(&mut self) -> MatMut<'_, f64> {
         MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.cols)
     }

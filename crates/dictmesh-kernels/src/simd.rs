@@ -5,6 +5,7 @@ use crate::work::count;
 pub use pulp::{Simd, WithSimd};
 
 /// Runs `work` compiled for this CPU.
+#[inline]
 pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
 }

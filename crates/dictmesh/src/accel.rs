@@ -137,14 +137,14 @@ pub trait Reduced: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether [`still_holds`](Reduced::still_holds) must be asked after every round.
-    fn needs_proof(&self) -> bool {
-        false
-    }
-
-    /// Whether these duals, one per agent, are those of the plain problem. `first` is the number of the
-    /// chunk's first sample in the batch.
-    fn still_holds(&mut self, _batch: &Batch<'_>, _first: usize, _duals: &[&Matrix]) -> bool {
+    /// Whether the duals of a round are those of the plain problem; called after every round. `first` is
+    /// the number of the chunk's first sample in the batch, `dual(k)` the dual of agent k.
+    fn still_holds<'d>(
+        &self,
+        _batch: &Batch<'_>,
+        _first: usize,
+        _dual: &dyn Fn(usize) -> &'d Matrix,
+    ) -> bool {
         true
     }
 

@@ -28,6 +28,7 @@ pub struct Coordinate<'a> {
 
 impl<'a> Coordinate<'a> {
     /// Coordinate q with penalty h and this entry of H on the diagonal.
+    #[inline]
     pub fn new(q: usize, h: &'a dyn ScalarPenalty, curvature: f64) -> Self {
         let total = curvature + h.strong_convexity();
         Coordinate {

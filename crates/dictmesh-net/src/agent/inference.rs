@@ -143,9 +143,9 @@ impl Rounds for Course<'_, '_> {
         if keep && self.wire.rounds + 1 == to {
             self.before = self.strategy.dual().clone();
         }
-        let local = |_| self.inference.local;
         let agents = std::slice::from_mut(&mut *self.strategy);
-        let last = round(agents, &local, &mut self.wire, &mut self.heard, false)?;
+        let locals = [self.inference.local];
+        let last = round(agents, &locals, &mut self.wire, &mut self.heard, false)?;
         self.last = Some(last);
         self.wire.rounds += 1;
         Ok(())

@@ -28,7 +28,7 @@ use factor::Factor;
 use gram::JointGram;
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What counts as zero of an atom's square outside the others, relative to the longest atom's, where samples
 /// are rotated too: the rounding of W'x over its root is what the rotation does to nu, about 1e-9.
@@ -75,7 +75,7 @@ struct Rotated {
 struct Boxed {
     /// The residual with the box on the kept rows alone.
     residual: Box<dyn Residual>,
-    proof: BoxProof,
+    proof: Mutex<BoxProof>,
     /// Whether all rows are kept in which x is not 0.
     full_support: bool,
 }
@@ -285,7 +285,7 @@ impl Rotated {
             products: products.clone(),
             boxed: Some(Boxed {
                 residual: residual.with_box_on_first_rows(first)?,
-                proof: BoxProof::new(rank + beside, 1),
+                proof: Mutex::new(BoxProof::new(rank + beside, 1)),
                 full_support: low.is_empty(),
             }),
             rotation: Arc::new(rotation),
@@ -307,18 +307,18 @@ impl Reduced for Rotated {
         self.boxed.as_ref().map(|boxed| &*boxed.residual)
     }
 
-    fn needs_proof(&self) -> bool {
-        self.boxed.is_some()
-    }
-
     /// Whether no rotated row of any agent has left the box.
-    fn still_holds(&mut self, batch: &Batch<'_>, first: usize, duals: &[&Matrix]) -> bool {
-        let Some(mut boxed) = self.boxed.take() else {
+    fn still_holds<'d>(
+        &self,
+        batch: &Batch<'_>,
+        first: usize,
+        dual: &dyn Fn(usize) -> &'d Matrix,
+    ) -> bool {
+        let Some(boxed) = &self.boxed else {
             return true;
         };
         let rotation = &self.rotation;
-        let rotated = |k: usize, j: usize| rotation.rotated_rows(duals[k].column(j));
-        let blocks = batch.blocks();
+        let rotated = |k: usize, j: usize| rotation.rotated_rows(dual(k).column(j));
         let largest = |j: usize, z: &[f64]| {
             let mut nu = vec![0.0; rotation.kept.len()];
             nu.extend_from_slice(z);
@@ -328,12 +328,11 @@ impl Reduced for Rotated {
                 sample: first + j,
                 lift: self.lift(j, &nu),
             };
-            let lifted = lift_all(&blocks, batch.x, 1, &[term]);
+            let lifted = lift_all(&batch.blocks(), batch.x, 1, &[term]);
             (lifted.as_slice().iter()).fold(0.0, |most: f64, v| most.max(v.abs()))
         };
-        let holds = boxed.proof.holds(duals.len(), rotated, largest);
-        self.boxed = Some(boxed);
-        holds
+        let mut proof = boxed.proof.lock().unwrap_or_else(PoisonError::into_inner);
+        proof.holds(batch.agents.len(), rotated, largest)
     }
 
     /// The same sample with all rows kept in which it is not 0, if that is more than now.

@@ -143,12 +143,8 @@ impl<'m> SampleChunk<'m> {
     /// Rounds until `to` are done. Where a reduction can no longer be proven to give the plain iterates, all
     /// rounds are done again in more rows.
     pub fn advance(&mut self, to: usize, keep: bool) {
-        while self.rounds < to && !self.local(0).is_interrupted() {
-            if keep && self.rounds + 1 == to {
-                self.before = self.duals().cloned().collect();
-            }
-            self.round();
-            if !self.still_holds() {
+        while self.rounds < to && !self.mesh.is_interrupted() {
+            if !self.rounds_until(to, keep) {
                 let reduced = self.reduced.take();
                 self.reduced = reduced.and_then(|r| r.enlarged(&self.batch, self.samples.start));
                 self.allocate();
@@ -159,31 +155,36 @@ impl<'m> SampleChunk<'m> {
 
     /// One round: adapt, exchange, absorb.
     pub fn round(&mut self) {
+        self.rounds_until(self.rounds + 1, false);
+    }
+
+    /// Rounds until `to` are done or the caller interrupts; `false` once the reduction does not hold.
+    fn rounds_until(&mut self, to: usize, keep: bool) -> bool {
         let mut agents = std::mem::take(&mut self.agents);
         let mut heard = std::mem::take(&mut self.heard);
+        let locals: Vec<Local<'_>> = (0..agents.len()).map(|k| self.local(k)).collect();
         let mut carrier = InProcess {
             links: &self.links,
             parallel: self.parallel,
             crossings: 0,
         };
-        let local = |k: usize| self.local(k);
-        let Ok(exchange) = round(&mut agents, &local, &mut carrier, &mut heard, self.parallel);
-        let crossings = carrier.crossings;
-        (self.agents, self.heard) = (agents, heard);
-        self.exchange = Some(exchange);
-        self.crossings += crossings;
-        self.rounds += 1;
-    }
-
-    fn still_holds(&mut self) -> bool {
-        let Some(mut reduced) = self.reduced.take() else {
-            return true;
-        };
-        let holds = !reduced.needs_proof() || {
-            let duals: Vec<&Matrix> = self.duals().collect();
-            reduced.still_holds(&self.batch, self.samples.start, &duals)
-        };
-        self.reduced = Some(reduced);
+        let (mut rounds, mut exchange, mut holds) = (self.rounds, self.exchange, true);
+        let mut before = Vec::new();
+        while rounds < to && holds && !self.mesh.is_interrupted() {
+            if keep && rounds + 1 == to {
+                before = agents.iter().map(|agent| agent.dual().clone()).collect();
+            }
+            let Ok(last) = round(&mut agents, &locals, &mut carrier, &mut heard, self.parallel);
+            exchange = Some(last);
+            rounds += 1;
+            holds = self.reduced.as_ref().is_none_or(|reduced| {
+                let duals = |k: usize| agents[k].dual();
+                reduced.still_holds(&self.batch, self.samples.start, &duals)
+            });
+        }
+        self.crossings += carrier.crossings;
+        (self.agents, self.heard, self.before) = (agents, heard, before);
+        (self.rounds, self.exchange) = (rounds, exchange);
         holds
     }
 

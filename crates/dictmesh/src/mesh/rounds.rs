@@ -69,25 +69,25 @@ pub trait Carrier {
     ) -> Result<(), Self::Error>;
 }
 
-/// One round of the agents that run here. `local` gives what the i-th of them has; `parallel` runs them
-/// side by side. Returns the last exchange.
-pub fn round<'a, C: Carrier>(
+/// One round of the agents that run here. `locals` has one entry per agent; `parallel` runs them side by
+/// side. Returns the last exchange.
+pub fn round<C: Carrier>(
     agents: &mut [Box<dyn AgentStrategy>],
-    local: &(impl Fn(usize) -> Local<'a> + Sync),
+    locals: &[Local<'_>],
     carrier: &mut C,
     heard: &mut Matrix,
     parallel: bool,
 ) -> Result<Exchange, C::Error> {
     loop {
         // psi_k = nu_k - mu grad J_k(nu_k), an argmin, or W_k y_k(nu).
-        let adapt = |(i, agent): (usize, &mut Box<dyn AgentStrategy>)| agent.adapt(&local(i));
+        let adapt = |(i, agent): (usize, &mut Box<dyn AgentStrategy>)| agent.adapt(&locals[i]);
         let wanted = each(agents, parallel, adapt);
         // nu_k = sum_l a_lk psi_l over the neighbours, a sum to the root, or a broadcast.
         let exchange = wanted.unwrap_or(Exchange::Broadcast); // no agent: nothing to carry
         carrier.carry(exchange, agents, heard)?;
         let heard = &*heard;
         let absorb = |(i, agent): (usize, &mut Box<dyn AgentStrategy>)| {
-            agent.absorb(&local(i), heard.column(i))
+            agent.absorb(&locals[i], heard.column(i))
         };
         if each(agents, parallel, absorb).unwrap_or(true) {
             return Ok(exchange);
