@@ -54,6 +54,16 @@ pub enum Outcome {
     NotFinite,
 }
 
+/// How the samples of a batch are solved. Each is solved to rounding either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Batching {
+    /// One after the other.
+    OneByOne,
+    /// Several at the same time, one in each SIMD lane, where it pays.
+    #[default]
+    SideBySide,
+}
+
 /// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
 pub struct Quadratic<'a> {
     gram: &'a Matrix,
@@ -61,8 +71,7 @@ pub struct Quadratic<'a> {
     coordinates: Vec<Coordinate<'a>>,
     active: Active<'a>,
     v: Vectors,
-    /// Whether several samples may be solved at the same time, one in each SIMD lane.
-    lanes: bool,
+    batching: Batching,
 }
 
 /// The memory of a [`Quadratic`], reused by the next.
@@ -144,7 +153,7 @@ impl<'a> Quadratic<'a> {
         scale: f64,
         penalties: impl Iterator<Item = &'a dyn ScalarPenalty>,
         scratch: Scratch,
-        lanes: bool,
+        batching: Batching,
     ) -> Self {
         let n = gram.cols();
         let mut v = scratch.v;
@@ -174,7 +183,7 @@ impl<'a> Quadratic<'a> {
             coordinates,
             active: Active::new(n, scratch.active),
             v,
-            lanes,
+            batching,
         }
     }
 
@@ -208,7 +217,9 @@ impl<'a> Quadratic<'a> {
     /// some, they start at 0, and single precision can hold H.
     pub fn can_start(&mut self, y: &[f64]) -> bool {
         let n = self.gram.cols();
-        let worth = self.lanes && n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
+        let worth = self.batching == Batching::SideBySide
+            && n >= SIDE_BY_SIDE.0
+            && y.len() >= n * SIDE_BY_SIDE.1;
         // In blocks, so that it is not one after the other.
         let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
         worth
@@ -251,7 +262,7 @@ impl<'a> Quadratic<'a> {
     pub fn solve_few(&mut self, g: &[f64], y: &mut [f64], solved: &mut Vec<bool>) {
         solved.clear();
         let few = (2..=small_cd::MOST).contains(&self.gram.cols());
-        if self.lanes && few && self.v.other.is_empty() {
+        if self.batching == Batching::SideBySide && few && self.v.other.is_empty() {
             self.clear(); // the zones of members are the line
             let problem = &*self;
             dispatch(SmallCd {

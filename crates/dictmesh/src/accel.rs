@@ -32,6 +32,7 @@ use crate::problem::task::LocalTask;
 use crate::strategy::{ScratchPool, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::axpy;
+pub use dictmesh_kernels::quadratic::Batching;
 use dictmesh_kernels::Matrix;
 use faer::MatMut;
 use rayon::prelude::*;
@@ -59,8 +60,8 @@ pub struct Batch<'m> {
     pub scratch: &'m ScratchPool,
     /// Set from outside to end the batch early.
     pub interrupt: Option<&'m AtomicBool>,
-    /// Whether argmins may solve one sample per SIMD lane.
-    pub lanes: bool,
+    /// How argmins solve the samples of a batch.
+    pub batching: Batching,
 }
 
 /// One agent as a speed-up sees it.
@@ -109,9 +110,9 @@ pub trait Accel: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether argmins may solve one sample per SIMD lane.
-    fn lanes(&self) -> bool {
-        false
+    /// How argmins solve the samples of a batch.
+    fn batching(&self) -> Option<Batching> {
+        None
     }
 }
 
@@ -378,9 +379,10 @@ impl Accels {
         self.all.iter().find_map(|accel| accel.combiner(weights))
     }
 
-    /// Whether any of them is for SIMD lanes.
-    pub fn lanes(&self) -> bool {
-        self.all.iter().any(|accel| accel.lanes())
+    /// The first answer to [`Accel::batching`], or one sample after the other.
+    pub fn batching(&self) -> Batching {
+        let first = self.all.iter().find_map(|accel| accel.batching());
+        first.unwrap_or(Batching::OneByOne)
     }
 }
 

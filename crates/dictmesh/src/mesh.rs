@@ -329,7 +329,7 @@ impl Mesh {
             samples,
             scratch: &self.scratch,
             interrupt: self.interrupt.as_deref(),
-            lanes: self.accels.lanes(),
+            batching: self.accels.batching(),
         }
     }
 

@@ -178,15 +178,41 @@ pub struct SharedConstants {
     pub spectrum: Spectrum,
 }
 
-/// The names of the built-in strategies.
-pub const NAMES: [&str; 6] = [
-    "diffusion",
-    "consensus",
-    "jacobi-admm",
-    "exact-diffusion",
-    "relaxed-admm",
-    "gradient-sums",
+/// Makes a strategy from its description.
+type Maker = fn(&Spec) -> Result<Arc<dyn Strategy>>;
+
+/// The built-in strategies: a new one adds its line here.
+const BUILT_IN: [(&str, Maker); 6] = [
+    ("diffusion", |spec| {
+        Ok(Arc::new(Diffusion::from_spec(spec)?))
+    }),
+    ("consensus", |spec| {
+        Ok(Arc::new(Consensus::from_spec(spec)?))
+    }),
+    ("jacobi-admm", |spec| {
+        Ok(Arc::new(JacobiAdmm::from_spec(spec)?))
+    }),
+    ("exact-diffusion", |spec| {
+        Ok(Arc::new(ExactDiffusion::from_spec(spec)?))
+    }),
+    ("relaxed-admm", |spec| {
+        Ok(Arc::new(RelaxedAdmm::from_spec(spec)?))
+    }),
+    ("gradient-sums", |spec| {
+        Ok(Arc::new(GradientSums::from_spec(spec)?))
+    }),
 ];
+
+/// The names of the built-in strategies.
+pub const NAMES: [&str; BUILT_IN.len()] = {
+    let mut names = [""; BUILT_IN.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = BUILT_IN[i].0;
+        i += 1;
+    }
+    names
+};
 
 /// Those of them that exchange arrays with neighbours alone: the paper's and its successors.
 pub const GOSSIP: [&str; 5] = [
@@ -199,25 +225,8 @@ pub const GOSSIP: [&str; 5] = [
 
 /// The built-in strategies by name; [`Names::with`] adds one of your own.
 pub fn names() -> Names<dyn Strategy> {
-    Names::<dyn Strategy>::new("strategy")
-        .with("diffusion", |spec| {
-            Ok(Arc::new(Diffusion::from_spec(spec)?))
-        })
-        .with("consensus", |spec| {
-            Ok(Arc::new(Consensus::from_spec(spec)?))
-        })
-        .with("jacobi-admm", |spec| {
-            Ok(Arc::new(JacobiAdmm::from_spec(spec)?))
-        })
-        .with("exact-diffusion", |spec| {
-            Ok(Arc::new(ExactDiffusion::from_spec(spec)?))
-        })
-        .with("relaxed-admm", |spec| {
-            Ok(Arc::new(RelaxedAdmm::from_spec(spec)?))
-        })
-        .with("gradient-sums", |spec| {
-            Ok(Arc::new(GradientSums::from_spec(spec)?))
-        })
+    let none = Names::<dyn Strategy>::new("strategy");
+    (BUILT_IN.iter()).fold(none, |names, (name, maker)| names.with(name, *maker))
 }
 
 /// The built-in strategy of a description.
@@ -246,6 +255,27 @@ fn check_constant(name: &'static str, value: Option<f64>) -> Result<()> {
         Some(v) => Error::check_positive(name, v),
         None => Ok(()),
     }
+}
+
+/// The step mu of a description that has no other constant.
+fn step_of(spec: &Spec) -> Result<Option<f64>> {
+    spec.allow(&["mu"])?;
+    let mu = spec.number("mu")?;
+    check_constant("mu", mu)?;
+    Ok(mu)
+}
+
+/// The constant as given, or its default. Both are checked, the given one first: a default that follows
+/// from a bad constant must not get the blame.
+fn fill(
+    name: &'static str,
+    given: Option<f64>,
+    default: impl FnOnce() -> f64,
+) -> Result<Option<f64>> {
+    check_constant(name, given)?;
+    let value = Some(given.unwrap_or_else(default));
+    check_constant(name, value)?;
+    Ok(value)
 }
 
 /// A constant that must have a value by now.

@@ -89,7 +89,13 @@ fn left_over(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &[f64], y: &[f
 
 fn solved(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &Matrix) -> (Matrix, usize) {
     let hs = vec![h; gram.cols()];
-    let mut problem = Quadratic::new(gram, scale, hs.iter().copied(), Scratch::default(), true);
+    let mut problem = Quadratic::new(
+        gram,
+        scale,
+        hs.iter().copied(),
+        Scratch::default(),
+        Batching::SideBySide,
+    );
     let n = gram.cols();
     let mut y = Matrix::zeros(n, g.cols());
     let energies = vec![1.0; g.cols()];
@@ -118,7 +124,13 @@ fn registers_of_any_width_find_the_same() {
     let (reference, _) = solved(&gram, 1.0, &h, &g);
     let energies = vec![1.0; g.cols()];
     let found = |run: &dyn Fn(SideBySide)| {
-        let mut problem = Quadratic::new(&gram, 1.0, hs.iter().copied(), Scratch::default(), true);
+        let mut problem = Quadratic::new(
+            &gram,
+            1.0,
+            hs.iter().copied(),
+            Scratch::default(),
+            Batching::SideBySide,
+        );
         let mut y = Matrix::zeros(40, g.cols());
         assert!(problem.can_start(y.as_slice()));
         run(problem.side_by_side(g.as_slice(), &energies, y.as_mut_slice()));
@@ -185,7 +197,13 @@ fn what_is_no_number_is_left_to_the_caller() {
     g.column_mut(3)[7] = f64::INFINITY;
     let h = elastic_net(0.2, 0.1);
     let hs = vec![&h as &dyn ScalarPenalty; 40];
-    let mut problem = Quadratic::new(&gram, 1.0, hs.iter().copied(), Scratch::default(), true);
+    let mut problem = Quadratic::new(
+        &gram,
+        1.0,
+        hs.iter().copied(),
+        Scratch::default(),
+        Batching::SideBySide,
+    );
     let mut y = Matrix::zeros(40, 5);
     assert!(problem.can_start(y.as_slice()));
     problem.start(g.as_slice(), &[1.0; 5], y.as_mut_slice());
@@ -211,8 +229,13 @@ fn few_coordinates_are_solved_side_by_side() {
         let one_sided = non_negative(0.1, 0.2);
         for h in [&elastic_net(0.3, 0.2) as &dyn ScalarPenalty, &one_sided] {
             let hs = vec![h; n];
-            let mut problem =
-                Quadratic::new(&gram, 0.7, hs.iter().copied(), Scratch::default(), true);
+            let mut problem = Quadratic::new(
+                &gram,
+                0.7,
+                hs.iter().copied(),
+                Scratch::default(),
+                Batching::SideBySide,
+            );
             let start = Matrix::from_fn(n, 21, |q, j| ((q + j) % 3) as f64 * 0.5);
             let (mut y, mut solved) = (start.clone(), Vec::new());
             problem.solve_few(g.as_slice(), y.as_mut_slice(), &mut solved);
@@ -247,7 +270,13 @@ fn few_coordinates_are_solved_side_by_side() {
     let (gram, g) = problem(30, 8, 9, 20.0, 1);
     let h = elastic_net(1e-3, 1e-4);
     let hs = [&h as &dyn ScalarPenalty; 8];
-    let mut problem = Quadratic::new(&gram, 1.0, hs.iter().copied(), Scratch::default(), true);
+    let mut problem = Quadratic::new(
+        &gram,
+        1.0,
+        hs.iter().copied(),
+        Scratch::default(),
+        Batching::SideBySide,
+    );
     let (mut y, mut solved) = (Matrix::zeros(8, 9), Vec::new());
     problem.solve_few(g.as_slice(), y.as_mut_slice(), &mut solved);
     assert!(solved.iter().any(|solved| !solved));

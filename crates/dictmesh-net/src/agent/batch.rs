@@ -9,6 +9,7 @@ use super::opening::Trouble;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
+use dictmesh::accel::Batching;
 use dictmesh::network::measure::has_diverged;
 use dictmesh::network::{product_of_fired, update_block};
 use dictmesh::strategy::Local;
@@ -82,7 +83,7 @@ impl Agent {
             samples,
             scratch: &self.scratch,
             interrupt: None,
-            lanes: true,
+            batching: Batching::default(),
         };
         let inference = Inference {
             id,

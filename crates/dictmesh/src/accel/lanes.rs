@@ -1,4 +1,4 @@
-use super::Accel;
+use super::{Accel, Batching};
 
 /// Argmins solve several samples at the same time, one in each lane of the vector registers.
 ///
@@ -12,7 +12,7 @@ impl Accel for Lanes {
         "lanes"
     }
 
-    fn lanes(&self) -> bool {
-        true
+    fn batching(&self) -> Option<Batching> {
+        Some(Batching::SideBySide)
     }
 }

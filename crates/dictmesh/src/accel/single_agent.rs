@@ -121,7 +121,7 @@ fn code_dense(
         s: 1.0,
         q: 0.0,
         interrupt: batch.interrupt,
-        lanes: batch.lanes,
+        batching: batch.batching,
     };
     nu.reshape(x.rows(), range.len());
     let scratch_of = batch.scratch.of(block.version());
@@ -179,7 +179,7 @@ fn code_sparse(
         y,
         &scratch_of,
         interrupt,
-        batch.lanes,
+        batch.batching,
     );
     let costs = (0..x.len()).into_par_iter().map(|j| {
         let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())

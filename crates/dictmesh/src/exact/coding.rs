@@ -41,7 +41,7 @@ use dictmesh_kernels::atoms::Atoms;
 use dictmesh_kernels::loops::Targets;
 use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
-use dictmesh_kernels::quadratic::Outcome;
+use dictmesh_kernels::quadratic::{Batching, Outcome};
 pub(crate) use envelope::solve_on_gram;
 use envelope::Shape;
 use faer::{MatMut, MatRef};
@@ -79,8 +79,8 @@ pub(crate) struct Coding<'a> {
     pub q: f64,
     /// Once it is set, samples that are not yet solved are left unsolved, with whatever code they have come to.
     pub interrupt: Option<&'a AtomicBool>,
-    /// Whether several samples may be solved at the same time, one in each SIMD lane.
-    pub lanes: bool,
+    /// How the samples of a batch are solved.
+    pub batching: Batching,
 }
 
 impl Coding<'_> {

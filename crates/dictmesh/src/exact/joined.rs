@@ -12,6 +12,7 @@ use crate::problem::residual::Residual;
 use dictmesh_kernels::atoms::{Atoms, Blocks};
 use dictmesh_kernels::gram::gram;
 use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::quadratic::Batching;
 use std::borrow::Cow;
 
 /// Bytes of atoms up to which they are copied side by side ...
@@ -92,7 +93,7 @@ impl<'a> Joined<'a> {
             s: 1.0,
             q: 0.0,
             interrupt: None,
-            lanes: true,
+            batching: Batching::default(),
         }
     }
 }

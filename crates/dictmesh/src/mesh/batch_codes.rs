@@ -30,7 +30,7 @@ impl Mesh {
             rounds: self.stopping.rounds,
             scratch: &self.scratch,
             interrupt: self.interrupt.as_deref(),
-            lanes: self.accels.lanes(),
+            batching: self.accels.batching(),
         }
     }
 

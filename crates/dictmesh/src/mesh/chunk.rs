@@ -174,7 +174,13 @@ impl<'m> SampleChunk<'m> {
             if keep && rounds + 1 == to {
                 before = agents.iter().map(|agent| agent.dual().clone()).collect();
             }
-            let Ok(last) = round(&mut agents, &locals, &mut carrier, &mut heard, self.parallel);
+            let Ok(last) = round(
+                &mut agents,
+                &locals,
+                &mut carrier,
+                &mut heard,
+                self.parallel,
+            );
             exchange = Some(last);
             rounds += 1;
             holds = self.reduced.as_ref().is_none_or(|reduced| {

@@ -9,7 +9,7 @@
 //! diffusion: mu must stay below (1 + lambda_min(A)) / sigma_k.
 
 use super::{
-    check_constant, check_quadratic, diffusion, resolved, zeros, AgentStrategy, Combine, Exchange,
+    check_quadratic, diffusion, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange,
     Local, SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
@@ -43,9 +43,7 @@ pub struct Consensus {
 
 impl Consensus {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu"])?;
-        let mu = spec.number("mu")?;
-        check_constant("mu", mu)?;
+        let mu = step_of(spec)?;
         Ok(Consensus { mu })
     }
 }
@@ -60,10 +58,7 @@ impl Strategy for Consensus {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First the one given: a default that follows from a bad one would get the blame.
-        check_constant("mu", self.mu)?;
-        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
-        check_constant("mu", mu)?;
+        let mu = fill("mu", self.mu, || default_step(shared))?;
         Ok(Arc::new(Consensus { mu }))
     }
 

@@ -10,7 +10,7 @@
 //! bias does not vanish with more rounds, only with a smaller mu.
 
 use super::{
-    check_constant, check_quadratic, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local,
     SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
@@ -54,9 +54,7 @@ pub struct Diffusion {
 
 impl Diffusion {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu"])?;
-        let mu = spec.number("mu")?;
-        check_constant("mu", mu)?;
+        let mu = step_of(spec)?;
         Ok(Diffusion { mu })
     }
 }
@@ -71,10 +69,7 @@ impl Strategy for Diffusion {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First the one given: a default that follows from a bad one would get the blame.
-        check_constant("mu", self.mu)?;
-        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
-        check_constant("mu", mu)?;
+        let mu = fill("mu", self.mu, || default_step(shared))?;
         Ok(Arc::new(Diffusion { mu }))
     }
 

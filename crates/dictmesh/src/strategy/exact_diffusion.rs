@@ -13,7 +13,7 @@
 //! proximal form.)
 
 use super::{
-    check_constant, resolved, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
+    fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
     Strategy, Workspace,
 };
 use crate::error::{Error, Result};
@@ -42,9 +42,7 @@ pub struct ExactDiffusion {
 
 impl ExactDiffusion {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu"])?;
-        let mu = spec.number("mu")?;
-        check_constant("mu", mu)?;
+        let mu = step_of(spec)?;
         Ok(ExactDiffusion { mu })
     }
 }
@@ -68,10 +66,7 @@ impl Strategy for ExactDiffusion {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First the one given: a default that follows from a bad one would get the blame.
-        check_constant("mu", self.mu)?;
-        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
-        check_constant("mu", mu)?;
+        let mu = fill("mu", self.mu, || default_step(shared))?;
         Ok(Arc::new(ExactDiffusion { mu }))
     }
 

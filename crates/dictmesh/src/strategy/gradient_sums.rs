@@ -12,7 +12,7 @@
 //! f* is strongly convex: the gradient of h*(W'nu) is Lipschitz with |W|^2/delta <= K/delta.
 
 use super::{
-    check_constant, resolved, zeros, AgentStrategy, Exchange, Local, SharedConstants, Strategy,
+    fill, resolved, step_of, zeros, AgentStrategy, Exchange, Local, SharedConstants, Strategy,
     Workspace,
 };
 use crate::error::Result;
@@ -40,9 +40,7 @@ pub struct GradientSums {
 
 impl GradientSums {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu"])?;
-        let mu = spec.number("mu")?;
-        check_constant("mu", mu)?;
+        let mu = step_of(spec)?;
         Ok(GradientSums { mu })
     }
 }
@@ -53,10 +51,7 @@ impl Strategy for GradientSums {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First the one given: a default that follows from a bad one would get the blame.
-        check_constant("mu", self.mu)?;
-        let mu = Some(self.mu.unwrap_or_else(|| default_step(shared)));
-        check_constant("mu", mu)?;
+        let mu = fill("mu", self.mu, || default_step(shared))?;
         Ok(Arc::new(GradientSums { mu }))
     }
 

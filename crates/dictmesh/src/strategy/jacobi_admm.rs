@@ -16,7 +16,7 @@
 //! there it crawls, and with the paper's constants it never converges.
 
 use super::{
-    check_constant, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
     SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
@@ -57,13 +57,9 @@ impl JacobiAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["mu", "penalty"])?;
         let (mu, penalty) = (spec.number("mu")?, spec.number("penalty")?);
-        JacobiAdmm { mu, penalty }.checked()
-    }
-
-    fn checked(self) -> Result<Self> {
-        check_constant("mu", self.mu)?;
-        check_constant("penalty", self.penalty)?;
-        Ok(self)
+        check_constant("mu", mu)?;
+        check_constant("penalty", penalty)?;
+        Ok(JacobiAdmm { mu, penalty })
     }
 }
 
@@ -73,12 +69,10 @@ impl Strategy for JacobiAdmm {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First those given: a default that follows from a bad one would get the blame.
-        self.checked()?;
-        let penalty = self.penalty.unwrap_or_else(|| default_penalty(shared));
-        let mu = self.mu.unwrap_or_else(|| default_step(shared, penalty));
-        let (mu, penalty) = (Some(mu), Some(penalty));
-        Ok(Arc::new(JacobiAdmm { mu, penalty }.checked()?))
+        let penalty = fill("penalty", self.penalty, || default_penalty(shared))?;
+        let weight = resolved("penalty", penalty)?;
+        let mu = fill("mu", self.mu, || default_step(shared, weight))?;
+        Ok(Arc::new(JacobiAdmm { mu, penalty }))
     }
 
     fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {

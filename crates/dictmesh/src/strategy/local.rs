@@ -9,6 +9,7 @@ use crate::Stop;
 use dictmesh_kernels::count;
 use dictmesh_kernels::matrix::{dot, gemm, Matrix};
 use dictmesh_kernels::pool::recycle;
+use dictmesh_kernels::quadratic::Batching;
 use dictmesh_kernels::simd::{self, dispatch, Simd, WithSimd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,8 +42,8 @@ pub struct Local<'a> {
     pub scratch: &'a ScratchPool,
     /// Set by the caller to end the batch early.
     pub interrupt: Option<&'a AtomicBool>,
-    /// Whether argmins solve several samples at the same time, one in each SIMD lane.
-    pub lanes: bool,
+    /// How argmins solve the samples of a batch.
+    pub batching: Batching,
 }
 
 impl Local<'_> {
@@ -129,7 +130,7 @@ impl Local<'_> {
             s: 1.0 / self.agents as f64,
             q,
             interrupt: self.interrupt,
-            lanes: self.lanes,
+            batching: self.batching,
         };
         let (codes, scratch) = (&mut workspace.codes, self.scratch.of(self.block.version()));
         let stop = problem.solve_batch(c, self.share, codes, v, &scratch);

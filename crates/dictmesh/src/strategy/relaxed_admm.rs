@@ -16,8 +16,8 @@
 //! sum over k of (s_k - t_k) alone, which never changes. r_k fades as (1 - 2 alpha)^round.
 
 use super::{
-    check_constant, resolved, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
-    Strategy, Workspace,
+    check_constant, fill, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    SharedConstants, Strategy, Workspace,
 };
 use crate::error::{Error, Result};
 use crate::random::{gaussian, Rng};
@@ -105,14 +105,12 @@ impl Strategy for RelaxedAdmm {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        // First those given: a default that follows from a bad one would get the blame.
         self.checked()?;
-        let filled = RelaxedAdmm {
-            rho: Some(self.rho.unwrap_or_else(|| default_rho(shared))),
+        Ok(Arc::new(RelaxedAdmm {
+            rho: fill("rho", self.rho, || default_rho(shared))?,
             alpha: Some(self.alpha.unwrap_or(DEFAULT_ALPHA)),
             random_start: self.random_start,
-        };
-        Ok(Arc::new(filled.checked()?))
+        }))
     }
 
     fn agent(&self, own: Rng) -> Result<Box<dyn AgentStrategy>> {

@@ -236,7 +236,7 @@ fn the_block_is_renewed_as_a_whole() {
             degree: 0,
             samples: 2,
             scratch: &scratch,
-            lanes: true,
+            batching: Default::default(),
             interrupt: None,
         };
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));

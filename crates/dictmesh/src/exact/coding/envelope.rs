@@ -15,7 +15,7 @@ use crate::Stop;
 use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
 use dictmesh_kernels::matrix::{dot, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
-use dictmesh_kernels::quadratic::{Coordinate, Quadratic};
+use dictmesh_kernels::quadratic::{Batching, Coordinate, Quadratic};
 use dictmesh_kernels::simd::dispatch;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +107,7 @@ impl Coding<'_> {
         let quadratic = std::mem::take(&mut scratch.quadratic);
         let outliers = std::iter::repeat_n(outliers::ABSOLUTE, wide.outliers);
         let penalties = self.penalties().chain(outliers);
-        let mut problem = Quadratic::new(wide.gram, inverse, penalties, quadratic, self.lanes);
+        let mut problem = Quadratic::new(wide.gram, inverse, penalties, quadratic, self.batching);
         let started = problem.can_start(codes);
         if started {
             self.start(envelope, &mut problem, &before, codes, v, scratch);
@@ -229,7 +229,7 @@ pub(crate) fn solve_on_gram(
     y: &mut Matrix,
     scratch_of: &BlockScratch,
     interrupt: Option<&AtomicBool>,
-    lanes: bool,
+    batching: Batching,
 ) -> Stop {
     let n = gram.cols();
     let penalties = || penalties.iter().copied();
@@ -240,7 +240,7 @@ pub(crate) fn solve_on_gram(
     let solve_part = |((y, g), energies): ((&mut [f64], &[f64]), &[f64])| {
         scratch_of.with(|scratch| {
             let quadratic = std::mem::take(&mut scratch.quadratic);
-            let mut problem = Quadratic::new(gram, 1.0, penalties(), quadratic, lanes);
+            let mut problem = Quadratic::new(gram, 1.0, penalties(), quadratic, batching);
             if problem.can_start(y) {
                 problem.start(g, energies, y);
             }

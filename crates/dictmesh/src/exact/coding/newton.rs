@@ -59,7 +59,7 @@ impl Steps {
         self.target.copy_from_slice(y);
         let scratch = std::mem::take(&mut self.quadratic);
         let penalties = problem.penalties();
-        let mut model = Quadratic::new(hessian, 1.0, penalties, scratch, problem.lanes);
+        let mut model = Quadratic::new(hessian, 1.0, penalties, scratch, problem.batching);
         model.solve(&self.g, &mut self.target);
         self.quadratic = model.into_scratch();
         for (i, d) in self.direction.iter_mut().enumerate() {

@@ -173,7 +173,7 @@ mod tests {
                     s: 0.5,
                     q,
                     interrupt: None,
-                    lanes: true,
+                    batching: Default::default(),
                 };
                 assert!(bound(&problem).is_some());
                 let mut y = Matrix::zeros(n, samples);

@@ -20,6 +20,7 @@ use crate::Stop;
 use dictmesh_kernels::gram::gram;
 use dictmesh_kernels::loops::Targets;
 use dictmesh_kernels::matrix::{norm, Matrix};
+use dictmesh_kernels::quadratic::Batching;
 use faer::{MatMut, MatRef};
 
 /// Atoms of one set: its Gram matrix and the two copies that a solve makes take 100 MB.
@@ -198,7 +199,7 @@ impl Sample {
                 blocks: &[],
                 scalars: &scalars,
             },
-            lanes: false,
+            batching: Batching::OneByOne,
             ..*problem
         };
         self.stop = restricted.solve(c, own, v, &scratch_of.without_cache());
@@ -339,7 +340,7 @@ mod tests {
                     s: 1.0,
                     q,
                     interrupt: None,
-                    lanes: true,
+                    batching: Batching::SideBySide,
                 };
                 let on_demand = Coding {
                     gram: None,
@@ -435,7 +436,7 @@ mod tests {
             s: 1.0,
             q: 0.0,
             interrupt: Some(&flag),
-            lanes: true,
+            batching: Batching::SideBySide,
         };
         let stops = || {
             let (mut y, mut v) = (vec![0.0; N * SAMPLES], vec![0.0; M * SAMPLES]);
