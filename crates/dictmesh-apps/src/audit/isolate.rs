@@ -69,9 +69,9 @@ pub fn atoms(
     Ok(best)
 }
 
-/// An estimate of b_k; `None` without an inspected round. If the first nu is 0, no atom fires and h
-/// = -b_k. Otherwise f*'(nu)/|N_I| at the last nu: f*'(nu) is the residual x - W y, that is x up to
-/// what the atoms explain.
+/// An estimate of b_k; `None` without an inspected round. If the first nu is 0, no atom fires and
+/// b_k is -h. Otherwise f*'(nu)/|N_I| at the last nu: f*'(nu) is the residual x - W y, that is x up
+/// to what the atoms explain.
 fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
     let first = trace.looks.first()?;
     if trace.nu(0).iter().all(|v| *v == 0.0) {
