@@ -1,26 +1,27 @@
-//! What honest but curious neighbours can recover from what they are sent anyway: the directions of private atoms, and
-//! the samples themselves.
+//! Leakage audit: what honest-but-curious agents recover from the messages they receive.
 //!
-//! The attacker takes part as it should, keeps every message it gets, and knows what is no secret: the graph, the
-//! weights, the task, the strategy with its constants, and how many atoms each agent has. It knows its own atoms. Several
-//! may put together what they know. Two attacks are played on each agent k:
+//! The attackers follow the protocol and record every message. They know the graph, the combination
+//! weights, the task, the strategy with its constants, the number of atoms of each agent, and their
+//! own atoms. Several attackers may collude. They try to recover the directions of the private
+//! atoms W_k of each agent k, and the samples x, by two attacks:
 //!
-//! - **Round by round** (`trace.rs`, `isolate.rs`): from the messages of k and its neighbours follows
-//!   h_k = W_k y_k(nu) - b_k, with b_k = x/|N_I| where k is informed and else 0: exactly where all of k's neighbours
-//!   are seen, and in the first message of a start from 0 whoever is seen. b_k is added by whoever knows x; whoever
-//!   does not takes differences between rounds, in which b_k cancels, or what it can have for x: the first message of
-//!   the diffusion family, or the last nu. A random start enters with the known factor (1 - 2 alpha)^round and is taken
-//!   out the same way.
-//! - **In the limit** (`limit.rs`): what k and the attacker have sent in all rounds differs by a sum over *all* agents of
-//!   W_l y_l(nu) with factors that follow from the graph, at the nu that all end with. Neither x nor a random start is in
-//!   it, and nobody has to be in sight.
+//! - **Round by round** (`trace.rs`, `isolate.rs`): the messages of k and its neighbours determine
+//!   h_k = W_k y_k(nu) - b_k, with b_k = x/|N_I| if k is informed and 0 otherwise. h_k is exact if
+//!   the attackers see all neighbours of k. From a zero start, it is also exact in the first round.
+//!   Attackers that know x add b_k. The others take differences between rounds, in which b_k
+//!   cancels, or estimate x from the first message (diffusion family) or the last nu. A random
+//!   start decays by the known factor (1 - 2 alpha)^round and cancels in the same way.
+//! - **In the limit** (`limit.rs`): sum the messages of each agent over all rounds. The sums of k
+//!   and an attacker differ by a combination over *all* agents of W_l y_l(nu), at the consensus nu.
+//!   Its coefficients follow from the graph. Neither x nor a random start enters, and agents whose
+//!   messages are never seen are attacked too.
 //!
-//! Both give equations in which only atoms are unknown, as y_l is a known function of W_l and nu; they are solved in
-//! `evidence.rs` and `fit.rs`. An attacker sees how well it has solved them by the samples it put aside. Of the two
-//! attacks the one that comes nearer to the atoms is counted: an audit must not be flattered by an attacker that
-//! chooses badly. With the atoms, x = f*'(nu) + sum of W_l y_l.
+//! Both attacks yield equations in which only the atoms are unknown, since y_l is a known function
+//! of W_l and nu. `evidence.rs` and `fit.rs` solve them, and held-out samples validate the fit. The
+//! audit counts the attack that comes closer to the true atoms, so that an attacker's poor choice
+//! cannot hide leakage. With the atoms, x = f*'(nu) + sum of W_l y_l.
 //!
-//! The figures are what these attacks got, not a bound on what a better one could get.
+//! The results measure these attacks. They are no upper bound on what a stronger attack recovers.
 
 mod attack;
 mod evidence;
@@ -41,63 +42,66 @@ use rayon::prelude::*;
 use std::sync::Arc;
 use trace::View;
 
-/// What messages must stay below: far more than any that mean something.
+/// Largest message entry (absolute value) accepted; beyond it the strategy has diverged.
 const BOUND: f64 = 1e60;
-/// Bytes of messages kept at most.
+/// Memory limit for the recorded messages, in bytes.
 const ROOM: usize = 2 << 30;
-/// An atom whose direction is known to this cosine counts as recovered.
+/// |cosine| from which an atom's direction counts as recovered.
 pub const RECOVERED: f64 = 0.99;
 
-/// What was sent in a run, and by whom.
+/// The recorded messages of a run.
 #[derive(Clone, Debug)]
 struct Traffic {
-    /// With every constant.
+    /// With all constants resolved.
     strategy: Arc<dyn Strategy>,
-    /// What agent k sent in round n is `sent[n][k]`.
+    /// `sent[n][k]`: the message of agent k in round n.
     sent: Vec<Vec<Matrix>>,
 }
 
-/// One private atom and what the attacker makes of it.
+/// One private atom and how closely the attack recovers it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Atom {
-    /// |cosine| of the nearest direction it found with the atom.
+    /// |cosine| between the atom and the nearest recovered direction.
     pub cosine: f64,
-    /// Whether the atom had a coefficient in any of the rounds that were looked at: one that had none left no trace.
+    /// Whether the atom has a nonzero coefficient in any inspected round. Otherwise the inspected
+    /// messages do not depend on it.
     pub fired: bool,
 }
 
-/// What was recovered of one agent.
+/// The attack's result for one target agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovered {
-    /// The curious neighbours, who put together what they get.
+    /// The colluding neighbours.
     pub attackers: Vec<AgentId>,
-    /// The agent they watch.
+    /// The agent under attack.
     pub target: AgentId,
-    /// The target's neighbours whose messages the attackers do not see.
+    /// Number of the target's neighbours whose messages the attackers do not receive.
     pub unseen: usize,
     /// The target's atoms.
     pub atoms: Vec<Atom>,
-    /// The attack whose atoms these are: the one that comes nearest.
+    /// The attack that found these directions: of the two, the closer one.
     pub by: Attack,
-    /// The share that these atoms leave unexplained of what the attacker put aside: near 0, it knows that it has them.
+    /// Fraction of the held-out energy that the recovered atoms leave unexplained. Near 0, the
+    /// attackers can tell that the recovery succeeded.
     pub unexplained: f64,
-    /// Mean |cosine| with the samples of the best estimate of them, by agents that are not informed.
+    /// Mean |cosine| between the samples and the best estimate of them; `None` if the attackers
+    /// know x.
     pub x: Option<f64>,
 }
 
-/// How atoms were found.
+/// How the directions were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
-    /// From the gradient of one agent in every round.
+    /// From one agent's gradient in each inspected round.
     RoundByRound,
-    /// From what was sent in all rounds together, all agents at once.
+    /// From the messages of all rounds together, for all agents jointly.
     Limit,
-    /// Neither came to anything.
+    /// Neither attack found a direction.
     None,
 }
 
 impl Attack {
-    /// As files write it.
+    /// The name used in output files.
     pub fn name(self) -> &'static str {
         match self {
             Attack::RoundByRound => "round by round",
@@ -107,27 +111,31 @@ impl Attack {
     }
 }
 
-/// What a strategy gives away.
+/// The leakage of a strategy.
 #[derive(Clone, Debug)]
 pub struct Audit {
-    /// The strategy with every constant.
+    /// The strategy with all constants resolved.
     pub strategy: Arc<dyn Strategy>,
-    /// Rounds that were recorded.
+    /// Number of recorded rounds.
     pub rounds: usize,
-    /// For each agent with atoms and neighbours, what the neighbour that sees most of it recovers, knowing x; or as many
-    /// of its neighbours as work together.
+    /// For each agent with atoms and neighbours: the result of the neighbours that see most of its
+    /// traffic, given x.
     pub knowing: Vec<Recovered>,
-    /// The same neighbours, not knowing x.
+    /// The same neighbours without x.
     pub not_knowing: Vec<Recovered>,
-    /// |cosine| with atoms of agents that are no neighbours of the attackers, and of which they never get a message: for
-    /// every group of attackers that does not see all of an agent's neighbours, not knowing x.
+    /// |cosine| for the atoms of agents whose messages the attackers never receive, without x.
+    /// Covers each group of attackers that misses a neighbour of its target.
     pub beyond: Vec<f64>,
-    /// Mean |cosine| of an agent's last message with x: what its neighbours are given, whatever the strategy.
+    /// Mean |cosine| between x and the last message of agent 0. This leaks to neighbours under
+    /// every strategy.
     pub nu_and_x: f64,
 }
 
-/// Runs the strategy for `rounds` rounds from the start, and attacks what was sent. Each agent is attacked by
-/// `colluding` of its neighbours.
+/// Runs the strategy for `rounds` rounds from its start and attacks the recorded messages.
+/// `colluding` neighbours attack each agent.
+///
+/// Errors: a strategy without messages between neighbours, `colluding` = 0, fewer than 2 agents or
+/// 4 rounds, an unsupported regularizer, too many messages to record, divergence.
 pub fn audit(
     mesh: &Mesh,
     x: &Samples,
@@ -185,12 +193,13 @@ pub fn audit(
     })
 }
 
-/// The |cosine| that the nearest of `directions` random directions of `rows` rows has with an atom, on average.
+/// Expected |cosine| between an atom and the nearest of `directions` random directions in `rows`
+/// dimensions: the baseline of a guess.
 pub fn chance(rows: usize, directions: usize) -> f64 {
     const TRIES: usize = 200;
     let mut random = dictmesh::random::stream(0, 0);
     let nearest = (0..TRIES).map(|_| {
-        // The atom may as well be the first unit vector.
+        // By symmetry, the first unit vector stands for any atom.
         let guesses = dictmesh::random::gaussian(rows.max(1), directions, &mut random);
         let cosines = guesses.columns().map(|g| g[0].abs() / norm(g));
         cosines.fold(0.0, f64::max)
@@ -199,7 +208,7 @@ pub fn chance(rows: usize, directions: usize) -> f64 {
 }
 
 impl Audit {
-    /// The atoms of all agents that fired, recovered by those who know x, or do not.
+    /// |cosine| of all atoms that fired, for attackers with or without x.
     pub fn cosines(&self, knows_x: bool) -> Vec<f64> {
         let recovered = match knows_x {
             true => &self.knowing,
@@ -209,7 +218,8 @@ impl Audit {
         atoms.filter(|a| a.fired).map(|a| a.cosine).collect()
     }
 
-    /// Mean |cosine| with x of the best that those who do not know it have for it; `None` where no agent is watched.
+    /// Mean |cosine| between x and its best estimate by attackers without x; `None` if no agent was
+    /// attacked.
     pub fn x(&self) -> Option<f64> {
         let known: Vec<f64> = self.not_knowing.iter().filter_map(|r| r.x).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
@@ -285,7 +295,7 @@ fn share(mesh: &Mesh, x: &Matrix) -> Matrix {
     Matrix::from_fn(x.rows(), x.cols(), |i, j| x.get(i, j) / informed)
 }
 
-/// |cosine| of the nearest of the directions found with an atom.
+/// |cosine| between the atom and the nearest direction found.
 fn nearest(found: &Matrix, w: &[f64]) -> f64 {
     found.columns().map(|f| cosine(f, w)).fold(0.0, f64::max)
 }
@@ -298,7 +308,7 @@ fn cosine(a: &[f64], b: &[f64]) -> f64 {
     }
 }
 
-/// The mean over the samples that are not 0.
+/// The mean over the nonzero samples.
 fn mean_cosine(found: &Matrix, x: &Matrix) -> f64 {
     let pairs = found.columns().zip(x.columns());
     let cosines: Vec<f64> = (pairs.filter(|(_, x)| norm(x) > 0.0))

@@ -1,24 +1,27 @@
-//! Biclustering over a mesh: Alg. 4 of the paper.
+//! Distributed biclustering: Alg. 4 of the paper.
 //!
-//! X (M x T, in the paper patients x genes) is taken apart into sparse layers,
+//! X (M x T; in the paper patients x genes) is decomposed into sparse layers,
 //!
 //! ```text
-//! X = sum_k w_k y_k',    min over W of (1/T) sum_t [ min_y 1/2 |x_t - W y|^2 + gamma |y|_1 + delta/2 |y|^2 ]
-//!                                      + beta |W|_1,    |w_k|_2 <= 1
+//! X = sum_k w_k y_k',    |w_k|_2 <= 1,
+//! min over W of (1/T) sum_t [ min_y 1/2 |x_t - W y|^2 + gamma |y|_1 + delta/2 |y|^2 ] + beta |W|_1
 //! ```
 //!
-//! where agent k learns w_k from one column of X after the other. A layer's rows are those with
-//! `[w_k]_m != 0`, its columns those with `[y_k]_t != 0`. After coding x_t, agent k alone makes the step
+//! where agent k learns w_k from the columns of X as they arrive. A layer's rows are those with
+//! `[w_k]_m != 0`, its columns those with `[y_k]_t != 0`. After coding x_t, agent k updates its own
+//! atom:
 //!
 //! ```text
 //! w_k <- Proj_{|w| <= 1} { T_{mu_w beta} ( w_k + mu_w nu_k y_k ) }
 //! ```
 //!
-//! (The paper prints T_beta, by which every atom becomes zero; T_{mu_w beta} is the prox of its text.)
-//! Unlike [`ssvd`](super::ssvd), the baseline, no place ever holds all of X.
+//! (The paper prints T_beta, which sets every atom to zero; T_{mu_w beta} is the prox of its text.)
 //!
-//! Signs and order of layers mean nothing in themselves: here each w_k has its largest entry (in size)
-//! positive, and layers come with the weight |y_k|_2 falling.
+//! Unlike the baseline [`ssvd`](super::ssvd), Alg. 4 learns from batches of columns and needs no
+//! agent that holds all of X.
+//!
+//! Sign and order of layers are conventions: the entry of w_k of largest absolute value is
+//! positive, and layers are sorted by decreasing weight |y_k|_2.
 
 mod layers;
 mod start;
@@ -43,8 +46,8 @@ use rand::RngExt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Settings. The thresholds gamma and beta are in the units of X: of w'x, and of x y averaged over all
-/// columns.
+/// Settings. gamma is a threshold on w'x, in the units of X. beta is a threshold on x y averaged
+/// over all columns.
 #[derive(Clone, Debug)]
 pub struct Biclustering {
     /// N, the number of layers and of agents, each with one atom; at least 1.
@@ -55,42 +58,43 @@ pub struct Biclustering {
     pub delta: f64,
     /// The weight of |W|_1, which makes layers sparse in rows.
     pub beta: f64,
-    /// What is done to X first.
+    /// Preprocessing of X.
     pub prepare: Prepare,
     /// The inference strategy, on a complete graph with a_lk = 1/N.
     pub strategy: Arc<dyn Strategy>,
-    /// When its rounds end.
+    /// Stopping rule of the inference.
     pub stopping: Stopping,
     /// The dictionary update.
     pub update: Update,
-    /// Columns per update, at least 1; more than there are means all of them.
+    /// Columns per update, at least 1; clamped to T.
     pub batch: usize,
-    /// The most passes over the columns, at least 1.
+    /// Maximum number of passes over the columns, at least 1.
     pub passes: usize,
-    /// Whether each pass takes the columns in a new random order, fixed by the seed; a pass then holds a
-    /// second copy of X. In the given order, columns sorted by group bring whole batches in which most
-    /// atoms hardly fire, and the penalty makes those zero before their own columns come.
+    /// Whether each pass visits the columns in a new random order, fixed by the seed. A pass then
+    /// holds a second copy of X. Otherwise, columns sorted by group form batches in which most
+    /// atoms rarely fire. The penalty sets those atoms to zero before their own columns arrive.
     pub shuffle: bool,
-    /// Passes end when one moved the atoms by at most this, |W_new - W_old|_F.
+    /// Learning stops after a pass with |W_new - W_old|_F at most this.
     pub rest: f64,
-    /// Where the atoms start. From samples, the columns are drawn with a probability proportional to the
-    /// square of what those drawn before leave of them, as most columns may be noise.
+    /// Initial atoms. From samples: columns drawn with probability proportional to their squared
+    /// residual after projection onto the columns already drawn, because most columns may be noise.
     pub start: AtomsFrom,
-    /// How many starts are tried, at least 1. The one with the lowest objective is kept: never is a
-    /// label looked at.
+    /// Number of restarts, at least 1. The one with the lowest objective is returned; labels are
+    /// never used.
     pub restarts: usize,
-    /// Fixes the starts.
+    /// Seed of the restarts and of the column order.
     pub seed: u64,
 }
 
 impl Default for Biclustering {
-    /// Standardised columns, five layers, coding to a tolerance, atoms started from columns, ten passes with
-    /// the step of [`Update::Adaptive`], the best of three starts. In a standardised column of noise, w'x has
-    /// deviation 1: gamma = 2 leaves most of those out of a layer. `DESIGN.md` has the figures behind it.
+    /// Standardised columns, five layers, coding to a tolerance, atoms initialised from columns,
+    /// ten passes with the step of [`Update::Adaptive`], the best of three restarts. In a
+    /// standardised noise column, w'x has standard deviation 1, so gamma = 2 excludes most of them
+    /// from a layer.
     ///
-    /// Batches are large because sparse rows need it: with one column at a time, noise of the updates
-    /// fills the zeros of w_k again, and a step that adapts kills atoms (its first ones are huge, and so
-    /// is the threshold they bring).
+    /// Sparse rows need large batches. With one column per update, gradient noise refills the zeros
+    /// of w_k. An adaptive step then also sets atoms to zero, because its first steps, and with
+    /// them the threshold, are very large.
     fn default() -> Self {
         Biclustering {
             layers: 5,
@@ -113,9 +117,9 @@ impl Default for Biclustering {
 }
 
 impl Biclustering {
-    /// The paper's constants: N = 3, gamma = .5, delta = .01, beta = .01, mu_w = 5e-3, diffusion with
-    /// mu = .01 for 2000 rounds, random atoms, one pass, one column at a time. The step is just over
-    /// the paper's own bound of .0099 ([`Mesh::warnings`] says so).
+    /// The paper's constants: N = 3, gamma = .5, delta = .01, beta = .01, mu_w = 5e-3, diffusion
+    /// with mu = .01 for 2000 rounds, random atoms, one pass, one column per update. The step
+    /// slightly exceeds the paper's own bound of .0099; see [`Mesh::warnings`].
     pub fn paper() -> Self {
         Biclustering {
             layers: 3,
@@ -136,8 +140,12 @@ impl Biclustering {
         }
     }
 
-    /// The layers of `x` (M x T, a sample is a column). The observer receives an event for each update of
-    /// each restart, and may break off: what was learned by then is coded and returned.
+    /// The layers of `x` (M x T, one sample per column). The observer receives an event for each
+    /// update of each restart. If it breaks, the current atoms are used for the final coding and
+    /// the result is returned.
+    ///
+    /// Errors: invalid settings, an empty matrix, entries that are not finite or whose squares
+    /// overflow.
     pub fn run(
         &self,
         x: &Matrix,
@@ -178,10 +186,10 @@ impl Biclustering {
         Ok(best)
     }
 
-    /// The mesh of one restart: N agents of one atom each, everybody joined to everybody.
+    /// The mesh of one restart: N agents with one atom each on a complete graph.
     pub fn mesh(&self, x: &Samples, restart: usize) -> Result<Mesh> {
         let task = Task::biclustering(self.gamma, self.delta, self.beta)?;
-        // Seeds beside each other have no start in common.
+        // Derived seeds, so that neighbouring values of `seed` share no restart.
         let seed = stream(self.seed, RESTART_STREAM + restart as u64).random();
         let drawn;
         let start = match self.start {
@@ -201,7 +209,8 @@ impl Biclustering {
             .build(x.rows(), &vec![1; self.layers], start)
     }
 
-    /// Passes over all columns until the atoms rest; the worst ending of the inference.
+    /// Passes over all columns until the atoms converge; returns the worst stop reason of the
+    /// inference.
     fn learn(
         &self,
         mesh: &mut Mesh,
@@ -237,7 +246,7 @@ impl Biclustering {
         Ok(worst)
     }
 
-    /// Every agent codes all columns with its final atom.
+    /// Codes all columns with the final atoms.
     fn layers_of(&self, mesh: Mesh, x: &Samples, stop: Stop) -> Result<Biclusters> {
         let mut stop = stop;
         let mut cost = 0.0;
@@ -295,7 +304,7 @@ impl Biclustering {
     }
 }
 
-/// `Ok` if the squares of all entries add up to a number: costs are made of them.
+/// Checks that the sum of squared entries is finite, as the cost requires.
 pub fn check_squares(x: &Matrix) -> Result<()> {
     let squares: f64 = x.as_slice().iter().map(|v| v * v).sum();
     if squares.is_finite() {
@@ -309,11 +318,11 @@ pub fn check_squares(x: &Matrix) -> Result<()> {
     ))
 }
 
-/// The streams of a seed that restarts have their own seeds from, on from here ("rest" in ASCII).
+/// First random stream of the restart seeds ("rest" in ASCII).
 const RESTART_STREAM: u64 = 0x72_65_73_74 << 16;
 
-/// The stream of a restart's seed by which columns are shuffled ("order" in ASCII).
+/// Random stream of a restart that shuffles the columns ("order" in ASCII).
 const SHUFFLE_STREAM: u64 = 0x6f_72_64_65_72;
 
-/// Columns coded at a time in the end: enough to be fast, few enough to need little memory.
+/// Columns per batch of the final coding; limits its memory.
 const CODED_AT_A_TIME: usize = 256;

@@ -1,38 +1,39 @@
-//! Clusters of points and how well they fit known classes: what the paper judges biclusters by.
+//! k-means clustering and its agreement with known classes, by which the paper judges biclusters.
 //!
-//! [`KMeans`] looks for centres c_1..c_k of
+//! [`KMeans`] minimises over the centres c_1..c_k
 //!
 //! ```text
 //! inertia = sum_i min_c |p_i - c|^2
 //! ```
 //!
-//! by Lloyd's iterations from several starts, of which the one with the least inertia is kept. Clusters
-//! have no names, so [`misclassified`] counts the points outside their class under the pairing of
-//! clusters and classes that leaves the fewest ([`assignment`]).
+//! by Lloyd's iterations, and returns the restart with the lowest inertia. Clusters have no names,
+//! so [`misclassified`] counts the points outside their class under the best matching of clusters
+//! to classes ([`assignment`]).
 
 use dictmesh::random::{stream, Rng};
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{distance_squared, Matrix};
 use rand::RngExt;
 
-/// The stream of a seed that starting centres are drawn from ("kmns" in ASCII).
+/// Random stream of the initial centres ("kmns" in ASCII).
 const START_STREAM: u64 = 0x6b_6d_6e_73;
 
 /// Settings of k-means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KMeans {
-    /// How many clusters, at least 1 and at most as many as there are points.
+    /// Number of clusters, from 1 to the number of points.
     pub clusters: usize,
-    /// How many starts are tried, at least 1; the least inertia wins.
+    /// Number of restarts, at least 1; the lowest inertia is returned.
     pub restarts: usize,
-    /// Iterations of one start at most, at least 1; they end when no point changes its cluster.
+    /// Maximum iterations per restart, at least 1. A restart ends when no point changes its
+    /// cluster.
     pub iterations: usize,
-    /// Fixes the starts.
+    /// Seed of the restarts.
     pub seed: u64,
 }
 
 impl Default for KMeans {
-    /// Two clusters, the best of 10 starts.
+    /// Two clusters, the best of 10 restarts.
     fn default() -> Self {
         KMeans {
             clusters: 2,
@@ -43,19 +44,19 @@ impl Default for KMeans {
     }
 }
 
-/// What k-means found.
+/// The result of k-means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clusters {
-    /// The cluster of each point, from 0.
+    /// The cluster index of each point.
     pub of: Vec<usize>,
-    /// One centre a column.
+    /// The centres, one per column.
     pub centres: Matrix,
     /// The sum of squared distances to the centres.
     pub inertia: f64,
 }
 
 impl KMeans {
-    /// Clusters `points`, one a column.
+    /// Clusters `points`, one per column.
     ///
     /// ```
     /// use dictmesh::Matrix;
@@ -66,6 +67,9 @@ impl KMeans {
     /// assert!((found.inertia - 0.04).abs() < 1e-12);
     /// # Ok::<(), dictmesh::Error>(())
     /// ```
+    ///
+    /// Errors: `clusters` outside 1 to the number of points, zero restarts or iterations, points
+    /// that are not finite.
     pub fn run(&self, points: &Matrix) -> Result<Clusters> {
         if self.clusters == 0 || self.clusters > points.cols() {
             return Err(Error::parameter(
@@ -111,8 +115,8 @@ impl KMeans {
     }
 }
 
-/// Points as centres, each drawn with a probability proportional to its squared distance from those
-/// drawn before (k-means++).
+/// Initial centres by k-means++: points drawn with probability proportional to the squared distance
+/// to the nearest centre already drawn.
 fn spread(points: &Matrix, count: usize, rng: &mut Rng) -> Matrix {
     let mut centres = Matrix::zeros(points.rows(), count);
     let mut far = vec![1.0; points.cols()];
@@ -132,7 +136,8 @@ fn spread(points: &Matrix, count: usize, rng: &mut Rng) -> Matrix {
     centres
 }
 
-/// The nearest centre of each point (the first of equals), and its squared distance.
+/// The index of the nearest centre of each point (the first on a tie), and the squared distance to
+/// it.
 fn nearest(points: &Matrix, centres: &Matrix) -> (Vec<usize>, Vec<f64>) {
     let one = |p: &[f64]| {
         let distances = centres.columns().map(|c| distance_squared(p, c));
@@ -144,7 +149,7 @@ fn nearest(points: &Matrix, centres: &Matrix) -> (Vec<usize>, Vec<f64>) {
     points.columns().map(one).unzip()
 }
 
-/// The mean of each cluster. One that lost all its points takes the point farthest from its centre.
+/// The mean of each cluster. An empty cluster takes the point farthest from its own centre.
 fn means(points: &Matrix, of: &[usize], old: &Matrix, mut far: Vec<f64>) -> Matrix {
     let mut centres = Matrix::zeros(old.rows(), old.cols());
     let mut counts = vec![0_usize; old.cols()];
@@ -168,18 +173,20 @@ fn means(points: &Matrix, of: &[usize], old: &Matrix, mut far: Vec<f64>) -> Matr
     centres
 }
 
-/// Clusters against classes.
+/// Agreement of clusters with classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// The class that each cluster stands for, if there is one left for it.
+    /// The class matched to each cluster; `None` if there are more clusters than classes.
     pub class_of: Vec<Option<usize>>,
-    /// The points that are not in the class their cluster stands for; rising.
+    /// Indices of the points outside the class of their cluster, ascending.
     pub wrong: Vec<usize>,
 }
 
-/// Pairs clusters with classes (both numbered from 0, one entry a point) so that as few points as
-/// possible are outside their class. Every class is taken once. Memory and time grow with the square and
-/// the cube of the largest number; numbers whose table does not fit into memory are refused.
+/// Matches clusters to classes (indices from 0, one per point) with the fewest points outside their
+/// class. Each class is matched at most once. Memory grows with the square of the largest index,
+/// time with the cube.
+///
+/// Errors: different lengths, or indices whose table does not fit into memory.
 ///
 /// ```
 /// use dictmesh_apps::clustering::misclassified;
@@ -208,7 +215,9 @@ pub fn misclassified(clusters: &[usize], classes: &[usize]) -> Result<Agreement>
     Ok(Agreement { class_of, wrong })
 }
 
-/// One more than the largest number. Refused if a square table of this side does not fit into memory.
+/// The largest index plus one.
+///
+/// Errors: a square table of this side does not fit into memory.
 fn count(numbers: &[usize]) -> Result<usize> {
     let Some(&largest) = numbers.iter().max() else {
         return Ok(0);
@@ -219,14 +228,16 @@ fn count(numbers: &[usize]) -> Result<usize> {
     Ok(side.unwrap_or(0))
 }
 
-/// The column of each row in the assignment of least total cost of a square matrix: the Hungarian
-/// method with potentials, n^3 steps. With row potentials u and column potentials v,
-/// `u_i + v_j <= c_ij`, with equality on every pair that is taken.
+/// The column assigned to each row at minimum total cost: the Hungarian algorithm in O(n^3). Row
+/// potentials u and column potentials v satisfy `u_i + v_j <= c_ij`, with equality on every
+/// assigned pair.
+///
+/// Errors: a matrix that is not square or not finite.
 pub fn assignment(cost: &Matrix) -> Result<Vec<usize>> {
     Error::check_dimension("columns of the costs", cost.cols(), cost.rows())?;
     Error::check_finite("costs of an assignment", cost)?;
     let n = cost.rows();
-    // Column n is where the row that is being placed waits.
+    // Column n is a dummy that holds the row being inserted.
     let (mut u, mut v) = (vec![0.0; n], vec![0.0; n + 1]);
     let mut row_of: Vec<Option<usize>> = vec![None; n + 1];
     for row in 0..n {
@@ -258,7 +269,7 @@ pub fn assignment(cost: &Matrix) -> Result<Vec<usize>> {
             }
             at = next;
         }
-        // Back along the path, everybody moves one place.
+        // Augment along the path.
         while at != n {
             row_of[at] = row_of[came[at]];
             at = came[at];
@@ -278,7 +289,7 @@ mod tests {
     use super::*;
     use dictmesh::random::gaussian;
 
-    /// The least cost over all permutations.
+    /// The minimum cost over all permutations.
     fn by_trying(cost: &Matrix, row: usize, used: &mut Vec<bool>) -> f64 {
         if row == cost.rows() {
             return 0.0;

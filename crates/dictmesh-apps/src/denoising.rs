@@ -1,16 +1,18 @@
-//! Denoising a grey image by a dictionary learned on the noisy image itself.
+//! Denoising of a grey image by a dictionary learned from the noisy image itself.
 //!
-//! The image is cut into overlapping patches, the mean of each is taken out, and the mesh learns a
-//! dictionary of the patches by 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2. A patch is restored as
+//! The image is cut into overlapping patches x whose means are removed. The mesh learns a
+//! dictionary of the patches with the cost 1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2. A patch
+//! is restored as
 //!
 //! ```text
 //! z = x - nu,    scaled by  max(0, x'z - sigma^2) / |z|^2,    plus its mean
 //! ```
 //!
-//! from a dual vector alone: no agent has to show its atoms or its part of the code. The weight gamma keeps
-//! noise out of the code and makes z too small as well; the scale gives back what x has in the direction of
-//! z, less the sigma^2 that noise alone puts there. Each pixel is the mean of all patches over it. In a mesh
-//! every agent has its own nu_k; that of the first informed agent is used, which is the one that has x.
+//! This needs the dual vector only: no agent reveals its atoms or its codes. The weight gamma keeps
+//! noise out of the code, but also shrinks z. The scale restores the component of x along z, less
+//! the sigma^2 that noise contributes to it. Each pixel is the mean of all patches that cover it.
+//! In a mesh every agent has its own nu_k; restoration uses that of the first informed agent, which
+//! has x.
 
 mod colour;
 mod noise;
@@ -36,76 +38,74 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-/// gamma in units of the noise's standard deviation, where none is given. Noise of deviation sigma gives
-/// w'x the deviation sigma for any unit atom, so gamma / sigma alone says how much of the noise is coded.
-/// `DESIGN.md` has the figures it was chosen by.
+/// Default gamma in units of the noise's standard deviation sigma. For a unit atom, noise gives w'x
+/// the standard deviation sigma, so gamma / sigma determines how much noise is coded.
 pub const GAMMA_PER_SIGMA: f64 = 2.5;
 
-/// The share of gamma that atoms are learned with: at the whole of it, what is rare in the picture never
-/// fires an atom.
+/// Learning uses this fraction of gamma, so that rare structures still fire an atom.
 const LEARNING_SHARE: f64 = 0.8;
 
-/// Patches restored at a time: by a mesh few, as every agent holds vectors for each of them.
+/// Patches restored per batch. Smaller for a mesh, where every agent holds vectors for each patch.
 const MESH_AT_A_TIME: usize = 32;
 const EXACT_AT_A_TIME: usize = 1024;
 
-/// The stream of a seed by which patches are shuffled ("patch" in ASCII).
+/// Random stream that shuffles the patches ("patch" in ASCII).
 const SHUFFLE_STREAM: u64 = 0x70_61_74_63_68;
 
-/// Who codes the patches.
+/// How the patches are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// The agents of the mesh, with each other.
+    /// By the agents of the mesh.
     Mesh,
-    /// One place that holds all atoms, exactly: the fast path on a single machine. The mesh then has one
-    /// agent with all atoms, started as the many would be, and the result is the same up to the mesh's
-    /// tolerance.
+    /// By an exact solver with all atoms: the fast path on a single machine. The mesh then has one
+    /// agent with all atoms, initialised like those of the many. The result is the same up to the
+    /// mesh's tolerance.
     Exact,
 }
 
 /// Settings.
 #[derive(Clone, Debug)]
 pub struct Denoising {
-    /// Side of the square patches, at least 2; M is its square.
+    /// Side of the square patches in pixels, at least 2; M is its square.
     pub patch: usize,
-    /// Rows and columns from one patch to the next, from 1 to the side of a patch.
+    /// Distance between neighbouring patches in pixels, from 1 to `patch`.
     pub stride: usize,
-    /// The standard deviation of the noise; estimated by [`noise_level`] if not given.
+    /// The standard deviation of the noise; `None` estimates it by [`noise_level`].
     pub sigma: Option<f64>,
-    /// The weight of |y|_1 in restoring, in the units of the image; [`GAMMA_PER_SIGMA`] times sigma if not
-    /// given. Atoms are learned with .8 of it.
+    /// The weight of |y|_1 in restoration, in the units of the image; `None` is [`GAMMA_PER_SIGMA`]
+    /// times sigma. Learning uses 0.8 of it.
     pub gamma: Option<f64>,
     /// The weight of |y|^2 / 2, above 0.
     pub delta: f64,
-    /// N, at least 1.
+    /// Number N of agents, at least 1.
     pub agents: usize,
-    /// Atoms of each agent, at least 1.
+    /// Atoms per agent, at least 1.
     pub atoms_each: usize,
-    /// The graph.
+    /// The graph; unused with [`Coding::Exact`].
     pub topology: TopologySpec,
-    /// Who codes.
+    /// How the patches are coded.
     pub coding: Coding,
     /// The inference strategy of the mesh.
     pub strategy: Arc<dyn Strategy>,
-    /// When its rounds end.
+    /// Stopping rule of the inference.
     pub stopping: Stopping,
     /// The dictionary update.
     pub update: Update,
     /// Patches per update, at least 1.
     pub batch: usize,
-    /// How often the patches are learned, each time in a new order; 0 leaves the atoms as they started.
+    /// Number of passes over the patches, each in a new order; 0 keeps the initial atoms.
     pub passes: usize,
-    /// Patches learned in a pass at most, drawn at random.
+    /// Maximum number of patches per pass, drawn at random.
     pub learned: usize,
-    /// Where the atoms start.
+    /// Initial atoms.
     pub start: AtomsFrom,
-    /// Fixes everything random.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Default for Denoising {
-    /// Patches of 8 x 8 and 128 atoms, coded on a single machine, learned in two passes. The paper's
-    /// size is `patch: 10, agents: 196` with one atom each.
+    /// Patches of 8 x 8, 128 atoms, coded on a single machine, two passes. The paper's size is
+    /// `patch: 10, agents: 196` with one atom each.
     fn default() -> Self {
         Denoising {
             patch: 8,
@@ -132,21 +132,21 @@ impl Default for Denoising {
 /// A restored image.
 #[derive(Clone, Debug)]
 pub struct Denoised {
-    /// The image.
+    /// The restored image.
     pub image: Matrix,
-    /// The standard deviation of the noise that was given or estimated.
+    /// The standard deviation of the noise, given or estimated.
     pub sigma: f64,
-    /// The weight of |y|_1 that was used.
+    /// The weight of |y|_1 used in restoration.
     pub gamma: f64,
-    /// The worst ending of any inference.
+    /// The worst stop reason of any inference.
     pub stop: Stop,
-    /// The mesh that restored the patches, with the atoms that were learned or given.
+    /// The mesh that restored the patches, with the learned or given atoms.
     pub mesh: Mesh,
 }
 
 impl Denoising {
-    /// Learns the patches of `image` and restores it. The observer hears the learning, and may break it
-    /// off; the image is then restored by what was learned.
+    /// Learns the patches of `image` and restores it. The observer receives the learning events. If
+    /// it breaks, the image is restored with the current atoms.
     pub fn run(
         &self,
         image: &Matrix,
@@ -155,8 +155,8 @@ impl Denoising {
         self.run_unless(image, Arc::default(), observer)
     }
 
-    /// The same, but soon after `stop` is set by another thread it ends, learning or restoring, by
-    /// [`Stop::Interrupted`] and without an image.
+    /// Like [`run`](Denoising::run), but stops soon after another thread sets `stop`, while
+    /// learning or restoring. The result then has [`Stop::Interrupted`] and an empty image.
     pub fn run_unless(
         &self,
         image: &Matrix,
@@ -168,7 +168,7 @@ impl Denoising {
         let mut mesh = self.mesh(&patches, LEARNING_SHARE * gamma)?;
         mesh.interrupt_by(Arc::clone(&stop));
         let learned = self.learn(&mut mesh, &patches, observer)?;
-        // The same atoms with the larger gamma, and what is known of their use.
+        // The same atoms and their statistics with the larger gamma.
         let blocks = (0..mesh.agents()).map(|k| {
             let atoms = mesh.block(k).atoms().clone();
             (atoms, mesh.atom_use(k).clone())
@@ -186,7 +186,7 @@ impl Denoising {
         })
     }
 
-    /// Restores `image` by the columns of `atoms`, without learning.
+    /// Restores `image` with the columns of `atoms`, without learning.
     pub fn run_with(&self, image: &Matrix, atoms: &Matrix) -> Result<Denoised> {
         let patches = Patches::cut(image, self.patch, self.stride)?;
         let (sigma, gamma) = self.weights(image)?;
@@ -201,7 +201,7 @@ impl Denoising {
         })
     }
 
-    /// sigma and gamma, as given or by the image.
+    /// sigma and gamma: given, or estimated from the image.
     fn weights(&self, image: &Matrix) -> Result<(f64, f64)> {
         let sigma = match self.sigma {
             Some(sigma) => sigma,
@@ -211,7 +211,7 @@ impl Denoising {
         Ok((sigma, self.gamma.unwrap_or(GAMMA_PER_SIGMA * sigma)))
     }
 
-    /// The mesh, with atoms as they start.
+    /// The mesh with its initial atoms.
     pub fn mesh(&self, patches: &Patches, gamma: f64) -> Result<Mesh> {
         self.build(gamma, self.start.start(patches.samples()))
     }
@@ -230,8 +230,8 @@ impl Denoising {
             Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
                 .strategy(self.strategy.clone())
                 .stopping(self.stopping),
-            // With a tolerance, a single agent solves each sample exactly in one round. With a number of
-            // rounds it would run them as on a network, and end with `RoundLimit`.
+            // With a tolerance, a single agent solves each sample exactly in one round. With a
+            // fixed number of rounds it would iterate and stop with `RoundLimit`.
             Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
                 .strategy(strategy::default())
                 .stopping(Stopping::default()),
@@ -242,7 +242,8 @@ impl Denoising {
             .seed(self.seed))
     }
 
-    /// Learns the patches; the worst ending of the inference. `mesh` may be one of your own.
+    /// Learns the patches and returns the worst stop reason of the inference. `mesh` may be built
+    /// elsewhere.
     pub fn learn(
         &self,
         mesh: &mut Mesh,
@@ -251,7 +252,7 @@ impl Denoising {
     ) -> Result<Stop> {
         let (mut worst, mut left) = (Stop::Converged, false);
         let mut order: Vec<usize> = (0..patches.samples().len()).collect();
-        // Patches beside each other are alike: in a row they would pull the atoms along.
+        // Neighbouring patches are similar; in image order they would bias each update.
         let mut rng = stream(self.seed, SHUFFLE_STREAM);
         for _ in 0..self.passes {
             order.shuffle(&mut rng);
@@ -269,8 +270,9 @@ impl Denoising {
         Ok(worst)
     }
 
-    /// The image restored by the atoms and the gamma of `mesh` from noise of deviation `sigma`, and the worst
-    /// ending of the inference; an empty one where `mesh` was interrupted.
+    /// The image restored with the atoms and gamma of `mesh`, for noise of standard deviation
+    /// `sigma`, and the worst stop reason of the inference. The image is empty if `mesh` was
+    /// interrupted.
     pub fn restore(&self, mesh: &Mesh, patches: &Patches, sigma: f64) -> Result<(Matrix, Stop)> {
         let x = patches.samples();
         let mut restored = Matrix::zeros(x.rows(), 0);
@@ -306,8 +308,8 @@ impl Denoising {
     }
 }
 
-/// z times max(0, x'z - sigma^2) / |z|^2, given x'z: the multiple of z that makes Stein's estimate of the
-/// error, |x - s z|^2 + 2 sigma^2 s - M sigma^2, least, where z counts as one direction to fit.
+/// Scales z by s = max(0, x'z - sigma^2) / |z|^2, given x'z. Over s >= 0 it minimises |x - s z|^2 +
+/// 2 sigma^2 s - M sigma^2: Stein's unbiased risk estimate with z as one degree of freedom.
 fn rescale(z: &mut [f64], xz: f64, sigma: f64) {
     let square = dot(z, z);
     if square > 0.0 {

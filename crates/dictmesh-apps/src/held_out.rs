@@ -1,19 +1,19 @@
-//! How well a dictionary predicts what it has not seen: the score by which gamma and the number of atoms
-//! can be compared.
+//! Prediction of held-out entries: a score to compare values of gamma and numbers of atoms.
 //!
-//! The cost itself cannot be compared between two gammas, and the residual always prefers the smallest
-//! gamma and the most atoms. So a tenth of the entries of each sample is hidden, the atoms that explain
-//! the rest are found with gamma, how much of each is then found without it, and the score is how far
-//! W y is from what was hidden:
+//! The cost is not comparable between values of gamma, and the residual always favours the smallest
+//! gamma and the most atoms. So a tenth of each sample's entries is hidden. The remaining entries
+//! select the active atoms with gamma, and their coefficients are refitted with gamma = 0. The
+//! score is the relative error on the hidden entries:
 //!
 //! ```text
 //! score = sum over hidden entries (x - W y)^2 / sum over hidden entries x^2
 //! ```
 //!
-//! 0 is perfect, 1 is no better than saying 0. Codes that fit noise, for want of gamma or for plenty of
-//! atoms, predict badly. Without the second step the score would be that of gamma's shrinkage: the right
-//! atoms, all too small, lose against twice as many that share the load. The seen entries alone weigh a tenth less against gamma than all of them, which
-//! is far below what a grid of gammas can tell apart.
+//! 0 is perfect, 1 is as good as predicting 0. Codes that overfit noise, because gamma is too small
+//! or there are too many atoms, predict badly. Without the refit, the score would measure gamma's
+//! shrinkage: the true atoms with shrunken coefficients would lose to twice as many atoms that
+//! share the load. The visible entries carry a tenth less weight against gamma than all entries.
+//! This is below the resolution of a grid over gamma.
 
 #[cfg(test)]
 mod tests;
@@ -29,31 +29,31 @@ use dictmesh_kernels::matrix::Matrix;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
-/// One entry in this many is hidden.
+/// Number of parts into which the entries are divided; one of them is hidden.
 const PARTS: usize = 10;
-/// The stream of a seed that the hidden entries are drawn from ("hide" in ASCII).
+/// Random stream that selects the hidden entries ("hide" in ASCII).
 const HIDE_STREAM: u64 = 0x68_69_64_65;
 
-/// How hidden entries were predicted, sample by sample.
+/// Prediction errors on the hidden entries, per sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// The squared error over the hidden entries of each sample.
+    /// Squared error over the hidden entries of each sample.
     pub errors: Vec<f64>,
-    /// The squares of what was hidden, of each sample.
+    /// Sum of squares of the hidden entries of each sample.
     pub sizes: Vec<f64>,
-    /// The mean number of coefficients that are not zero.
+    /// Mean number of nonzero coefficients per sample.
     pub sparsity: f64,
-    /// The squared residual over the squares of the entries that were seen: the fit, not a prediction.
+    /// Relative squared residual on the visible entries: the fit, not a prediction.
     pub residual: f64,
 }
 
 impl Prediction {
-    /// The score: 0 is perfect, 1 no better than saying 0.
+    /// The score: 0 is perfect, 1 is as good as predicting 0.
     pub fn score(&self) -> f64 {
         self.errors.iter().sum::<f64>() / self.size()
     }
 
-    /// The standard error of the score, as a ratio of two sums over the samples.
+    /// The standard error of the score as a ratio of two sums over samples.
     pub fn standard_error(&self) -> f64 {
         let (count, score) = (self.errors.len() as f64, self.score());
         let pairs = self.errors.iter().zip(&self.sizes);
@@ -66,8 +66,12 @@ impl Prediction {
     }
 }
 
-/// Hides a tenth of the entries of each sample (at least one; the same ones for the same seed, samples and
-/// dimension, whatever the dictionary), codes the samples exactly from the rest and predicts them.
+/// Hides a tenth of each sample's entries (at least one), codes the samples exactly from the rest
+/// and predicts the hidden entries. The selection depends on the seed and the shape of `x`, not on
+/// the dictionary.
+///
+/// Errors: samples with fewer than two entries. `x` must have the dimension of the atoms; this is
+/// not checked.
 pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
     if x.rows() < 2 {
         return Err(Error::Parameter {
@@ -87,7 +91,7 @@ pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
     };
     let mut seen_size = 0.0;
     for part in 0..parts {
-        // Sample j has the rows of part j mod PARTS hidden, so each part is one problem for many samples.
+        // Sample j hides part j mod PARTS, so that all samples of a part share one problem.
         let samples: Vec<usize> = (part..x.len()).step_by(parts).collect();
         if samples.is_empty() {
             break;
@@ -119,8 +123,8 @@ pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
     Ok(found)
 }
 
-/// The codes of samples that are known in some rows only: the exact ones say which atoms are used, and
-/// without gamma how much.
+/// Codes from the visible rows: gamma selects the active atoms, and a refit with gamma = 0 sets
+/// their coefficients.
 fn code(mesh: &Mesh, seen: &Samples, rows: &[usize]) -> Result<Matrix> {
     let agents = 0..mesh.agents();
     let cut = |k: usize| {
@@ -163,7 +167,7 @@ fn solve(mesh: &Mesh, blocks: &[Block], tasks: &[LocalTask], x: &Samples) -> Res
     Ok(exact::solve(mesh.task().residual(), &parts, x, exact::TOLERANCE)?.codes)
 }
 
-/// The same share of the task with gamma = 0. A regularizer of another crate stays as it is.
+/// The same local task with gamma = 0. A regularizer from another crate is left unchanged.
 fn without_gamma(task: &LocalTask) -> Result<LocalTask> {
     let mut spec = task.spec();
     spec.regularizer = match spec.regularizer.get::<Vec<f64>>("gamma") {
@@ -176,9 +180,9 @@ fn without_gamma(task: &LocalTask) -> Result<LocalTask> {
     }
 }
 
-/// The place of the simplest candidate that predicts about as well as the best: the first one, in the
-/// order given (simplest first), whose score is within one standard error of the lowest score (the rule
-/// of Breiman, Friedman, Olshen and Stone, 1984).
+/// The one-standard-error rule (Breiman, Friedman, Olshen and Stone, 1984): the index of the first
+/// candidate whose score is within one standard error of the lowest. Candidates are ordered from
+/// simplest to most complex; `None` if there are none.
 pub fn simplest(candidates: &[Prediction]) -> Option<usize> {
     let scores = candidates.iter().map(Prediction::score);
     let (best, lowest) = scores.enumerate().min_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -1,15 +1,15 @@
 //! The centralised l1 baseline of the paper's document experiment (its column "ADMM"), after
 //! Kasiviswanathan et al., 2012.
 //!
-//! Samples are coded by `min_{y >= 0} |x - W y|_1 + lambda |y|_1` with atoms in
-//! `{ w : w >= 0, |w|_1 <= 1 }`; the cost of the code is the score of novelty. Everything happens in
-//! one place: this is what the mesh is compared with, not a way to run it.
+//! Samples are coded by `min_{y >= 0} |x - W y|_1 + lambda |y|_1` with atoms in `{ w : w >= 0,
+//! |w|_1 <= 1 }`. The novelty score is the cost of the code. The baseline runs in one process with
+//! all data.
 //!
-//! When not to expect much of it: an atom lowers `|x - W y|_1` from y = 0 only if more than half its
-//! weight lies on the support of x. For sparse samples unlike every atom the best code is zero and the
-//! score is `|x|_1`, known or novel.
+//! Limitation: an atom lowers `|x - W y|_1` from y = 0 only if more than half its weight lies on
+//! the support of x. For sparse samples unlike every atom the optimal code is zero. The score is
+//! then `|x|_1` for familiar and novel samples alike.
 //!
-//! The caller scales samples to `|x|_1 = 1`, for which [`Samples::normalised`] is there.
+//! The caller scales samples to `|x|_1 = 1`, see [`Samples::normalised`].
 
 mod coding;
 mod update;
@@ -21,37 +21,34 @@ use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 use rand::seq::SliceRandom;
 
-/// The set of the atoms.
+/// The atom set.
 const ATOMS: NonNegativeUnitL1Ball = NonNegativeUnitL1Ball;
 
-/// Settings of the l1 baseline. The two weights set how fast the iterations go, not where they end:
-/// the thresholds `1/phi` and `1/beta` should be about as large as the entries of the samples.
+/// Settings of the l1 baseline. The penalties phi and beta affect the speed of convergence, not the
+/// limit. The thresholds `1/phi` and `1/beta` should be of the order of the samples' entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct L1Admm {
-    /// The weight of `|y|_1`, 0 or above. At `lambda >= 1` every code is zero, as no atom can take
-    /// more than `|w|_1 <= 1` off the residual.
+    /// The weight of `|y|_1`, 0 or above. At `lambda >= 1` every code is zero, since `|w|_1 <= 1`.
     pub lambda: f64,
-    /// The weight phi of coding's augmented term, above 0.
+    /// The augmented Lagrangian penalty of coding, above 0.
     pub phi: f64,
     /// The step of coding, above 0 and below `1 / lambda_max(W'W)` (below `1/K` is always safe);
-    /// `None` takes `0.9 / lambda_max(W'W)`.
+    /// `None` is `0.9 / lambda_max(W'W)`.
     pub kappa: Option<f64>,
-    /// The weight beta of the dictionary update's augmented term, above 0.
+    /// The augmented Lagrangian penalty of the dictionary update, above 0.
     pub beta: f64,
-    /// Iterations to code a sample, at least 1.
+    /// Iterations per code, at least 1.
     pub coding_iterations: usize,
-    /// Iterations of the dictionary update for one set of codes, at least 1.
+    /// Iterations per dictionary update, at least 1.
     pub update_iterations: usize,
-    /// How often coding and update alternate to initialise; 0 leaves the atoms as drawn.
+    /// Alternations of coding and update in initialisation; 0 keeps the drawn atoms.
     pub initial_alternations: usize,
 }
 
 impl Default for L1Admm {
-    /// The paper's iterations: 35 of coding, 10 of the update, 35 alternations. It does not print
-    /// lambda and the weights: of some ten settings tried by hand on part of TDT2's block 0 (10 atoms,
-    /// one seed, terms in at least 5 documents, TF-IDF, `|x|_1 = 1`) these were within 0.0003 of the
-    /// lowest training cost per document, 0.968. They do not give the paper's scores.
-    /// Samples with larger entries want smaller weights.
+    /// The paper's iterations: 35 of coding, 10 of the update, 35 alternations. The paper does not
+    /// print lambda, phi and beta. These were tuned by the training cost on part of TDT2, scaled to
+    /// `|x|_1 = 1`, and do not reproduce its scores. Larger entries need smaller penalties.
     fn default() -> Self {
         L1Admm {
             lambda: 0.01,
@@ -85,7 +82,7 @@ impl L1Admm {
     }
 }
 
-/// A dictionary W (M x K, every atom non-negative with `|w|_1 <= 1`) and how to code with it.
+/// A dictionary W (M x K, atoms non-negative with `|w|_1 <= 1`) with its coding settings.
 ///
 /// ```
 /// use dictmesh::Samples;
@@ -104,7 +101,10 @@ pub struct L1Model {
 }
 
 impl L1Model {
-    /// A model with a given dictionary, whose atoms must be non-negative with `|w|_1 <= 1`.
+    /// A model with a given dictionary.
+    ///
+    /// Errors: invalid settings, an empty dictionary, an entry that is not finite, or an atom that
+    /// is not non-negative with `|w|_1 <= 1`.
     pub fn from_dictionary(settings: L1Admm, w: Matrix) -> Result<Self> {
         settings.check()?;
         if w.rows() == 0 || w.cols() == 0 {
@@ -125,8 +125,8 @@ impl L1Model {
     }
 
     /// A dictionary of `atoms` atoms learned from `x`: drawn as by [`grow`](L1Model::grow), then
-    /// `initial_alternations` times coding and dictionary update, with the multiplier of the update
-    /// kept from one to the next.
+    /// `initial_alternations` of coding and dictionary update. The multiplier of the update is
+    /// carried over between alternations.
     pub fn initialise(settings: L1Admm, x: &Samples, atoms: usize, seed: u64) -> Result<Self> {
         settings.check()?;
         if atoms == 0 {
@@ -148,35 +148,35 @@ impl L1Model {
         &self.w
     }
 
-    /// The settings it was made with.
+    /// The settings.
     pub fn settings(&self) -> &L1Admm {
         &self.settings
     }
 
-    /// The codes Y (K x B) after `coding_iterations` from 0, of
-    /// `min_{y >= 0} |x - W y|_1 + lambda |y|_1`. No certificate of convergence is given.
+    /// The codes Y (K x B) of `min_{y >= 0} |x - W y|_1 + lambda |y|_1`: `coding_iterations` from
+    /// 0, without a convergence certificate.
     pub fn code(&self, x: &Samples) -> Result<Matrix> {
         Ok(coding::code(&self.settings, &self.w, x)?.y)
     }
 
-    /// The score of each sample, `|x - W y|_1 + lambda |y|_1` at its code: large for a sample that
-    /// the dictionary cannot express.
+    /// The score of each sample, `|x - W y|_1 + lambda |y|_1` at its code. Large for samples the
+    /// dictionary represents poorly.
     pub fn cost(&self, x: &Samples) -> Result<Vec<f64>> {
         Ok(coding::code(&self.settings, &self.w, x)?.cost)
     }
 
-    /// Learns one block: its codes, then `update_iterations` of the dictionary update for them, from
-    /// a zero multiplier. A block without samples changes nothing.
+    /// Learns one block: codes it, then runs `update_iterations` of the dictionary update from a
+    /// zero multiplier. An empty block changes nothing.
     pub fn learn(&mut self, block: &Samples) -> Result<()> {
         let codes = coding::code(&self.settings, &self.w, block)?;
         update::Block::new(block, &self.w).update(&self.settings, &mut self.w, &codes.y);
         Ok(())
     }
 
-    /// Adds `atoms` atoms: samples of `from` drawn without repetition and projected onto the atoms'
-    /// set. Samples that give a zero atom or one that is there already are passed over, since such an
-    /// atom would never learn or never differ; when they run out, atoms are drawn at random
-    /// (non-negative, `|w|_1 = 1`). The draw depends on the seed and on how many atoms there are.
+    /// Adds `atoms` atoms: samples of `from` drawn without replacement and projected onto the atom
+    /// set. Zero atoms, which never learn, and duplicates, which never separate, are skipped. When
+    /// the samples run out, atoms are random (non-negative, `|w|_1 = 1`). The draw depends on the
+    /// seed and the current number of atoms.
     pub fn grow(&mut self, from: &Samples, atoms: usize, seed: u64) -> Result<()> {
         Error::check_dimension("rows of the samples", from.rows(), self.w.rows())?;
         if from.is_empty() {

@@ -1,12 +1,12 @@
-//! The paper's learning curve: how near the agents are to the exact solution after each round, and a
-//! better constant for each strategy.
+//! The paper's learning curve: the distance to the exact solution after each round. Also tunes the
+//! constant of a strategy.
 //!
 //! ```text
-//! SNR of nu = |nu|^2 / |nu_k - nu|^2   of the agent k that is furthest off
-//! SNR of y  = |y|^2 / |y' - y|^2       with y' put together from every agent's y_k(nu_k)
+//! SNR of nu = |nu|^2 / |nu_k - nu|^2   of the agent k with the largest error
+//! SNR of y  = |y|^2 / |y' - y|^2       with y' the concatenation of every agent's y_k(nu_k)
 //! ```
 //!
-//! in dB, where nu and y are exact; over several samples both norms are taken over all of them.
+//! in dB, where nu and y are exact. For several samples, both norms are taken over all of them.
 
 mod ladder;
 #[cfg(test)]
@@ -23,13 +23,14 @@ use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{distance, norm, Matrix};
 use std::sync::Arc;
 
-/// What is worth counting rounds to, in dB: 40 is a relative error of 1e-2, the paper's "satisfactory".
+/// SNR goals in dB for counting rounds. 40 dB is a relative error of 1e-2, the paper's
+/// "satisfactory".
 pub const GOALS: [f64; 3] = [20.0, 40.0, 60.0];
-/// A nu so far below its noise, in dB, will not come back.
+/// SNR of nu in dB below which a run counts as diverged.
 const LOST: f64 = -60.0;
-/// Whoever gained less than this, in dB, over the second half of the rounds has come to a halt.
+/// Minimum gain in dB over the second half of the rounds; with less, the run has stalled.
 const HALT: f64 = 0.1;
-/// The factor between recorded rounds, once there are many.
+/// Ratio between recorded rounds, once it exceeds one round.
 const SPACING: f64 = 1.1;
 
 /// Samples with their exact solution.
@@ -39,10 +40,10 @@ pub struct Target<'a> {
     exact: Exact,
 }
 
-/// The two SNR after a round, in dB.
+/// The SNRs after a round, in dB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Rounds done.
+    /// Number of rounds.
     pub round: usize,
     /// The SNR of the worst agent's nu.
     pub nu: f64,
@@ -51,46 +52,47 @@ pub struct Point {
 }
 
 impl Point {
-    /// The lower one.
+    /// The lower of the two SNRs.
     pub fn both(&self) -> f64 {
         self.nu.min(self.y)
     }
 }
 
-/// How a run came to its end.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// nu and y reached the last of [`GOALS`].
     Reached,
-    /// All rounds were done, and it was still getting better.
+    /// The round limit was reached while the SNR still improved.
     RoundLimit,
-    /// All rounds were done, and the second half of them brought nothing: this is as near as it gets.
+    /// The round limit was reached, and the second half of the rounds brought no improvement.
     Halted,
-    /// nu went beyond all bounds.
+    /// nu diverged.
     Diverged,
 }
 
-/// What one strategy does on its way to the exact solution.
+/// The convergence of one strategy to the exact solution.
 #[derive(Clone, Debug)]
 pub struct LearningCurve {
-    /// The strategy with all its constants.
+    /// The strategy with all constants resolved.
     pub strategy: Arc<dyn Strategy>,
-    /// Some of the rounds, more and more apart; 1, 2 and 5 times the powers of ten and the last one are
-    /// among them.
+    /// A selection of rounds at increasing distances. It includes 1, 2 and 5 times the powers of
+    /// ten, and the last round.
     pub points: Vec<Point>,
-    /// For each of [`GOALS`], the round from which on nu stays above it.
+    /// For each of [`GOALS`], the round from which nu stays at or above it.
     pub nu: [Option<usize>; 3],
     /// The same for y.
     pub y: [Option<usize>; 3],
-    /// How it ended.
+    /// Why the run ended.
     pub ending: Ending,
-    /// Bytes that cross links in a round.
+    /// Bytes sent over links per round.
     pub bytes_per_round: u64,
 }
 
 impl<'a> Target<'a> {
-    /// Solves the samples exactly. Refuses samples whose solution is not certified, or whose codes are
-    /// all zero: there is nothing to compare with then.
+    /// Solves the samples exactly.
+    ///
+    /// Errors: the solution is not certified, or all codes are zero and the SNR is undefined.
     pub fn new(mesh: &Mesh, x: &'a Samples) -> Result<Self> {
         let exact = mesh.exact(x)?;
         if exact.stop() != Stop::Converged {
@@ -109,7 +111,7 @@ impl<'a> Target<'a> {
         Ok(Target { x, exact })
     }
 
-    /// Runs a strategy until nu and y reach the last of [`GOALS`], at most `rounds` rounds.
+    /// Runs a strategy until nu and y reach the last of [`GOALS`], for at most `rounds` rounds.
     pub fn curve(
         &self,
         mesh: &Mesh,
@@ -196,7 +198,7 @@ fn pass(reached: &mut [Option<usize>; 3], snr: f64, round: usize) {
     }
 }
 
-/// 1, 2 or 5 times a power of ten: the rounds people ask for.
+/// 1, 2 or 5 times a power of ten.
 fn is_asked_for(mut round: usize) -> bool {
     while round >= 10 && round.is_multiple_of(10) {
         round /= 10;
@@ -215,7 +217,7 @@ fn end_of(point: &Point) -> Option<Ending> {
 }
 
 impl LearningCurve {
-    /// For each of [`GOALS`], the round from which on nu and y both stay above it.
+    /// For each of [`GOALS`], the round from which nu and y both stay at or above it.
     pub fn both(&self) -> [Option<usize>; 3] {
         [0, 1, 2].map(|i| Some(self.nu[i]?.max(self.y[i]?)))
     }
@@ -229,14 +231,14 @@ impl LearningCurve {
         })
     }
 
-    /// The point after this round, if it is kept and was reached; else the last one kept before.
+    /// The point after this round, or the last point recorded before it.
     pub fn after(&self, round: usize) -> Point {
         let before = self.points.iter().rev().find(|p| p.round <= round);
         before.copied().unwrap_or(self.last())
     }
 
-    /// Whether this is the better way to the goal of this number in [`GOALS`]: in fewer rounds; if
-    /// neither gets there, nearer at the end.
+    /// Whether this curve reaches `GOALS[goal]` in fewer rounds. If neither reaches it, whether its
+    /// final SNR is higher.
     pub fn is_better(&self, other: &LearningCurve, goal: usize) -> bool {
         let rounds = |curve: &LearningCurve| curve.both()[goal];
         match (rounds(self), rounds(other)) {

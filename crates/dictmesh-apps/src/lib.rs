@@ -1,4 +1,4 @@
-//! What the dictionary is for: the paper's applications, and the methods they are compared with.
+//! Applications of the learned dictionary, and the baselines they are compared with.
 
 pub mod audit;
 pub mod biclustering;
@@ -15,12 +15,12 @@ pub mod ssvd;
 use dictmesh::mesh::learning::AtomInit;
 use dictmesh::problem::samples::Samples;
 
-/// Where the applications take new atoms from.
+/// Source of new atoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomsFrom {
-    /// Random atoms, projected onto their set: the paper's start.
+    /// Random atoms projected onto the atom set, as in the paper.
     Random,
-    /// The given samples, drawn without repetition and scaled to norm 1.
+    /// Samples drawn without replacement and scaled to norm 1.
     Samples,
 }
 

@@ -1,17 +1,17 @@
-//! Novel documents in a stream: Alg. 2 of the paper.
+//! Novelty detection in a stream of documents: Alg. 2 of the paper.
 //!
-//! Samples come in blocks. A sample that the dictionary learned so far expresses badly is novel; its
-//! score is what coding it costs, which all agents come to know without showing each other anything
-//! but dual vectors and one number:
+//! Samples arrive in blocks. A sample is novel if the current dictionary represents it poorly. Its
+//! score is the cost of coding it. The agents compute the score from dual vectors and one exchanged
+//! number each:
 //!
 //! ```text
 //! score(x) = min_y f(x - W y) + h_y(y) = -sum_k J_k(nu; x) = N g,    g = -(1/N) sum_k J_k
 //! ```
 //!
-//! The score is N g and not the paper's g: a threshold on g would have to change whenever agents
-//! join. The order is: learn block 0; then for s = 1, 2, ...: score block s with the dictionary
-//! learned through block s - 1, let the mesh grow, learn block s. (As printed, Alg. 2 scores a block it
-//! has just learned.)
+//! The score is N g instead of the paper's g, because a threshold on g would depend on the number
+//! of agents. Order: learn block 0; then for s = 1, 2, ...: score block s with the dictionary
+//! learned through block s - 1, grow the mesh, learn block s. (As printed, Alg. 2 scores a block
+//! after learning it.)
 
 mod growth;
 mod settings;
@@ -29,27 +29,27 @@ use rayon::prelude::*;
 use std::cmp::Ordering::{Equal, Less};
 use std::ops::ControlFlow;
 
-/// Scores of a batch of samples, and how finding them ended.
+/// Scores of samples, and the stop reason of their inference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scoring {
     /// The score of each sample; higher is more novel.
     pub scores: Vec<f64>,
-    /// The worst ending of the inference.
+    /// The worst stop reason of the inference.
     pub stop: Stop,
 }
 
-/// What happened to one block of the stream.
+/// The result of processing one block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The number of the block, from 0, or from what the mesh had learned before.
+    /// Index of the block, counting those the mesh learned before.
     pub number: usize,
-    /// The scores by the dictionary learned before; none for the first block.
+    /// The scores under the dictionary before this block; `None` for the first block.
     pub scoring: Option<Scoring>,
-    /// The threshold they were compared with.
+    /// The threshold for these scores.
     pub threshold: Option<f64>,
-    /// The samples above it, rising.
+    /// Indices of the samples above the threshold, ascending.
     pub novel: Vec<usize>,
-    /// The worst ending of the inference while learning.
+    /// The worst stop reason of the inference while learning.
     pub learning: Stop,
     /// Agents after the step.
     pub agents: usize,
@@ -57,7 +57,7 @@ pub struct Step {
     pub atoms: usize,
 }
 
-/// A mesh that scores, grows and learns, block by block.
+/// A mesh that scores, grows and learns block by block.
 ///
 /// ```
 /// use dictmesh::Samples;
@@ -77,18 +77,17 @@ pub struct NoveltyDetector {
     mesh: Mesh,
     settings: Novelty,
     steps: usize,
-    /// The scores a threshold by quantile is chosen from: those of the last block.
+    /// The scores of the last block, from which a quantile threshold is computed.
     reference_scores: Vec<f64>,
 }
 
 impl NoveltyDetector {
-    /// A detector around an existing mesh, learned or not. A mesh that has learned blocks scores the
-    /// first block it is given.
+    /// A detector for an existing mesh. If the mesh has learned blocks, the first block is scored
+    /// too.
     ///
-    /// Used of the settings: `join`, `passes`, `start`, `growth`, `agreement`, `threshold`,
-    /// `score_batch`, `seed`. The others (`task`, `agents`, `atoms_each`, `weights`, `strategy`,
-    /// `stopping`, `update`, `batch`) describe a mesh to be built; here they are ignored, and those of
-    /// `mesh` hold.
+    /// Uses the settings `join`, `passes`, `start`, `growth`, `agreement`, `threshold`,
+    /// `score_batch` and `seed`. The others (`task`, `agents`, `atoms_each`, `weights`, `strategy`,
+    /// `stopping`, `update`, `batch`) are ignored in favour of those of `mesh`.
     pub fn around(mesh: Mesh, settings: Novelty) -> Result<Self> {
         settings.check()?;
         Ok(NoveltyDetector {
@@ -99,14 +98,14 @@ impl NoveltyDetector {
         })
     }
 
-    /// The score of each sample, as [`scoring`](NoveltyDetector::scoring) finds it.
+    /// The score of each sample, see [`scoring`](NoveltyDetector::scoring).
     pub fn score(&self, x: &Samples) -> Result<Vec<f64>> {
         Ok(self.scoring(x)?.scores)
     }
 
-    /// The score of each sample by the dictionary as it is: N g_k of agent 0 after the agents agreed.
-    /// With [`Agreement::Average`] every agent has the same to 1e-12 of the spread of their own costs;
-    /// with the paper's diffusion, agents differ by its bias.
+    /// The score of each sample under the current dictionary: agent 0's N g_k after agreement. With
+    /// [`Agreement::Average`] all agents agree to 1e-12 of the spread of their local costs. With
+    /// the paper's diffusion, agents differ by its bias.
     pub fn scoring(&self, x: &Samples) -> Result<Scoring> {
         let mut all = Scoring {
             scores: Vec::with_capacity(x.len()),
@@ -137,7 +136,7 @@ impl NoveltyDetector {
         }
     }
 
-    /// Learns a block once for each pass. The observer may break off.
+    /// Learns a block, `passes` times. Stops early if the observer breaks.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -158,7 +157,7 @@ impl NoveltyDetector {
         Ok(worst)
     }
 
-    /// Lets the dictionary grow, see [`Growth`].
+    /// Grows the dictionary, see [`Growth`].
     pub fn grow(&mut self, growth: Growth, start: AtomInit<'_>) -> Result<()> {
         growth.apply(
             &mut self.mesh,
@@ -168,8 +167,8 @@ impl NoveltyDetector {
         )
     }
 
-    /// One step of the stream: scores the block by what was learned before, grows, learns the block.
-    /// The first block is only learned. The observer receives the events of the learning.
+    /// Processes one block: scores it with the current dictionary, grows, learns it. The first
+    /// block is only learned. The observer receives the learning events.
     pub fn process(
         &mut self,
         block: &Samples,
@@ -207,7 +206,8 @@ impl NoveltyDetector {
         Ok(step)
     }
 
-    /// The threshold for the scores of the next block. Its margin is the tolerance of the mesh.
+    /// The threshold for the scores of the next block; its relative margin is the tolerance of the
+    /// mesh.
     pub fn threshold(&self) -> Option<f64> {
         let tolerance = self.mesh.stopping().tolerance.unwrap_or(0.0);
         self.settings
@@ -215,12 +215,12 @@ impl NoveltyDetector {
             .choose(&self.reference_scores, tolerance)
     }
 
-    /// The scores that a threshold by quantile is chosen from.
+    /// The scores from which a quantile threshold is computed.
     pub fn reference_scores(&self) -> &[f64] {
         &self.reference_scores
     }
 
-    /// Sets those scores, for a detector around a mesh that comes from a file.
+    /// Sets the reference scores, for a mesh loaded from a file.
     pub fn set_reference_scores(&mut self, scores: Vec<f64>) {
         self.reference_scores = scores;
     }
@@ -230,7 +230,7 @@ impl NoveltyDetector {
         &self.mesh
     }
 
-    /// The mesh, to be changed or saved.
+    /// Consumes the detector and returns its mesh.
     pub fn into_mesh(self) -> Mesh {
         self.mesh
     }

@@ -1,21 +1,24 @@
-//! How alike two images look.
+//! Image similarity.
 
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
-/// Side of the window of [`ssim`].
+/// Side of the window of [`ssim`] in pixels.
 pub const SSIM_WINDOW: usize = 7;
 
-/// The structural similarity of two grey images (Wang et al., 2004): the mean over all windows of 7 x 7
-/// pixels that lie inside of
+/// The structural similarity of two grey images (Wang et al., 2004): the mean over all 7 x 7
+/// windows inside the image of
 ///
 /// ```text
 /// (2 m_a m_b + c_1) (2 s_ab + c_2) / ((m_a^2 + m_b^2 + c_1) (s_a^2 + s_b^2 + c_2))
 /// c_1 = (.01 peak)^2,  c_2 = (.03 peak)^2
 /// ```
 ///
-/// with means m and sample variances and covariance s (over n - 1) of a window. It is at most 1, and 1
-/// if the images are equal. These are scikit-image's defaults. Images with a side under 7 are refused.
+/// with window means m, sample variances and covariance s (normalised by n - 1). At most 1, and 1
+/// for equal images. The constants are scikit-image's defaults. `peak` is the value range, 255 for
+/// 8-bit images.
+///
+/// Errors: images of different size or with a side below 7, or a `peak` that is not positive.
 pub fn ssim(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
     Error::check_dimension("rows of the second image", b.rows(), a.rows())?;
     Error::check_dimension("columns of the second image", b.cols(), a.cols())?;
@@ -62,8 +65,9 @@ mod tests {
 
     #[test]
     fn one_window_by_hand() {
-        // a is 100, b is 110 with one pixel of 159: means 100 and 111, and with one outlier of d = 49
-        // among n = 49 the variance is d^2 (1 - 1/n) / (n - 1) = d^2 / n = 49; the covariance is 0.
+        // a is 100; b is 110 with one pixel of 159. The means are 100 and 111. One outlier of d =
+        // 49 among n = 49 gives the variance d^2 (1 - 1/n) / (n - 1) = d^2 / n = 49; the covariance
+        // is 0.
         let a = Matrix::from_fn(7, 7, |_, _| 100.0);
         let b = Matrix::from_fn(7, 7, |i, j| if (i, j) == (2, 5) { 159.0 } else { 110.0 });
         let (c1, c2) = (6.5025, 58.5225);

@@ -1,35 +1,37 @@
-//! How well scores separate two classes: the ROC curve and the area under it.
+//! ROC curve and the area under it.
 
 use dictmesh::{Error, Result};
 
-/// One point of a ROC curve: what calling every score of at least `threshold` novel would give.
+/// One point of a ROC curve: the rates if every score of at least `threshold` is classified as
+/// novel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RocPoint {
-    /// The threshold; infinite at the first point, where nothing is called novel.
+    /// The threshold; infinite at the first point, where no sample is novel.
     pub threshold: f64,
-    /// The share of the negatives called novel (the paper's horizontal axis).
+    /// False alarm rate: fraction of the negatives classified as novel (the paper's horizontal
+    /// axis).
     pub false_alarm: f64,
-    /// The share of the positives called novel (its vertical axis).
+    /// Detection rate: fraction of the positives classified as novel (the paper's vertical axis).
     pub detection: f64,
 }
 
-/// A ROC curve, from (0, 0) to (1, 1): one point for each different score, thresholds falling.
+/// A ROC curve from (0, 0) to (1, 1), with one point per distinct score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Roc {
-    /// The points, in the order in which the threshold falls. Equal scores share one point.
+    /// The points by decreasing threshold. Equal scores share one point.
     pub points: Vec<RocPoint>,
     auc: f64,
 }
 
 impl Roc {
-    /// The area under the curve, as by [`auc`].
+    /// The area under the curve, see [`auc`].
     pub fn auc(&self) -> f64 {
         self.auc
     }
 }
 
-/// The ROC curve of `scores`, where `labels[i]` says whether sample i is positive (novel). Higher
-/// scores speak for positive.
+/// The ROC curve of `scores`, where `labels[i]` is true if sample i is positive (novel). Higher
+/// scores indicate positives.
 ///
 /// ```
 /// use dictmesh_apps::roc::roc;
@@ -38,8 +40,8 @@ impl Roc {
 /// # Ok::<(), dictmesh::Error>(())
 /// ```
 ///
-/// Errors: lengths that differ, a NaN score (infinite ones are in order), and labels of one class
-/// only, for which the curve does not exist.
+/// Errors: different lengths, a NaN score (infinite scores are allowed), or labels of one class
+/// only, for which the curve is undefined.
 pub fn roc(scores: &[f64], labels: &[bool]) -> Result<Roc> {
     Error::check_dimension(
         "number of labels (one per score)",
@@ -71,13 +73,14 @@ pub fn roc(scores: &[f64], labels: &[bool]) -> Result<Roc> {
         detection: 0.0,
     }];
     let (mut hits, mut alarms) = (0_usize, 0_usize);
-    // Pairs in the right order count two, ties one: whole numbers, so that nothing is rounded.
+    // Correctly ordered pairs count two, ties one: integers avoid rounding.
     let mut halves = 0_u128;
-    // -0 and 0 are one score, though total_cmp tells them apart.
+    // -0 and 0 are equal scores, but total_cmp distinguishes them.
     for group in order.chunk_by(|a, b| scores[*a] == scores[*b]) {
         let positive = group.iter().filter(|i| labels[**i]).count();
         let negative = group.len() - positive;
-        // Each negative here is below every positive so far, and beside those of its own group.
+        // A negative of this group ranks below all earlier positives and ties with those of its
+        // group.
         halves += negative as u128 * (2 * hits + positive) as u128;
         hits += positive;
         alarms += negative;
@@ -91,8 +94,8 @@ pub fn roc(scores: &[f64], labels: &[bool]) -> Result<Roc> {
     Ok(Roc { points, auc })
 }
 
-/// The area under the ROC curve: the share of all (positive, negative) pairs in which the positive
-/// has the higher score, a tie counting one half. Errors as for [`roc`].
+/// The area under the ROC curve: the fraction of (positive, negative) pairs in which the positive
+/// has the higher score; a tie counts one half. Errors as for [`roc`].
 pub fn auc(scores: &[f64], labels: &[bool]) -> Result<f64> {
     Ok(roc(scores, labels)?.auc())
 }

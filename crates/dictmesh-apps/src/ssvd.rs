@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Biclustering by sparse rank-one layers, `X = sum_k w_k y_k'` with `w_k` and `y_k` sparse.
 ///
-/// For each layer k, from the leading singular vector `w` of what is left of X, until
-/// `|w_new - w_old|_inf <= tolerance`:
+/// For each layer k, starting from the leading left singular vector `w` of the deflated X, iterate
+/// until `|w_new - w_old|_inf <= tolerance`:
 /// ```text
 /// y = T_lambda(X'w);  y = y / |y|_2;    w_new = T_beta(X y);  w_new = w_new / |w_new|_2
 /// ```
-/// then `s_k = w'X y`, `y_k = s_k y` and `X = X - w_k y_k'`. `T_a(v) = sign(v) max(|v| - a, 0)`.
-/// (The paper prints `w / |y|`, by which w collapses.)
+/// Then `s_k = w'X y`, `y_k = s_k y` and `X = X - w_k y_k'`. `T_a(v) = sign(v) max(|v| - a, 0)`.
+/// (The paper prints `w / |y|`, with which w collapses.)
 ///
-/// This is a batch method: it needs all of X in one place. The thresholds are in the units of X;
-/// with both at 0 the layers are those of the singular value decomposition.
+/// This batch method needs all of X. The thresholds are in the units of X; with both at 0 the
+/// layers are those of the singular value decomposition.
 ///
 /// ```
 /// use dictmesh::Matrix;
@@ -28,21 +28,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SparseSvd {
-    /// How many layers to take, at least 1; the paper takes 3.
+    /// Number of layers, at least 1; the paper uses 3.
     pub layers: usize,
     /// The threshold on `X'w`, which makes y sparse: 0 or above.
     pub lambda: f64,
     /// The threshold on `X y`, which makes w sparse: 0 or above.
     pub beta: f64,
-    /// Stop a layer when no entry of w moves by more than this.
+    /// A layer converges when no entry of w changes by more than this.
     pub tolerance: f64,
-    /// Stop a layer after this many iterations in any case, at least 1.
+    /// Maximum number of iterations per layer, at least 1.
     pub max_iterations: usize,
 }
 
 impl Default for SparseSvd {
-    /// Three layers and the tolerance of the paper. It prints no thresholds for Alg. 3: these are its
-    /// gamma and beta for the same data in Alg. 4.
+    /// The paper's three layers and tolerance. It prints no thresholds for Alg. 3; these are its
+    /// gamma and beta for Alg. 4 on the same data.
     fn default() -> Self {
         SparseSvd {
             layers: 3,
@@ -57,31 +57,33 @@ impl Default for SparseSvd {
 /// One layer `w y'` of the decomposition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
-    /// `w_k`, of length M: of norm 1 with its largest entry (in size) positive, or all zero.
+    /// `w_k`, of length M: of norm 1 with its entry of largest absolute value positive, or all
+    /// zero.
     pub w: Vec<f64>,
     /// `y_k = s_k y`, of length T.
     pub y: Vec<f64>,
     /// `s_k = w'X y >= 0`, the layer's singular value; 0 for a zero layer.
     pub s: f64,
-    /// How many iterations it took.
+    /// Number of iterations.
     pub iterations: usize,
-    /// Whether w came to rest before the iterations ran out.
+    /// Whether w converged within `max_iterations`.
     pub converged: bool,
 }
 
 impl SparseSvd {
-    /// The layers of `x` (M x T, columns are samples), as many as asked for.
+    /// The layers of `x` (M x T, one sample per column).
     ///
-    /// A threshold that kills a whole vector gives a layer of zeros, and so does a matrix of which
-    /// earlier layers left nothing but rounding; after such a layer all are zero. An empty matrix, an
-    /// entry that is not finite and a bad setting are errors. Not coming to rest is not: see
-    /// [`Layer::converged`].
+    /// A layer is zero if a threshold exceeds every entry of a vector, or if earlier layers leave
+    /// only rounding error. All later layers are then zero too. A layer that does not converge is
+    /// not an error, see [`Layer::converged`].
+    ///
+    /// Errors: an empty matrix, an entry that is not finite, invalid settings.
     pub fn run(&self, x: &Matrix) -> Result<Vec<Layer>> {
         self.run_unless(x, &AtomicBool::new(false))
     }
 
-    /// The same, but soon after `stop` is set by another thread it ends with the layers found so far, of which the last
-    /// need not have come to rest.
+    /// Like [`run`](SparseSvd::run), but stops soon after another thread sets `stop`. Returns the
+    /// layers found so far, of which the last may not have converged.
     pub fn run_unless(&self, x: &Matrix, stop: &AtomicBool) -> Result<Vec<Layer>> {
         self.check()?;
         if x.rows() == 0 || x.cols() == 0 {
@@ -92,8 +94,8 @@ impl SparseSvd {
         }
         Error::check_finite("the matrix to bicluster", x)?;
 
-        // In units of a power of two near the largest entry no square overflows or vanishes, and
-        // the scaling itself rounds nothing.
+        // Scaling by a power of two near the largest entry is exact and keeps squares from overflow
+        // and underflow.
         let largest = largest(x);
         let unit = if largest > 0.0 {
             largest.log2().floor().exp2()
@@ -112,7 +114,7 @@ impl SparseSvd {
                 self.layer(&left, unit, stop)
             };
             if layer.s == 0.0 {
-                // Nothing was subtracted, so every later layer is this one.
+                // Without deflation, all later layers are equal to this one.
                 layers.resize(self.layers, layer);
                 break;
             }
@@ -143,7 +145,7 @@ impl SparseSvd {
         Ok(())
     }
 
-    /// One layer of `x`, whose entries are in multiples of `unit`.
+    /// One layer of `x`, whose entries are multiples of `unit`.
     fn layer(&self, x: &Matrix, unit: f64, stop: &AtomicBool) -> Layer {
         let mut w = leading_left_vector(x);
         let mut y = vec![0.0; x.cols()];
@@ -197,7 +199,7 @@ impl Layer {
     }
 }
 
-/// The left singular vector of the largest singular value, from the smaller Gram matrix.
+/// The leading left singular vector, from the smaller Gram matrix.
 fn leading_left_vector(x: &Matrix) -> Vec<f64> {
     let (m, t) = (x.rows(), x.cols());
     let mut gram = Matrix::zeros(m.min(t), m.min(t));
@@ -214,8 +216,9 @@ fn leading_left_vector(x: &Matrix) -> Vec<f64> {
                 times(x, &last, &mut w);
             }
         }
-        // The solver gave up, which finite entries of size one do not cause. The layer's own
-        // iteration is a power iteration: it finds the vector from the longest column too.
+        // The eigensolver failed, which is not expected for finite entries of order one. The
+        // iteration of the layer is a power iteration, so it also converges from the longest
+        // column.
         Err(_) => {
             let longest = (0..t).max_by(|a, b| norm(x.column(*a)).total_cmp(&norm(x.column(*b))));
             w.copy_from_slice(x.column(longest.unwrap_or(0)));
@@ -225,7 +228,7 @@ fn leading_left_vector(x: &Matrix) -> Vec<f64> {
     w
 }
 
-/// `v = T_a(v) / |T_a(v)|`; false, and v all zero, if nothing is left above the threshold.
+/// `v = T_a(v) / |T_a(v)|`. Returns false, with v all zero, if no entry exceeds the threshold.
 fn threshold_and_normalise(v: &mut [f64], a: f64) -> bool {
     for v in v.iter_mut() {
         *v = if v.abs() > a {
@@ -234,7 +237,7 @@ fn threshold_and_normalise(v: &mut [f64], a: f64) -> bool {
             0.0
         };
     }
-    // What is left may be tiny: by its largest entry first, or its square is 0.
+    // Dividing by the largest entry first keeps the norm from underflow.
     let largest = largest_entry(v).abs();
     if largest == 0.0 {
         return false;
@@ -253,13 +256,13 @@ fn times(x: &Matrix, y: &[f64], out: &mut [f64]) {
     }
 }
 
-/// The first entry of the largest size, with its sign; 0 if there is none.
+/// The first entry of largest absolute value, with its sign; 0 if there is none.
 fn largest_entry(v: &[f64]) -> f64 {
     v.iter()
         .fold(0.0, |m: f64, v| if v.abs() > m.abs() { *v } else { m })
 }
 
-/// The size of the largest entry.
+/// The largest absolute value.
 fn largest(x: &Matrix) -> f64 {
     largest_entry(x.as_slice()).abs()
 }

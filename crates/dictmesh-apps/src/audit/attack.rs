@@ -1,4 +1,4 @@
-//! The attacks on one agent and on all at once, and what comes of them.
+//! Runs both attacks on an agent and compares their results.
 
 use super::evidence::{Fit, SOLVED};
 use super::limit::Limit;
@@ -10,17 +10,17 @@ use dictmesh::AgentId;
 use dictmesh::Result;
 use dictmesh_kernels::matrix::Matrix;
 
-/// The atoms of all agents but the attackers, by the limit.
+/// The atoms of all other agents, found by the limit attack.
 pub struct Joint {
     atoms: Vec<(AgentId, Matrix)>,
     unexplained: f64,
-    /// What follows for x.
+    /// The resulting estimate of x.
     x: Matrix,
 }
 
 impl Joint {
-    /// All directions. Who owns an atom is not told apart where the graph gives agents the same factors, as behind one
-    /// link; its direction is known all the same.
+    /// All directions, whichever agent owns them. Agents with equal coefficients, such as those
+    /// behind one link, cannot be told apart; the directions of their atoms can.
     fn all(&self, mesh: &Mesh) -> Matrix {
         let atoms = self.atoms.iter().flat_map(|(_, atoms)| atoms.columns());
         let atoms: Vec<&[f64]> = atoms.collect();
@@ -28,7 +28,7 @@ impl Joint {
     }
 }
 
-/// The attackers of a view against all others, knowing x and not.
+/// The limit attack by the attackers of a view, with x and without.
 pub fn all_at_once(
     mesh: &Mesh,
     traffic: &Traffic,
@@ -55,7 +55,7 @@ pub fn all_at_once(
         }))
     };
     let not_knowing = solve(None)?;
-    // Whoever has the atoms without x has them with it.
+    // Knowing x adds nothing if the attack already succeeds without it.
     let solved = |joint: &Joint| joint.unexplained < SOLVED;
     let knowing = match not_knowing.as_ref().is_some_and(solved) {
         true => None,
@@ -64,7 +64,7 @@ pub fn all_at_once(
     Ok([knowing, not_knowing])
 }
 
-/// |cosine| with the atoms of agents that no attacker hears.
+/// |cosine| for the atoms of agents whose messages no attacker receives.
 pub fn beyond(mesh: &Mesh, joint: &[(View, [Option<Joint>; 2])]) -> Vec<f64> {
     let mut cosines = Vec::new();
     for (view, [_, found]) in joint {
@@ -78,7 +78,7 @@ pub fn beyond(mesh: &Mesh, joint: &[(View, [Option<Joint>; 2])]) -> Vec<f64> {
     cosines
 }
 
-/// One agent's neighbours against it, knowing x and not.
+/// Both attacks on the view's target, with x and without.
 pub fn attack(
     mesh: &Mesh,
     traffic: &Traffic,
@@ -129,8 +129,8 @@ pub fn attack(
     Ok([knowing?, not_knowing?])
 }
 
-/// Of what the attacks found, what comes nearest to the target's atoms: an audit must not be flattered by an attacker that
-/// chooses badly.
+/// The result closest to the target's true atoms, so that an attacker's poor choice cannot hide
+/// leakage.
 fn better(
     mesh: &Mesh,
     target: &Matrix,
@@ -143,7 +143,7 @@ fn better(
     let near = |found: &Matrix| target.columns().map(|w| nearest(found, w)).sum::<f64>();
     single.into_iter().chain(joint).fold(nothing, |best, next| {
         let ahead = near(&next.0) - near(&best.0);
-        // As near as the other, it is the one that the attacker has more reason to believe.
+        // On a tie, take the fit with the lower held-out error.
         match ahead > 1e-6 || (ahead > -1e-6 && next.1 < best.1) {
             true => next,
             false => best,

@@ -1,14 +1,16 @@
-//! Equations about private atoms, and the atoms that solve them.
+//! Equations in the private atoms, and their solution.
 //!
-//! A column of evidence is a sum over agents l, with known factors, of W_l y_l(nu) at known nu:
+//! A column of evidence is a sum over agents l, with known coefficients, of W_l y_l(nu) at known
+//! nu:
 //!
 //! ```text
 //! e = sum over l of g_l W_l sum over t of c_t y_l(nu_t),      y_l(nu) = argmax_y (W_l'nu)'y - h(y)
 //! ```
 //!
-//! As y_l is a known function of W_l, the atoms are all that is unknown. They are looked for by a dictionary of the
-//! columns, of which those are chosen that explain most under this rule, and then by Gauss-Newton steps (`fit.rs`),
-//! which end at the atoms themselves where nothing else is in the evidence.
+//! Only the atoms are unknown, since y_l is a known function of W_l. The solver learns a dictionary
+//! of the columns and selects the atoms that explain most under this model. Gauss-Newton steps
+//! (`fit.rs`) then refine them. They converge to the true atoms if the evidence contains nothing
+//! else.
 
 use crate::AtomInit;
 use dictmesh::graph::Topology;
@@ -21,28 +23,28 @@ use dictmesh::Result;
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 use std::ops::ControlFlow;
 
-/// Columns that are worked with, at most: those with most in them.
+/// Maximum number of columns used: those of largest norm.
 const COLUMNS: usize = 600;
-/// What is smaller than this share of the largest is rounding.
+/// Columns whose norm is below this fraction of the scale are rounding error.
 const ROUNDING: f64 = 1e-8;
-/// Of the energy, what must lie along one direction to believe that there is no other.
+/// Fraction of the energy along one direction above which the evidence has rank one.
 const PURE: f64 = 1.0 - 1e-9;
-/// Passes over the columns when a dictionary of them is learned.
+/// Passes over the columns when learning a dictionary of them.
 const PASSES: usize = 30;
-/// Atoms of such a dictionary, at most.
+/// Maximum number of atoms in that dictionary.
 const LEARNED: usize = 200;
-/// The weights of |y|_1 with which dictionaries are learned.
+/// The weights of |y|_1 with which it is learned.
 const GAMMAS: [f64; 2] = [0.1, 0.2];
-/// Starts of such dictionaries that are tried, at most.
+/// Maximum number of initialisations.
 const STARTS: u64 = 4;
-/// So little left unexplained is rounding: these are the atoms.
+/// Unexplained fraction of the energy below which the atoms count as found.
 pub const SOLVED: f64 = 1e-9;
 
-/// An agent whose atoms are looked for.
+/// An agent whose atoms are sought.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     pub agent: AgentId,
-    /// How many atoms it has.
+    /// Number of atoms.
     pub atoms: usize,
     pub penalty: &'a dyn ScalarPenalty,
 }
@@ -50,13 +52,13 @@ pub struct Owner<'a> {
 /// One column of evidence.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// e. NaN in rows that are not known.
+    /// e; NaN in unknown rows.
     pub values: Vec<f64>,
-    /// Which nu_t, and c_t.
+    /// Pairs of the index t of nu_t and c_t.
     pub terms: Vec<(usize, f64)>,
     /// g_l for each owner.
     pub factors: Vec<f64>,
-    /// The sample it is from.
+    /// Index of the sample.
     pub sample: usize,
 }
 
@@ -65,30 +67,30 @@ pub struct Evidence<'a> {
     pub owners: Vec<Owner<'a>>,
     /// All nu_t, M x P.
     pub nus: &'a Matrix,
-    /// M x C, 0 in rows that are not known.
+    /// The columns e, M x C; 0 in unknown rows.
     pub values: Matrix,
     /// 1 where `values` are known, else 0.
     pub known: Matrix,
     pub columns: Vec<Column>,
 }
 
-/// Atoms, and for each the place of its owner among the owners.
+/// Recovered atoms, and for each the index of its owner.
 #[derive(Clone, Debug)]
 pub struct Fit {
     pub atoms: Matrix,
     pub owners: Vec<usize>,
-    /// The share of the energy, of samples that were put aside, that the atoms leave unexplained.
+    /// Fraction of the held-out energy that the atoms leave unexplained.
     pub unexplained: f64,
 }
 
-/// The norm of the entries that are known.
+/// Euclidean norm of the known (non-NaN) entries.
 pub fn known_norm(values: &[f64]) -> f64 {
     let known = values.iter().filter(|v| !v.is_nan());
     known.map(|v| v * v).sum::<f64>().sqrt()
 }
 
 impl Fit {
-    /// The atoms of one of the owners.
+    /// The atoms of one owner.
     pub fn of(&self, owner: usize) -> Matrix {
         let own = self.atoms.columns().zip(&self.owners);
         let own: Vec<&[f64]> = own.filter(|(_, o)| **o == owner).map(|(w, _)| w).collect();
@@ -98,7 +100,7 @@ impl Fit {
 }
 
 impl<'a> Evidence<'a> {
-    /// Columns that are all but 0 beside `scale` are left out. None if nothing is left.
+    /// Drops columns that are negligible relative to `scale`; `None` if no column is left.
     pub fn new(
         owners: Vec<Owner<'a>>,
         nus: &'a Matrix,
@@ -132,7 +134,7 @@ impl<'a> Evidence<'a> {
         self.owners.iter().map(|owner| owner.atoms).sum()
     }
 
-    /// If nothing but one atom is in the evidence: its direction, without any search.
+    /// If one atom is sought and the evidence has rank one: its direction, from the SVD.
     pub fn single(&self) -> Option<Fit> {
         let svd = self.values.view().thin_svd().ok()?;
         let values = svd.S().column_vector();
@@ -145,11 +147,11 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The atoms that explain the evidence best, as far as they are found; none if there is too little of it to tell.
-    /// `others` is how many atoms are in it that are not looked for.
+    /// The atoms that explain the evidence best among the starts tried; `None` if there are too few
+    /// columns. `others` counts atoms that contribute to the evidence but are not sought.
     pub fn solve(&self, others: usize) -> Result<Option<Fit>> {
         let wanted = self.wanted();
-        // So few columns can be explained by anything.
+        // With this few columns, wrong atoms would fit as well.
         if self.columns.len() <= 2 * wanted {
             return Ok(None);
         }
@@ -185,7 +187,7 @@ impl<'a> Evidence<'a> {
         }))
     }
 
-    /// The evidence of three samples in four, and that of the others, by which a fit is judged.
+    /// Training evidence from three samples in four, and held-out evidence from the rest.
     fn split(&self) -> (Evidence<'a>, Evidence<'a>) {
         let part = |aside: bool| {
             let here = |c: &&Column| (c.sample % 4 == 3) == aside;
@@ -216,9 +218,10 @@ impl<'a> Evidence<'a> {
         Ok(learner.dictionary())
     }
 
-    /// Of directions, those that explain most with the coefficients that an owner would have computed; what a chosen
-    /// one explains is taken out before the next. With unit atoms if `strict`; else with any factor, for a direction that
-    /// mixes atoms which fire together has coefficients that are too large.
+    /// Greedy selection (matching pursuit) with the coefficients that an owner would compute; each
+    /// selected direction is subtracted before the next. `strict` fixes the scale of the
+    /// coefficients to 1. Otherwise it is fitted, because a mixture of atoms that fire together has
+    /// coefficients that are too large.
     fn choose(&self, candidates: &Matrix, strict: bool) -> Fit {
         let mut left = self.values.clone();
         let mut room: Vec<usize> = self.owners.iter().map(|owner| owner.atoms).collect();
@@ -233,7 +236,7 @@ impl<'a> Evidence<'a> {
         }
         let (mut atoms, mut owners): (Vec<Vec<f64>>, Vec<usize>) = (Vec::new(), Vec::new());
         while room.iter().any(|room| *room > 0) {
-            // What is gained by a direction, and the factor of its coefficients.
+            // The decrease in squared error, and the scale of the coefficients.
             let gain = |(w, owner, codes): &(Vec<f64>, usize, Vec<f64>)| {
                 let size = dot(codes, codes);
                 if room[*owner] == 0 || size == 0.0 {
@@ -267,7 +270,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The coefficients of a direction in each column, if an owner has it.
+    /// The coefficient of direction `w` in each column if `owner` holds it.
     fn codes_of(&self, w: &[f64], owner: usize) -> Vec<f64> {
         let h = self.owners[owner].penalty;
         let code =

@@ -1,28 +1,30 @@
-//! Gauss-Newton steps on |e - sum g_l W_l y_l(nu)|^2 over all columns of evidence: y_l depends on W_l too.
+//! Damped Gauss-Newton for |e - sum g_l W_l y_l(nu)|^2 over all columns of evidence, where y_l
+//! depends on W_l.
 
 use super::evidence::{Evidence, Fit};
 use dictmesh_kernels::matrix::{axpy, dot, gemm, Matrix};
 
-/// Gauss-Newton steps, at most.
+/// Maximum number of Gauss-Newton steps.
 const STEPS: usize = 60;
-/// Steps of conjugate gradients in each, at most.
+/// Maximum number of conjugate gradient iterations per step.
 const INNER: usize = 80;
-/// Multiply-adds that a fit may take, about.
+/// Approximate limit on the multiply-adds of one fit.
 const WORK: f64 = 1e9;
-/// A step that lowers the remainder by less than this share is idle; this many idle steps end the search.
+/// A step that lowers the squared error by less than this fraction is idle. `IDLE` consecutive idle
+/// steps end the fit.
 const PROGRESS: f64 = 1e-3;
 const IDLE: usize = 4;
-/// So little left unexplained is rounding.
+/// Unexplained fraction of the energy at rounding level.
 const EXACT: f64 = 1e-22;
 
-/// The coefficients of some atoms in all columns, K x C, and their slopes in all nu, K x P.
+/// Coefficients of the atoms in all columns (K x C), and dy/d(w'nu) at all nu (K x P).
 struct Codes {
     columns: Matrix,
     slopes: Matrix,
 }
 
 impl Evidence<'_> {
-    /// The fit that is nearest to this one, downhill.
+    /// Refines `fit` by damped Gauss-Newton steps; they never increase the squared error.
     pub fn polish(&self, fit: &Fit) -> Fit {
         let mut fit = fit.clone();
         let atoms = fit.atoms.cols();
@@ -62,7 +64,7 @@ impl Evidence<'_> {
         fit
     }
 
-    /// The share of the energy that these atoms leave.
+    /// Fraction of the energy that the atoms leave unexplained.
     pub fn unexplained(&self, fit: &Fit) -> f64 {
         let left = square(&self.left(fit, &self.codes(fit)));
         let share = left / square(&self.values);
@@ -92,7 +94,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// From coefficients in all nu, K x P, to those in all columns.
+    /// Maps coefficients at all nu (K x P) to coefficients in all columns (K x C).
     fn spread(&self, fit: &Fit, y: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(y.rows(), self.columns.len());
         for (j, column) in self.columns.iter().enumerate() {
@@ -120,7 +122,7 @@ impl Evidence<'_> {
         out
     }
 
-    /// What the atoms leave of the evidence.
+    /// The residual of the evidence; 0 in unknown rows.
     fn left(&self, fit: &Fit, codes: &Codes) -> Matrix {
         let mut left = self.values.clone();
         gemm(
@@ -134,7 +136,7 @@ impl Evidence<'_> {
         left
     }
 
-    /// How the explained part changes with the atoms.
+    /// The Jacobian of the explained part with respect to the atoms, applied to `change`.
     fn forward(&self, fit: &Fit, codes: &Codes, change: &Matrix) -> Matrix {
         let mut slopes = change.transpose_times(self.nus);
         multiply(&mut slopes, &codes.slopes);
@@ -150,7 +152,7 @@ impl Evidence<'_> {
         out
     }
 
-    /// The transpose of [`forward`](Evidence::forward); `left` is 0 where nothing is known.
+    /// The transpose of [`forward`](Evidence::forward); `left` must be 0 in unknown rows.
     fn backward(&self, fit: &Fit, codes: &Codes, left: &Matrix) -> Matrix {
         let mut slopes = self.gather(fit, fit.atoms.transpose_times(left));
         multiply(&mut slopes, &codes.slopes);
@@ -165,7 +167,7 @@ impl Evidence<'_> {
         out
     }
 
-    /// The damped Gauss-Newton step by conjugate gradients, and how many of these it took.
+    /// The damped Gauss-Newton step by conjugate gradients, and the number of iterations.
     fn step(&self, fit: &Fit, codes: &Codes, left: &Matrix, damping: f64) -> (Matrix, usize) {
         let mut r = self.backward(fit, codes, left);
         let mut x = Matrix::zeros(r.rows(), r.cols());

@@ -1,4 +1,4 @@
-//! The atoms of one agent from what is known of its h_k = W_k y_k - b_k, round by round.
+//! The atoms of one agent from h_k = W_k y_k - b_k in the inspected rounds.
 
 use super::evidence::{known_norm, Column, Evidence, Fit, Owner, SOLVED};
 use super::penalty::scalar_penalty;
@@ -7,8 +7,8 @@ use dictmesh::mesh::Mesh;
 use dictmesh::Result;
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 
-/// The atoms of the target that explain best what is known of h_k. `share` is b_k where the attacker has it; `hidden` if
-/// there is a b_k that is not known.
+/// The target's atoms that best explain the observed h_k. `share` is b_k if the attackers know it.
+/// `hidden` says that an unknown b_k is present.
 pub fn atoms(
     mesh: &Mesh,
     view: &View,
@@ -25,7 +25,7 @@ pub fn atoms(
     let all: Vec<usize> = (0..trace.looks.len()).collect();
     let is_late = |i: &usize| trace.looks[*i].round >= last / 2;
     let late: Vec<usize> = all.iter().copied().filter(is_late).collect();
-    // The first message of a start from 0 depends on no neighbour.
+    // From a zero start, the first message depends on no neighbour.
     let sets = [vec![0], late, all];
     let seen = view.unseen.is_empty();
     let read = |share: Option<&Matrix>, hidden: bool| {
@@ -40,7 +40,7 @@ pub fn atoms(
     if !hidden {
         list.extend(read(share, false));
     }
-    // In differences between rounds x is not needed; but what unseen neighbours add weighs more in them.
+    // Differences between rounds cancel b_k, but they amplify the error from unseen neighbours.
     if seen && (hidden || share.is_some()) {
         list.extend(read(None, true));
     }
@@ -59,7 +59,7 @@ pub fn atoms(
             Some(fit) => Some(fit),
             None => evidence.solve(others)?,
         };
-        // Nobody has to tell the attacker which evidence is best: it is what atoms explain best.
+        // The held-out error selects the evidence, without knowledge of the true atoms.
         let limit = best.as_ref().map_or(f64::INFINITY, |best| best.unexplained);
         best = found.filter(|fit| fit.unexplained < limit).or(best);
         if best.as_ref().is_some_and(|best| best.unexplained < SOLVED) {
@@ -69,8 +69,9 @@ pub fn atoms(
     Ok(best)
 }
 
-/// b_k as far as it can be guessed. Where the first look is at nu = 0, no atom has fired, and h is -b_k itself; else by
-/// the last nu: f*'(nu) is the residual x - W y, and so x but for what the atoms explain.
+/// An estimate of b_k; `None` without an inspected round. If the first nu is 0, no atom fires and
+/// b_k is -h. Otherwise f*'(nu)/|N_I| at the last nu: f*'(nu) is the residual x - W y, that is x up
+/// to what the atoms explain.
 fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
     let first = trace.looks.first()?;
     if trace.nu(0).iter().all(|v| *v == 0.0) {
@@ -89,7 +90,8 @@ fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
     Some(share)
 }
 
-/// Combinations of looks in which all that is constant or fades in a known way cancels.
+/// Evidence from linear combinations of rounds that cancel an unknown b_k and a decaying random
+/// start.
 fn evidence<'a>(
     trace: &'a Trace,
     owner: Owner<'a>,
@@ -132,7 +134,7 @@ fn evidence<'a>(
     Evidence::new(vec![owner], &trace.nus, columns, largest)
 }
 
-/// An orthonormal basis, as columns, of what is at right angles to all of `constants` in R^n.
+/// An orthonormal basis (columns) of the orthogonal complement of `constants` in R^n.
 fn complement(n: usize, constants: Vec<Vec<f64>>) -> Matrix {
     let mut basis: Vec<Vec<f64>> = Vec::new();
     let count = constants.len();
@@ -140,7 +142,7 @@ fn complement(n: usize, constants: Vec<Vec<f64>>) -> Matrix {
     let mut taken = 0;
     for (place, mut vector) in constants.into_iter().chain(units).enumerate() {
         let before = norm(&vector);
-        // Twice, as the first time leaves rounding behind.
+        // Gram-Schmidt twice: one pass loses orthogonality to rounding.
         for _ in 0..2 {
             for other in &basis {
                 let along = dot(other, &vector);

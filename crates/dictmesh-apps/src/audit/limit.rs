@@ -1,17 +1,19 @@
-//! What the limit of a run says of all atoms at once, to one agent of any connected graph.
+//! The limit attack: what the limit of a run reveals about all atoms jointly, on any connected
+//! graph.
 //!
-//! Every strategy lets the agents agree by adding up, or holding in balance, how far neighbours are apart. With the
-//! graph's matrix L (its Laplacian, or I - A' of the combination weights) and Phi_k the sum of all that k has sent (for
-//! diffusion and consensus what it sent last),
+//! Every strategy reaches consensus by accumulating or balancing the differences between
+//! neighbours. Let L be the graph's matrix (its Laplacian, or I - A' for combination weights A).
+//! Let Phi_k be the sum of all messages of k; for diffusion and consensus, its last message. Then
 //!
 //! ```text
-//! L Phi = -kappa G,        G_l = W_l y_l(nu) - b_l + f*'(nu)/N       at the nu that all have agreed on,
+//! L Phi = -kappa G,        G_l = W_l y_l(nu) - b_l + f*'(nu)/N       at the consensus nu,
 //! Phi_k - Phi_a = -kappa sum over l of (L^+_kl - L^+_al) (W_l y_l(nu) - b_l),
 //! ```
 //!
-//! as L^+ makes 0 of all that is the same everywhere: f*', and x too if all are informed. Where they are not, x is
-//! f*'(nu) + sum of W_l y_l. So the factors are known, nu is known, and a start of the memory that fades is not in it.
-//! Exact where agents end with the same nu; diffusion's and consensus' differ by their bias.
+//! because L^+ maps constants to 0: f*', and x too if all agents are informed. Otherwise x =
+//! f*'(nu) + sum of W_l y_l is substituted. So the coefficients and nu are known, and a decaying
+//! random start does not enter. The equations are exact if all agents end with the same nu. Under
+//! diffusion and consensus they differ by the bias.
 
 use super::evidence::{known_norm, Column, Evidence, Owner};
 use super::penalty::scalar_penalty;
@@ -22,15 +24,15 @@ use dictmesh::strategy::Strategy;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 
-/// What the attackers of a view read off the limit.
+/// What the attackers of a view observe in the limit.
 pub struct Limit {
-    /// The nu that all have agreed on, M x B.
+    /// The consensus nu, M x B.
     nu: Matrix,
-    /// f*'(nu), NaN where it is not determined.
+    /// f*'(nu); NaN where nu does not determine it.
     slope: Matrix,
-    /// W_a y_a of the attackers, whose own atoms are no secret to them.
+    /// W_a y_a of the attackers, who know their own atoms.
     own: Vec<(AgentId, Matrix)>,
-    /// Phi_k - Phi_a for all others that are seen, and the factors of all agents in it.
+    /// Phi_k - Phi_a for every other visible agent k, and the coefficients of all agents in it.
     rows: Vec<(Matrix, Vec<f64>)>,
 }
 
@@ -63,7 +65,7 @@ impl Limit {
         })
     }
 
-    /// Equations for the atoms of all other agents; with one more for each sample if `x` is known.
+    /// Equations for the atoms of all other agents, with one more per sample if `x` is known.
     pub fn evidence<'a>(&'a self, mesh: &'a Mesh, x: Option<&Matrix>) -> Option<Evidence<'a>> {
         let is_own = |l: &AgentId| self.own.iter().any(|(a, _)| a == l);
         let others = (0..mesh.agents()).filter(|l| !is_own(l) && !mesh.block(*l).is_empty());
@@ -94,11 +96,11 @@ impl Limit {
             }
         };
         for (difference, factors) in &self.rows {
-            // That of x in it, which is f*'(nu) + sum of W_l y_l.
+            // Coefficient of x, which is f*'(nu) + sum of W_l y_l.
             let of_x = informed.iter().map(|l| factors[*l]).sum::<f64>() / informed.len() as f64;
             let mut e = difference.clone();
             for (e, slope) in e.as_mut_slice().iter_mut().zip(self.slope.as_slice()) {
-                // Where f*' is not determined, it is not the same for all either.
+                // An undetermined f*' may differ between agents, so it does not cancel.
                 *e = if slope.is_nan() {
                     f64::NAN
                 } else {
@@ -117,7 +119,7 @@ impl Limit {
         Evidence::new(owners, &self.nu, columns, largest)
     }
 
-    /// x = f*'(nu) + sum of W_l y_l with these atoms; f*' is taken for 0 where it is not determined.
+    /// x = f*'(nu) + sum of W_l y_l for these atoms, with 0 for an undetermined f*'.
     pub fn x(&self, mesh: &Mesh, owners: &[(AgentId, Matrix)]) -> Matrix {
         let mut x = self.slope.clone();
         for v in x.as_mut_slice().iter_mut().filter(|v| v.is_nan()) {
@@ -134,7 +136,7 @@ impl Limit {
     }
 }
 
-/// W y(nu) with these atoms and the regularizer of that agent.
+/// W y(nu) for these atoms and the agent's regularizer.
 fn coded(mesh: &Mesh, agent: AgentId, atoms: &Matrix, nu: &Matrix) -> Matrix {
     let h = scalar_penalty(mesh, agent);
     let mut coded = Matrix::zeros(nu.rows(), nu.cols());
@@ -176,7 +178,7 @@ fn balance(mesh: &Mesh, strategy: &dyn Strategy) -> Matrix {
     })
 }
 
-/// The constant of the equation; `None` for a strategy that this attack does not cover.
+/// kappa; `None` for a strategy that this attack does not cover.
 fn kappa(strategy: &dyn Strategy) -> Option<f64> {
     let spec = strategy.spec();
     let constant = |name| spec.number(name).ok().flatten();

@@ -1,12 +1,12 @@
-//! The regularizers that an audit can read: one scalar penalty for every atom of an agent.
+//! The regularizers an audit supports: one scalar penalty for all atoms of an agent.
 
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::regularizer::ScalarPenalty;
 use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 
-/// Refuses agents whose atoms have different penalties or none of their own: recovered atoms come in no order, so
-/// that the attack could not tell which penalty is whose.
+/// Rejects agents whose atoms have different penalties, or no scalar penalty. Recovered atoms have
+/// no order, so an individual penalty cannot be assigned to them.
 pub(super) fn check(mesh: &Mesh) -> Result<()> {
     for k in 0..mesh.agents() {
         let h = mesh.task().local(k).regularizer();
@@ -27,13 +27,13 @@ pub(super) fn check(mesh: &Mesh) -> Result<()> {
     Ok(())
 }
 
-/// The penalty of every atom of agent `k`, which [`check`] has passed.
+/// The common penalty of agent `k`'s atoms, after [`check`].
 pub(super) fn scalar_penalty(mesh: &Mesh, k: AgentId) -> &dyn ScalarPenalty {
     let scalar = mesh.task().local(k).regularizer().scalar(0);
     scalar.unwrap_or(&Unused)
 }
 
-/// The penalty where an agent has no atoms: every code is 0.
+/// The penalty of an agent without atoms: every code is 0.
 #[derive(Debug)]
 struct Unused;
 

@@ -1,4 +1,4 @@
-//! What the messages of an agent and its neighbours say of its gradient.
+//! Reconstructs an agent's gradient from its messages and those of its neighbours.
 
 use super::Traffic;
 use dictmesh::graph::{Topology, Weights};
@@ -9,25 +9,26 @@ use dictmesh::strategy::relaxed_admm;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
-/// Rounds that are looked at, at most.
+/// Number of steps in the geometric grid of inspected rounds: at most `LOOKS` + 1 rounds.
 const LOOKS: usize = 24;
 
-/// Who watches whom.
+/// The attackers, their target, and the messages they see.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Neighbours of the target that put together what they get.
+    /// Colluding neighbours of the target.
     pub attackers: Vec<AgentId>,
     pub target: AgentId,
-    /// All whose messages the attackers have: they and their neighbours.
+    /// Agents whose messages the attackers have: themselves and their neighbours.
     pub sight: Vec<AgentId>,
-    /// The target's neighbours in sight.
+    /// The target's neighbours in `sight`.
     pub seen: Vec<AgentId>,
-    /// The others.
+    /// The target's other neighbours.
     pub unseen: Vec<AgentId>,
 }
 
 impl View {
-    /// The `colluding` neighbours of `target` that see most of what it receives; `None` if it has no neighbours.
+    /// `colluding` neighbours of `target`, chosen greedily to leave the fewest of its neighbours
+    /// unseen; `None` if it has no neighbours.
     pub fn widest(topology: &Topology, target: AgentId, colluding: usize) -> Option<View> {
         let near = topology.neighbours(target);
         let mut view: Option<View> = None;
@@ -58,29 +59,29 @@ impl View {
     }
 }
 
-/// What is known of one round.
+/// The observation of one round.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// From 0.
+    /// Index of the round, from 0.
     pub round: usize,
-    /// W_k y_k(nu) - b_k, M x B, and what an unseen neighbour or a random start adds. NaN in rows that nu does not
-    /// determine.
+    /// W_k y_k(nu) - b_k, M x B, plus the error from unseen neighbours or a random start. NaN in
+    /// rows that nu does not determine.
     pub h: Matrix,
 }
 
-/// What is known of an agent.
+/// All observations of one agent.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub looks: Vec<Look>,
-    /// Where the gradient is taken in all looks, each M x B, side by side.
+    /// The nu at which each look takes the gradient: M x B blocks side by side.
     pub nus: Matrix,
-    /// The factor of r_k in h from round to round, if there is a random start.
+    /// Decay factor per round of a random start r_k in h; `None` for a zero start.
     pub fading: Option<f64>,
 }
 
 impl Trace {
-    /// Reads the messages as the agent itself did, its own secrets left out. An unseen neighbour is taken to have said
-    /// what the agent said itself.
+    /// Replays the agent's recursion from the messages. An unseen neighbour's message is
+    /// approximated by the agent's own.
     pub fn follow(mesh: &Mesh, traffic: &Traffic, view: &View) -> Trace {
         let mut reader = Reader::new(mesh, traffic, view);
         let mut fading = None;
@@ -108,7 +109,7 @@ impl Trace {
             ("diffusion", Some(mu), _) => reader.diffusion(mu),
             ("consensus", Some(mu), _) => reader.consensus(mu),
             ("exact-diffusion", Some(mu), _) => reader.exact_diffusion(mu),
-            // Other strategies are not attacked this way.
+            // Not covered by this attack.
             _ => {}
         }
         Trace {
@@ -118,12 +119,12 @@ impl Trace {
         }
     }
 
-    /// Which column of `nus` belongs to a look and a sample.
+    /// The column of `nus` for a look and a sample.
     pub fn place(&self, look: usize, sample: usize) -> usize {
         look * self.nus.cols() / self.looks.len().max(1) + sample
     }
 
-    /// nu of one look, all samples.
+    /// nu of one look for all samples.
     pub fn nu(&self, look: usize) -> &[f64] {
         let size = self.nus.as_slice().len() / self.looks.len().max(1);
         &self.nus.as_slice()[look * size..(look + 1) * size]
@@ -135,7 +136,7 @@ impl Trace {
         self.nus.columns_range(from..self.nus.cols())
     }
 
-    /// The coefficients that an atom would have had, look by look and sample by sample.
+    /// The coefficients the atom `w` would have, for each look and sample.
     pub fn codes(&self, penalty: &dyn ScalarPenalty, w: &[f64]) -> Vec<f64> {
         let columns = self.nus.columns();
         columns
@@ -143,8 +144,8 @@ impl Trace {
             .collect()
     }
 
-    /// b_k, or something along it, for every sample: W_k y_k - h if these are the atoms, from the look in which h is known
-    /// best: the first, or, with a random start, the last. 0 in rows that are not known.
+    /// An estimate of b_k for every sample: W_k y_k - h with these atoms, up to scale; 0 in unknown
+    /// rows. Uses the most accurate look: the first, or with a random start the last.
     pub fn share(&self, penalty: &dyn ScalarPenalty, atoms: &Matrix) -> Matrix {
         let i = match self.fading {
             None => 0,
@@ -168,7 +169,7 @@ impl Trace {
     }
 }
 
-/// The rounds to look at: the first ones, then fewer and fewer, and the last.
+/// Inspected rounds on a geometric grid, dense at first, including the first and the last.
 fn kept(rounds: usize) -> Vec<usize> {
     let factor = (rounds as f64).powf(1.0 / LOOKS as f64);
     let mut kept: Vec<usize> = Vec::new();
@@ -182,7 +183,7 @@ fn kept(rounds: usize) -> Vec<usize> {
     kept
 }
 
-/// Reads messages into looks.
+/// Converts messages into looks.
 struct Reader<'a> {
     mesh: &'a Mesh,
     sent: &'a [Vec<Matrix>],
@@ -209,8 +210,9 @@ impl<'a> Reader<'a> {
         Matrix::zeros(own.rows(), own.cols())
     }
 
-    /// nu_k = argmin J_k + q/2 |nu|^2 - c_k'nu, so that the gradient of J_k is c_k - q nu_k. c_k and one more vector are 0
-    /// at the start, and `step` makes the new ones of nu_k, the neighbours' sum and the old ones.
+    /// nu_k = argmin J_k + q/2 |nu|^2 - c_k'nu, so the gradient of J_k is c_k - q nu_k. The state
+    /// (c_k and a second vector) starts at 0; `step` maps nu_k, the sum over the neighbours and the
+    /// old state to the new one.
     fn admm(&mut self, q: f64, step: impl Fn(f64, f64, (f64, f64)) -> (f64, f64)) {
         let mut memory = vec![(0.0, 0.0); self.zeros().as_slice().len()];
         for (round, sent) in self.sent.iter().enumerate() {
@@ -238,7 +240,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the target makes of the messages of a round by these weights.
+    /// The target's weighted combination of a round's messages.
     fn combined(&self, weights: &Weights, round: usize) -> Matrix {
         let (k, sent) = (self.view.target, &self.sent[round]);
         let hidden: f64 = self.view.unseen.iter().map(|l| weights.get(*l, k)).sum();
@@ -250,7 +252,7 @@ impl<'a> Reader<'a> {
         sum
     }
 
-    /// psi_k = nu_k - mu grad J_k(nu_k), where nu_k is the combination of the last round's messages.
+    /// psi_k = nu_k - mu grad J_k(nu_k), where nu_k combines the messages of the previous round.
     fn diffusion(&mut self, mu: f64) {
         for round in self.kept.clone() {
             let mut nu = match round.checked_sub(1) {
@@ -260,13 +262,14 @@ impl<'a> Reader<'a> {
             let residual = self.mesh.task().residual();
             (0..nu.cols()).for_each(|j| residual.project_dual(nu.column_mut(j)));
             let gradient = over(&nu, &self.sent[round][self.view.target], mu);
-            // Diffusion takes the gradient at the bound of a box as inside of it.
+            // On the boundary of the dual box, diffusion uses the gradient of the interior.
             let slope = |nu: &[f64], out: &mut [f64]| quadratic_slope(residual, nu, out);
             self.look(round, nu, gradient, slope);
         }
     }
 
-    /// nu_k <- sum a_lk nu_l - mu grad J_k(nu_k), then the box, at whose bound nothing is known.
+    /// nu_k <- sum a_lk nu_l - mu grad J_k(nu_k), clipped to the dual box; clipped entries are
+    /// unknown.
     fn consensus(&mut self, mu: f64) {
         let k = self.view.target;
         for round in kept(self.sent.len() - 1) {
@@ -285,7 +288,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// phi_k = psi_k + z_k - psi_k(before), z_k = sum abar_lk phi_l, psi_k = nu_k - mu h_k, nu_k the prox of z_k.
+    /// phi_k = psi_k + z_k - psi_k(previous), z_k = sum abar_lk phi_l, psi_k = nu_k - mu h_k, with
+    /// nu_k the prox of z_k.
     fn exact_diffusion(&mut self, mu: f64) {
         let lazy = self.mesh.weights().lazy();
         let (mut z, mut psi) = (self.zeros(), self.zeros());
@@ -304,7 +308,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes f*'(nu)/N out of the gradient.
+    /// Records h: the gradient minus f*'(nu)/N.
     fn look(
         &mut self,
         round: usize,
@@ -319,7 +323,7 @@ impl<'a> Reader<'a> {
             axpy(-1.0 / self.mesh.agents() as f64, &own, h.column_mut(j));
         }
         self.looks.push(Look { round, h });
-        // All have the rows of the mesh.
+        // Cannot fail: all matrices have the mesh's rows.
         let _ = self.nus.append_columns(&nu);
     }
 }
@@ -332,7 +336,7 @@ fn over(a: &Matrix, b: &Matrix, mu: f64) -> Matrix {
     out
 }
 
-/// f*'(nu) = c nu, where f* is quadratic, as strategies that follow gradients need it.
+/// f*'(nu) = c nu, for the quadratic f* that gradient strategies require.
 fn quadratic_slope(residual: &dyn Residual, nu: &[f64], out: &mut [f64]) {
     let c = residual.conjugate_quadratic().unwrap_or(0.0);
     out.iter_mut().zip(nu).for_each(|(out, nu)| *out = c * nu);

@@ -1,10 +1,10 @@
-//! What biclustering finds.
+//! The result of biclustering.
 
 use dictmesh::mesh::Mesh;
 use dictmesh::Stop;
 use dictmesh_kernels::matrix::Matrix;
 
-/// One layer w y'.
+/// One layer w_k y_k'.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bicluster {
     /// The agent that learned it.
@@ -18,17 +18,17 @@ pub struct Bicluster {
 }
 
 impl Bicluster {
-    /// The rows in the layer, where w_k is not zero; rising.
+    /// Indices of the nonzero entries of w_k, ascending.
     pub fn rows(&self) -> Vec<usize> {
         support(&self.w)
     }
 
-    /// The rows that make up the layer: those with at least an even share of it, w_m^2 >= |w_k|^2 / M; the
-    /// largest |w_m| first. Most of the others are not zero but small, above all where columns are centred:
-    /// what some rows have above the mean, all the others have below it.
+    /// The rows with at least the mean share of the energy, w_m^2 >= |w_k|^2 / M, by decreasing
+    /// |w_m|. Most other rows are small but nonzero, above all if columns are centred: a group
+    /// above the mean puts all other rows below it.
     pub fn main_rows(&self) -> Vec<usize> {
         let energy: f64 = self.w.iter().map(|w| w * w).sum();
-        // Rows that share evenly are all in, however their squares are rounded.
+        // Tolerance for rounding, so that rows of equal energy are all included.
         let even = energy / self.w.len().max(1) as f64 * (1.0 - 1e-9);
         let mut rows = self.rows();
         rows.retain(|&m| self.w[m] * self.w[m] >= even);
@@ -36,7 +36,7 @@ impl Bicluster {
         rows
     }
 
-    /// The columns in the layer, where y_k is not zero; rising.
+    /// Indices of the nonzero entries of y_k, ascending.
     pub fn columns(&self) -> Vec<usize> {
         support(&self.y)
     }
@@ -46,16 +46,16 @@ fn support(v: &[f64]) -> Vec<usize> {
     (0..v.len()).filter(|i| v[*i] != 0.0).collect()
 }
 
-/// The layers that were found.
+/// The layers found.
 #[derive(Clone, Debug)]
 pub struct Biclusters {
-    /// The layers, weights falling.
+    /// The layers by decreasing weight.
     pub layers: Vec<Bicluster>,
-    /// The objective at the top of this module, as the agents' duals give it.
+    /// The objective stated in the module documentation, computed from the agents' dual costs.
     pub objective: f64,
     /// The objective of each restart.
     pub objectives: Vec<f64>,
-    /// The worst ending of the inference in the restart that was kept.
+    /// The worst stop reason of the inference in the selected restart.
     pub stop: Stop,
     /// The mesh that learned them.
     pub mesh: Mesh,
@@ -68,9 +68,9 @@ impl Biclusters {
     }
 }
 
-/// The rows (patients) in few dimensions, M x N: column k is w_k times |y_k|, or w_k itself if not
-/// `weighted`. Weighted is what to cluster rows by, since w_k itself makes the least layer as loud as
-/// the first.
+/// The rows (patients) in N coordinates, M x N: column k is w_k |y_k|, or w_k if not `weighted`.
+/// Cluster rows by the weighted coordinates: unweighted, the weakest layer counts as much as the
+/// strongest.
 pub fn row_coordinates(layers: &[Bicluster], weighted: bool) -> Matrix {
     let m = layers.first().map_or(0, |layer| layer.w.len());
     Matrix::from_fn(m, layers.len(), |i, k| {
@@ -96,7 +96,7 @@ mod tests {
             }
             .main_rows()
         };
-        // A group of two against a centred rest.
+        // A group of two rows; the rest is below the mean.
         assert_eq!(of(&[-0.2, 0.5, -0.2, -0.7, -0.2, 0.0]), [3, 1]);
         let third = 1.0 / 3.0_f64.sqrt();
         assert_eq!(of(&[third, -third, third]), [0, 1, 2]);

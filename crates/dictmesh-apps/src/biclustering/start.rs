@@ -1,4 +1,4 @@
-//! What biclustering begins with: X prepared, and columns of it as atoms.
+//! Preprocessing of X, and initial atoms drawn from its columns.
 
 use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::samples::Samples;
@@ -6,19 +6,20 @@ use dictmesh::random::{gaussian, stream};
 use dictmesh_kernels::matrix::{axpy, dot, norm, Matrix};
 use rand::RngExt;
 
-/// What is done to X first. A sample is one column: one gene over all patients.
+/// Preprocessing of X. A sample is one column: one gene over all patients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prepare {
-    /// Nothing.
+    /// None.
     Nothing,
     /// The mean of each column is subtracted from it.
     Centre,
-    /// Each column is centred and divided by its standard deviation; a constant column becomes zero.
+    /// Each column is centred and divided by its standard deviation. A constant column becomes
+    /// zero.
     Standardise,
 }
 
 impl Prepare {
-    /// X so prepared.
+    /// The preprocessed copy of `x`.
     pub fn apply(self, x: &Matrix) -> Matrix {
         let mut out = x.clone();
         if self == Prepare::Nothing || x.rows() == 0 {
@@ -28,8 +29,8 @@ impl Prepare {
         for j in 0..x.cols() {
             let column = out.column_mut(j);
             let mut largest = column.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
-            // A standardised column is the same in any unit; in this one its squares are numbers. A power of
-            // two, so that nothing is rounded.
+            // Rescale by a power of two, which is exact, so that squares neither overflow nor
+            // underflow. The standardised column does not depend on the unit.
             if self == Prepare::Standardise && largest > 0.0 && !(1e-100..1e100).contains(&largest)
             {
                 let unit = (largest.log2() / 2.0).floor().exp2();
@@ -39,7 +40,7 @@ impl Prepare {
             let mean = column.iter().map(|v| v / m).sum::<f64>();
             column.iter_mut().for_each(|v| *v -= mean);
             let deviation = norm(column) / m.sqrt();
-            // What rounding leaves of a constant column is no deviation.
+            // A constant column has a deviation at rounding level.
             if self == Prepare::Standardise {
                 let scale = if deviation > 1e-14 * largest {
                     1.0 / deviation
@@ -53,13 +54,13 @@ impl Prepare {
     }
 }
 
-/// The stream of a seed that starting columns are drawn from ("bicl" in ASCII).
+/// Random stream of the initial columns ("bicl" in ASCII).
 const START_STREAM: u64 = 0x62_69_63_6c;
 
-/// `count` columns scaled to norm 1, each drawn with a probability proportional to the square of what
-/// those before leave of it. Most columns may be noise: an atom that starts from one of those codes
-/// nothing and never moves, and so does the second of two atoms that start alike. Random atoms where
-/// nothing is left to draw from.
+/// `count` columns scaled to norm 1, each drawn with probability proportional to its squared
+/// residual after projection onto the columns already drawn. An atom initialised from a noise
+/// column never fires and never moves; neither does the second of two equal atoms. If no residual
+/// is left, the atoms are random.
 pub(super) fn spread_columns(x: &Samples, count: usize, seed: u64) -> Matrix {
     let mut rng = stream(seed, START_STREAM);
     let mut atoms = gaussian(x.rows(), count, &mut rng);

@@ -1,19 +1,22 @@
-//! Colours in which planes have little in common.
+//! Orthogonal colour transform that decorrelates the planes.
 
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
-/// 1/sqrt 2, 1/sqrt 3 and 1/sqrt 6.
+/// 1/sqrt(2), 1/sqrt(3) and 1/sqrt(6).
 const S2: f64 = std::f64::consts::FRAC_1_SQRT_2;
 const S3: f64 = 0.577_350_269_189_625_8;
 const S6: f64 = 0.408_248_290_463_863;
 
-/// Each row is a plane of opponent colours: light, red against blue, and green against both.
+/// Rows: luminance, red minus blue, and red plus blue minus twice green.
 const OPPONENT: [[f64; 3]; 3] = [[S3, S3, S3], [S2, 0.0, -S2], [S6, -2.0 * S6, S6]];
 
-/// Red, green and blue as (r + g + b)/sqrt 3, (r - b)/sqrt 2 and (r - 2 g + b)/sqrt 6. The planes of a
-/// photograph are nearly alike; these are not, and the two without light are smooth, so that each can be
-/// denoised on its own. The change is orthogonal: white noise stays white, of the same deviation.
+/// Transforms red, green and blue to (r + g + b)/sqrt 3, (r - b)/sqrt 2 and (r - 2 g + b)/sqrt 6.
+/// The RGB planes of a photograph are strongly correlated. These are not, and the two chrominance
+/// planes are smooth, so each can be denoised separately. The transform is orthogonal: white noise
+/// stays white with the same variance.
+///
+/// Errors: planes of different size.
 pub fn to_opponent(rgb: &[Matrix; 3]) -> Result<[Matrix; 3]> {
     mix(rgb, |p, q| OPPONENT[p][q])
 }
@@ -64,7 +67,7 @@ mod tests {
                 .map(|(a, b)| (a - b).abs());
             assert!(apart.fold(0.0, f64::max) < 1e-14);
         }
-        // Grey has no colour.
+        // Grey has zero chrominance.
         let grey = [0, 1, 2].map(|_| rgb[0].clone());
         let [_, a, b] = to_opponent(&grey).unwrap();
         assert!(a

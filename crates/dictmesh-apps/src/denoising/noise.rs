@@ -1,22 +1,26 @@
-//! How strong the noise in an image is.
+//! Noise level estimation.
 
 use super::Patches;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{gemm, symmetric_eigenvalues, Matrix};
 
-/// Patches multiplied at a time.
+/// Patches per product in the covariance.
 const AT_A_TIME: usize = 4096;
 
-/// An estimate of the standard deviation of white noise in an image: the smaller of two that pictures can
-/// mislead upwards only.
+/// Estimates the standard deviation of white noise in an image: the smaller of two estimates that
+/// image content can only increase.
 ///
-/// One is the median of the second differences along both axes, |[1 -2 1]' [1 -2 1] * x|, over the 4.047
-/// it has for noise of deviation 1: slopes and edges leave it alone, fine texture does not. The other is the
-/// smallest eigenvalues of the patches' covariance: texture, however fine, fills few of its dimensions, and
-/// noise all. As many of the smallest are taken as have their mean at their median.
+/// - The median absolute second difference along both axes, |[1 -2 1]' [1 -2 1] * x|, divided by
+///   4.047. (Noise of deviation 1 has this median.) It is robust to slopes and edges, but not to
+///   fine texture.
+/// - The smallest eigenvalues of the patches' covariance. Texture occupies few dimensions, noise
+///   all of them. The largest set of smallest eigenvalues whose mean does not exceed their median
+///   is averaged.
 ///
-/// Not much of an error is left where the picture is not itself like noise; values cut off at black and white
-/// make it too small.
+/// The estimate is accurate unless the image itself resembles noise. Clipping at black and white
+/// biases it downwards.
+///
+/// Errors: an image smaller than 3 x 3, or entries that are not finite.
 pub fn noise_level(image: &Matrix) -> Result<f64> {
     if image.rows() < 3 || image.cols() < 3 {
         return Err(Error::Empty {
@@ -43,11 +47,12 @@ fn by_differences(image: &Matrix) -> f64 {
     }
     let middle = differences.len() / 2;
     let (_, median, _) = differences.select_nth_unstable_by(middle, f64::total_cmp);
-    // The weights' squares sum to 36, and half of a Gaussian lies within .6745 of its deviation.
+    // The squared weights sum to 36, and the median of a standard Gaussian's absolute value is
+    // .6745.
     *median / (6.0 * 0.674_489_75)
 }
 
-/// `None` where there are too few patches for the eigenvalues to mean anything.
+/// `None` if there are too few patches for a reliable covariance.
 fn by_covariance(image: &Matrix) -> Result<Option<f64>> {
     let side = match image.rows().min(image.cols()) {
         0..16 => return Ok(None),

@@ -1,10 +1,10 @@
-//! Images and patches: cutting, putting together, and measuring.
+//! Patches of an image: extraction, reassembly, and PSNR.
 
 use dictmesh::problem::samples::Samples;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
-/// The overlapping patches of an image, each with its mean taken out.
+/// The overlapping patches of an image, with their means removed.
 ///
 /// ```
 /// use dictmesh::Matrix;
@@ -29,8 +29,9 @@ pub struct Patches {
 }
 
 impl Patches {
-    /// Cuts an image (rows x columns of grey values) into patches of `side` x `side`, `stride` apart; the
-    /// last ones are moved in so that every pixel is covered. One patch is a sample, column by column.
+    /// Cuts an image (rows x columns of grey values) into `side` x `side` patches, `stride` pixels
+    /// apart. The last ones are shifted inwards so that every pixel is covered. Each patch is one
+    /// sample, stored column by column.
     pub fn cut(image: &Matrix, side: usize, stride: usize) -> Result<Self> {
         let corners = corners((image.rows(), image.cols()), side, stride)?;
         Error::check_finite("image", image)?;
@@ -50,13 +51,14 @@ impl Patches {
         &self.samples
     }
 
-    /// The mean that was taken out of each patch.
+    /// The mean removed from each patch.
     pub fn means(&self) -> &[f64] {
         &self.means
     }
 
-    /// The image of which these (M x B, without means, in the order of [`samples`](Patches::samples))
-    /// are the patches: each pixel is the mean over all patches that cover it.
+    /// Reassembles an image from patches (M x B, without means, in the order of
+    /// [`samples`](Patches::samples)). Each pixel is the mean over all patches that cover it, with
+    /// their means added back.
     pub fn assemble(&self, patches: &Matrix) -> Result<Matrix> {
         Error::check_dimension("pixels of a patch", patches.rows(), self.side * self.side)?;
         Error::check_dimension("number of patches", patches.cols(), self.corners.len())?;
@@ -80,7 +82,7 @@ impl Patches {
     }
 }
 
-/// The upper left corners (row, column) of the patches of an image of rows x columns, in the order of
+/// The upper left corners (row, column) of the patches of a rows x columns image, in the order of
 /// [`Patches::samples`].
 pub fn corners(
     (rows, cols): (usize, usize),
@@ -107,8 +109,10 @@ pub fn corners(
         .collect())
 }
 
-/// The patches of `side` x `side` at these corners of these images, without their means, and the means.
-/// A corner whose patch leaves the image panics, as slicing does.
+/// The `side` x `side` patches at the given corners of the given images with their means removed,
+/// and the means.
+///
+/// Panics if a patch extends beyond its image.
 pub fn cut_at<'a>(
     side: usize,
     patches: impl Iterator<Item = (&'a Matrix, (usize, usize))>,
@@ -122,7 +126,7 @@ pub fn cut_at<'a>(
         let patch = &mut columns[at..];
         let flat = patch.windows(2).all(|pair| pair[0] == pair[1]);
         let mean = match flat {
-            // What rounding would leave of a flat patch is no sample to learn from.
+            // Exact, so that rounding leaves no residue of a constant patch.
             true => patch[0],
             false => patch.iter().sum::<f64>() / (side * side) as f64,
         };
@@ -133,14 +137,14 @@ pub fn cut_at<'a>(
     Ok((Samples::dense(samples)?, means))
 }
 
-/// 0, stride, 2 stride, ..., and last the one that ends at `length`.
+/// 0, stride, 2 stride, ..., and finally `length - side`.
 fn places(length: usize, side: usize, stride: usize) -> impl Iterator<Item = usize> {
     let last = length - side;
     (0..last).step_by(stride).chain([last])
 }
 
-/// The peak signal-to-noise ratio of `b` against `a` in dB, 10 log10(peak^2 / mean (a - b)^2); infinite
-/// if they are equal. `peak` is 255 for images of 0 to 255.
+/// The peak signal-to-noise ratio in dB, 10 log10(peak^2 / mean (a - b)^2); infinite for equal
+/// images. `peak` is 255 for 8-bit images.
 pub fn psnr(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
     Error::check_dimension("rows of the second image", b.rows(), a.rows())?;
     Error::check_dimension("columns of the second image", b.cols(), a.cols())?;

@@ -18,7 +18,7 @@ fn atoms(count: usize, seed: u64) -> Matrix {
     w
 }
 
-/// Two atoms of `w` each, and noise.
+/// Sums of two atoms of `w`, plus noise.
 fn samples(w: &Matrix, count: usize) -> Samples {
     let mut rng = stream(5, 2);
     let noise = gaussian(ROWS, count, &mut rng);
@@ -50,7 +50,7 @@ fn the_true_atoms_predict_to_the_noise_and_others_do_not() {
     let found = predict(&mesh(&w, 0.3), &x, 0).unwrap();
     let energy: f64 = (0..x.len()).map(|j| x.norm(j).powi(2)).sum();
     let noise = NOISE * NOISE * (ROWS * x.len()) as f64 / energy;
-    // A little above the noise: the code is found from noisy entries too.
+    // Slightly above the noise, because the codes are fitted to noisy entries.
     let score = found.score();
     assert!(
         score > 0.9 * noise && score < 1.5 * noise,
@@ -59,7 +59,7 @@ fn the_true_atoms_predict_to_the_noise_and_others_do_not() {
     assert!((found.sparsity - 2.0).abs() < 0.3, "{}", found.sparsity);
     let others = predict(&mesh(&atoms(ATOMS, 2), 0.3), &x, 0).unwrap();
     assert!(others.score() > 0.5);
-    // Every entry of a sample is hidden once in as many parts, so sizes add up to about a tenth.
+    // Over the parts each entry is hidden once, so the hidden energy is about a tenth.
     let hidden: f64 = found.sizes.iter().sum();
     assert!((hidden / energy - 0.1).abs() < 0.02, "{}", hidden / energy);
 }

@@ -1,16 +1,18 @@
 //! Coding: `min_{y >= 0} |x - W y|_1 + lambda |y|_1` by linearised ADMM.
 //!
-//! The method is written with the residual e, the multiplier rho and `v = x - W y + rho/phi`:
+//! In the published form, with residual e, multiplier rho and `v = x - W y + rho/phi`:
 //! ```text
 //! e = soft(v, 1/phi);  g = W'(W y + e - x - rho/phi);  y = max(y - kappa g - lambda kappa/phi, 0)
 //! rho += phi (x - W y - e)
 //! ```
-//! With `c = v - e = clip(v, 1/phi)` the gradient is `g = -W'c`, and the next v is
-//! `x + c - W (2 y_new - y)`. So one array c does for e and rho, and one product for two:
+//! With `c = v - e = clip(v, 1/phi)` the gradient is `g = -W'c`. The next v is `x + c - W ybar`
+//! with `ybar = 2 y_new - y`. So one array c replaces e and rho, and one product with W replaces
+//! two:
 //! ```text
-//! c = clip(x + c - W ybar, 1/phi);  y_new = max(y + kappa (W'c - lambda/phi), 0);  ybar = 2 y_new - y
+//! c = clip(x + c - W ybar, 1/phi);  y_new = max(y + kappa (W'c - lambda/phi), 0)
+//! ybar = 2 y_new - y
 //! ```
-//! The iterates are the same; a test holds them side by side.
+//! The iterates are the same, as a test checks.
 
 use super::L1Admm;
 use dictmesh::problem::samples::Samples;
@@ -18,7 +20,7 @@ use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{gemm, Matrix};
 use rayon::prelude::*;
 
-/// Samples coded together: enough for the products, few enough for the cache.
+/// Samples per chunk: large enough for efficient products, small enough for the cache.
 const CHUNK: usize = 64;
 
 pub(super) struct Codes {
@@ -30,7 +32,7 @@ pub(super) struct Codes {
 
 pub(super) fn code(settings: &L1Admm, w: &Matrix, x: &Samples) -> Result<Codes> {
     Error::check_dimension("rows of the samples", x.rows(), w.rows())?;
-    // A row without any atom moves no code: it only adds |x_m| to the cost.
+    // A row that no atom uses affects no code; it only adds |x_m| to the cost.
     let rows = rows_with_entries(w);
     let mut place = vec![None; w.rows()];
     for (i, row) in rows.iter().enumerate() {
@@ -59,7 +61,7 @@ pub(super) fn code(settings: &L1Admm, w: &Matrix, x: &Samples) -> Result<Codes> 
     Ok(all)
 }
 
-/// The rows in which some column of `w` has an entry, rising.
+/// Indices of the rows of `w` with a nonzero entry, ascending.
 pub(super) fn rows_with_entries(w: &Matrix) -> Vec<usize> {
     let mut used = vec![false; w.rows()];
     for column in w.columns() {
@@ -70,7 +72,7 @@ pub(super) fn rows_with_entries(w: &Matrix) -> Vec<usize> {
     (0..w.rows()).filter(|i| used[*i]).collect()
 }
 
-/// kappa, checked against its bound 1 / lambda_max(W'W).
+/// kappa, checked against the bound 1 / lambda_max(W'W).
 fn step(settings: &L1Admm, w: &Matrix) -> Result<f64> {
     let largest = w.spectral_norm_squared();
     match settings.kappa {
@@ -83,7 +85,7 @@ fn step(settings: &L1Admm, w: &Matrix) -> Result<f64> {
             ),
         )),
         Some(kappa) => Ok(kappa),
-        // Without atoms any step will do.
+        // The dictionary is zero, so any step converges.
         None if largest == 0.0 => Ok(1.0),
         None => Ok(0.9 / largest),
     }
@@ -92,9 +94,9 @@ fn step(settings: &L1Admm, w: &Matrix) -> Result<f64> {
 struct Problem<'a> {
     settings: &'a L1Admm,
     kappa: f64,
-    /// Where a row of the samples is in `w`, if an atom uses it.
+    /// The row of `w` for each row of the samples, if an atom uses it.
     place: Vec<Option<usize>>,
-    /// The rows of the dictionary that have entries.
+    /// The rows of the dictionary with a nonzero entry.
     w: Matrix,
 }
 
@@ -122,7 +124,7 @@ impl Problem<'_> {
                 *y = new;
             }
         }
-        // The residual, in the place of c.
+        // Reuse c for the residual.
         gemm(c.view_mut(), self.w.view(), y.view(), -1.0, false);
         self.add_samples(x, first, &mut c);
         let l1 = |v: &[f64]| v.iter().map(|v| v.abs()).sum::<f64>();
@@ -139,7 +141,7 @@ impl Problem<'_> {
         Codes { y, cost }
     }
 
-    /// `out_j += x_{first + j}` on the rows kept.
+    /// `out_j += x_{first + j}` on the rows of `w`.
     fn add_samples(&self, x: &Samples, first: usize, out: &mut Matrix) {
         for j in 0..out.cols() {
             let column = out.column_mut(j);

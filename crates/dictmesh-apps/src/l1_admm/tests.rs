@@ -18,7 +18,7 @@ fn planted(rows: usize, atoms: usize, rng: &mut Rng) -> Matrix {
     w
 }
 
-/// Samples of two atoms each, a little noise, |x|_1 = 1.
+/// Sums of two atoms with a little noise, |x|_1 = 1.
 fn draw(w: &Matrix, samples: usize, rng: &mut Rng) -> Samples {
     let mut y = gaussian(w.cols(), samples, rng);
     for j in 0..samples {
@@ -59,7 +59,7 @@ fn distance(a: &Matrix, b: &Matrix) -> f64 {
     pairs.fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()))
 }
 
-/// Coding, letter by letter as the method is published: (Y, rho).
+/// Coding exactly as published: returns (Y, rho).
 fn literal_coding(s: &L1Admm, w: &Matrix, x: &Matrix) -> (Matrix, Matrix) {
     let kappa = 0.9 / w.spectral_norm_squared();
     let mut y = Matrix::zeros(w.cols(), x.cols());
@@ -79,7 +79,7 @@ fn literal_coding(s: &L1Admm, w: &Matrix, x: &Matrix) -> (Matrix, Matrix) {
     (y, rho)
 }
 
-/// The dictionary update, letter by letter.
+/// The dictionary update exactly as published.
 fn literal_update(s: &L1Admm, w: &mut Matrix, delta: &mut Matrix, x: &Matrix, y: &Matrix) {
     let tau = 0.5 / y.spectral_norm_squared();
     for _ in 0..s.update_iterations {
@@ -107,7 +107,7 @@ fn coding_and_update_equal_the_published_iterations() {
         let model = L1Model::from_dictionary(settings.clone(), w.clone()).unwrap();
         assert!(distance(&model.code(x).unwrap(), &y) < 1e-13);
 
-        // Two updates with one multiplier and codes that changed in between, as when initialising.
+        // Two updates with a shared multiplier and different codes, as in initialisation.
         let (mut fast, mut slow) = (w.clone(), w.clone());
         let mut block = update::Block::new(x, &w);
         let mut delta = Matrix::zeros(50, 130);
@@ -121,8 +121,8 @@ fn coding_and_update_equal_the_published_iterations() {
     }
 }
 
-/// The dual is `max x'nu` over `|nu|_inf <= 1, W'nu <= lambda`: scaling rho into that set bounds the
-/// optimum from below, so a small gap certifies the cost.
+/// The dual is `max x'nu` over `|nu|_inf <= 1, W'nu <= lambda`. Scaling rho into that set gives a
+/// lower bound on the optimum, so a small gap certifies the cost.
 #[test]
 fn long_coding_reaches_the_certified_optimum() {
     let mut rng = stream(2, 0);
@@ -199,7 +199,7 @@ fn samples_of_another_dictionary_cost_more() {
 fn zero_duplicate_and_too_few_samples_work() {
     let one = [0.25, 0.75, 0.0, 0.0];
     let x = Samples::dense_from_columns(4, &[[0.0; 4], one, one, [0.0; 4]]).unwrap();
-    // Entries of size one, and weights to match.
+    // Penalties for entries of order one.
     let settings = L1Admm {
         phi: 2.0,
         beta: 2.0,

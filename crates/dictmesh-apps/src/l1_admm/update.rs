@@ -1,15 +1,16 @@
-//! Dictionary update: `min_W |X - W Y|_1` over the atoms' set, for given codes Y, by linearised ADMM.
+//! Dictionary update: `min_W |X - W Y|_1` over the atom set for given codes Y, by linearised ADMM.
 //!
-//! The method is written with the residual Gamma, the multiplier Delta and `R = X - W Y`:
+//! In the published form, with residual Gamma, multiplier Delta and `R = X - W Y`:
 //! ```text
 //! Gamma = soft(R + Delta/beta, 1/beta);  G = -(Delta/beta + R - Gamma) Y';  W = project(W - tau G)
 //! Delta += beta (X - W Y - Gamma);       tau = 1 / (2 lambda_max(Y Y'))
 //! ```
-//! As in coding, `C = clip(R + Delta/beta, 1/beta)` gives the same W from one array and one product:
+//! As in coding, `C = clip(R + Delta/beta, 1/beta)` gives the same W from one array and one
+//! product:
 //! ```text
 //! C = clip(X + C - Wbar Y, 1/beta);  W_new = project(W + tau C Y');  Wbar = 2 W_new - W
 //! ```
-//! from `C = Delta/beta, Wbar = W`; and `Delta/beta = C - (W_new - W) Y` at the end.
+//! starting from `C = Delta/beta, Wbar = W`. At the end, `Delta/beta = C - (W_new - W) Y`.
 
 use super::coding::rows_with_entries;
 use super::{L1Admm, ATOMS};
@@ -19,22 +20,21 @@ use dictmesh_kernels::matrix::{gemm, Matrix};
 use faer::{MatMut, MatRef};
 use rayon::prelude::*;
 
-/// Rows updated together.
+/// Rows per chunk.
 const CHUNK: usize = 32;
 
-/// A block of samples, its rows as columns so that a chunk of rows is contiguous, with the multiplier
-/// that belongs to it.
+/// A block of samples and its multiplier, stored by rows so that a chunk of rows is contiguous.
 pub(super) struct Block {
-    /// The rows that samples or atoms use; the others are zero and stay so.
+    /// Indices of the rows used by samples or atoms; all others are zero and stay zero.
     rows: Vec<usize>,
-    /// (sample, value) of the entries of each of these rows.
+    /// (sample, value) of the nonzero entries in each of these rows.
     entries: Vec<Vec<(usize, f64)>>,
     /// Delta / beta, transposed: B x rows.
     delta: Matrix,
 }
 
 impl Block {
-    /// The block with a zero multiplier, for a dictionary that is only changed by it.
+    /// A block with zero multiplier. Only this block may update `w` afterwards.
     pub fn new(x: &Samples, w: &Matrix) -> Self {
         let mut by_row = vec![Vec::new(); x.rows()];
         for j in 0..x.len() {
@@ -57,10 +57,10 @@ impl Block {
         }
     }
 
-    /// `update_iterations` of the update of `w` for the codes `y` (K x B).
+    /// Runs `update_iterations` on `w` for the codes `y` (K x B).
     pub fn update(&mut self, settings: &L1Admm, w: &mut Matrix, y: &Matrix) {
         let largest = y.spectral_norm_squared();
-        // No code uses any atom (or there is no sample, or no row): nothing pulls at W.
+        // All codes are zero, or there is no sample or row: the gradient is zero.
         if largest == 0.0 || self.rows.is_empty() {
             return;
         }

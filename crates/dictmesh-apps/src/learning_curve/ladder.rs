@@ -1,4 +1,4 @@
-//! The step or penalty that brings a strategy to its goal in the fewest rounds.
+//! Line search for the step or penalty that reaches a goal in the fewest rounds.
 
 use super::{Ending, LearningCurve, Target};
 use dictmesh::mesh::Mesh;
@@ -7,24 +7,25 @@ use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Result};
 use std::sync::Arc;
 
-/// Doublings or halvings away from the default, at most.
+/// Maximum number of doublings or halvings of the default.
 const RUNGS: i32 = 6;
 
-/// A strategy with its default constant and with the best that was found.
+/// A strategy with its default constant and with the best one found.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The run with the default constant.
     pub default: LearningCurve,
-    /// The run with the best one.
+    /// The run with the best constant.
     pub best: LearningCurve,
-    /// Every multiple of the default that was tried, with its rounds to the goal.
+    /// Each multiple of the default that was run, with its rounds to the goal.
     pub tried: Vec<(f64, Option<usize>)>,
 }
 
-/// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or halves it
-/// as long as that helps, at last by sqrt(2). `goal` is a place in [`GOALS`](super::GOALS).
+/// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or
+/// halves it while that helps, and finally tries factors of sqrt(2). `goal` is an index into
+/// [`GOALS`](super::GOALS).
 ///
-/// What is best on a few samples is likely, not certain, to be good for others.
+/// The best constant for these samples need not be the best for others.
 pub fn tune(
     target: &Target<'_>,
     mesh: &Mesh,
@@ -69,20 +70,21 @@ struct Search<'a> {
     goal: usize,
     rounds: usize,
     default: LearningCurve,
-    /// The best so far, and its multiple of the default.
+    /// The best curve so far, and its multiple of the default.
     best: LearningCurve,
     factor: f64,
     tried: Vec<(f64, Option<usize>)>,
 }
 
 impl Search<'_> {
-    /// Tries a multiple of the default; whether it is better than all before.
+    /// Runs a multiple of the default; returns whether it improves on the best so far.
     fn attempt(&mut self, factor: f64) -> Result<bool> {
         let scaled = scaled(&*self.default.strategy, factor);
         let curve = scaled.and_then(|s| self.target.curve(self.mesh, &s, self.rounds));
         let tried = match curve {
             Ok(curve) => curve,
-            // A constant that overflows is no better; anything else would have failed before.
+            // The constant overflows. Other parameter errors would have occurred in the default
+            // run.
             Err(Error::Parameter { .. }) => return Ok(false),
             Err(error) => return Err(error),
         };
@@ -95,7 +97,7 @@ impl Search<'_> {
     }
 }
 
-/// The strategy with its step, or penalty, times `factor`.
+/// The strategy with its step or penalty multiplied by `factor`.
 fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Arc<dyn Strategy>> {
     let spec = strategy.spec();
     let name = if spec.kind() == "relaxed-admm" {

@@ -1,4 +1,4 @@
-//! How a detector's dictionary grows between two blocks: by agents that join, or by atoms.
+//! Growth of the dictionary between blocks: new agents or new atoms.
 
 use dictmesh::graph::Topology;
 use dictmesh::mesh::learning::AtomInit;
@@ -8,38 +8,38 @@ use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 use rand::RngExt;
 
-/// The streams of a seed that growth draws from ("grow" in ASCII, above any other stream), one for
-/// each number of atoms there are.
+/// First random stream of growth ("grow" in ASCII, above all other streams); the offset is the
+/// number of atoms.
 const GROWTH_STREAM: u64 = 0x67_72_6f_77 << 32;
 
-/// What is added after a block was scored.
+/// What is added after scoring a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Nothing.
     None,
-    /// Agents that join the mesh. The paper adds ten of one atom each. They are informed if every agent
-    /// so far is.
+    /// New agents. The paper adds ten with one atom each. They are informed if all existing agents
+    /// are.
     Agents {
-        /// How many.
+        /// Number of agents.
         count: usize,
-        /// Atoms of each, at least 1.
+        /// Atoms per agent, at least 1.
         atoms_each: usize,
     },
-    /// Atoms at the agents there are: each goes to the agent with the fewest, the first of them in
-    /// case of a tie. Agents without atoms only relay, and stay so.
+    /// New atoms for existing agents: each goes to the agent with the fewest, the first on a tie.
+    /// Agents without atoms only relay and receive none.
     Atoms {
-        /// How many.
+        /// Number of atoms.
         count: usize,
     },
 }
 
-/// Whom an agent is joined to when it enters the mesh.
+/// The neighbours of a new agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Join {
-    /// Everybody: a complete graph.
+    /// All agents: a complete graph.
     Everybody,
-    /// Each agent there is with probability p, independently; one of them at random if that gives
-    /// none. So the graph is the random graph G(N, p) of the paper (p = .5), but always connected.
+    /// Each existing agent independently with probability p, or one at random if none is drawn.
+    /// This is the paper's random graph G(N, p) with p = .5, but always connected.
     Random {
         /// The probability, from 0 to 1.
         p: f64,
@@ -58,7 +58,7 @@ impl Join {
         }
     }
 
-    /// The neighbours, among `agents` agents, of one that joins; empty only if there are no agents.
+    /// The neighbours of a new agent among `agents` existing ones; empty only if there are none.
     fn draw(&self, agents: usize, rng: &mut Rng) -> Vec<AgentId> {
         match *self {
             Join::Everybody => (0..agents).collect(),
@@ -74,7 +74,7 @@ impl Join {
         }
     }
 
-    /// The graph of `agents` agents that joined one after the other.
+    /// The graph after `agents` agents have joined one by one.
     pub fn topology(&self, agents: usize, seed: u64) -> Result<Topology> {
         self.check()?;
         if let Join::Everybody = self {
@@ -90,8 +90,8 @@ impl Join {
 }
 
 impl Growth {
-    /// Grows the mesh. The new atoms are drawn together, so that no sample starts two of them; the draw
-    /// depends on the seed and on how many atoms there are, not on what was drawn before.
+    /// Grows the mesh. All new atoms come from one draw, so that no sample is used twice. The draw
+    /// depends on the seed and the number of atoms, not on earlier draws.
     pub(super) fn apply(
         self,
         mesh: &mut Mesh,

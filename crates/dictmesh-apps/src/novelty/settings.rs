@@ -1,4 +1,4 @@
-//! The settings of a detector: the paper's, and better ones.
+//! Settings of the detector, with the paper's and improved defaults.
 
 use super::super::AtomsFrom;
 use super::{Growth, Join, NoveltyDetector};
@@ -12,37 +12,36 @@ use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::{Error, Result};
 use std::sync::Arc;
 
-/// How the agents come to agree on the cost of a sample.
+/// How the agents agree on the cost of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Agreement {
-    /// Plain averaging of their own costs: no bias.
+    /// Averaging of the local costs, without bias.
     Average,
-    /// The paper's scalar diffusion, whose bias is O(mu_g) on graphs that are not complete.
+    /// The paper's scalar diffusion, with bias O(mu_g) on incomplete graphs.
     Diffusion {
         /// The step, above 0 and below 2.
         mu_g: f64,
-        /// How many rounds.
+        /// Number of rounds.
         rounds: usize,
     },
 }
 
-/// The least relative margin of a threshold over the score that sets it: far above rounding, far below
-/// differences of costs that matter.
+/// Minimum relative margin of the threshold: above rounding, below relevant differences in cost.
 const LEAST_MARGIN: f64 = 1e-9;
 
-/// Above which score a sample is called novel.
+/// The score above which a sample is novel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// Above this score.
+    /// A fixed score.
     Given(f64),
-    /// Above the scores of this share of the block before, from 0 to 1: 0.95 calls about one familiar
-    /// sample in twenty novel. The first block is scored for this after it was learned, which is a
-    /// little too low, and novel samples in a block raise the threshold for the next one.
+    /// A quantile, from 0 to 1, of the previous block's scores: at 0.95, about one familiar sample
+    /// in twenty is flagged. The first block is scored after learning it, which biases its
+    /// threshold downwards. Novel samples in a block raise the next threshold.
     Quantile(f64),
 }
 
 impl Threshold {
-    /// Refuses NaN as a threshold, and a quantile outside 0 to 1.
+    /// Errors: a NaN threshold, or a quantile outside 0 to 1.
     pub fn check(&self) -> Result<()> {
         match *self {
             Threshold::Given(chi) if chi.is_nan() => Err(Error::parameter(
@@ -59,11 +58,12 @@ impl Threshold {
         }
     }
 
-    /// The threshold chi. `None` for a quantile without reference scores.
+    /// The threshold chi; `None` for a quantile without reference scores.
     ///
-    /// The quantile is the smallest reference score that at least that share does not exceed, plus a
-    /// margin: the sample with this score may score a little higher beside other samples. The margin is
-    /// the `tolerance` of the scores (relative, 0 for exact ones), at least 1e-9.
+    /// The quantile q is the smallest reference score with at least the fraction q of scores at or
+    /// below it, plus a margin. The margin is needed because a sample's score depends on its batch
+    /// within the tolerance. It is the relative `tolerance` of the scores (0 if exact), at least
+    /// 1e-9.
     pub fn choose(&self, reference_scores: &[f64], tolerance: f64) -> Option<f64> {
         match *self {
             Threshold::Given(chi) => Some(chi),
@@ -74,7 +74,7 @@ impl Threshold {
                     .filter(|s| !s.is_nan())
                     .collect();
                 known.sort_by(f64::total_cmp);
-                // .55 * 100 is a little more than 55.
+                // In floating point, .55 * 100 exceeds 55.
                 let rank = (q * (1.0 - 1e-12) * known.len() as f64).ceil() as usize;
                 let score = known.get(rank.saturating_sub(1))?;
                 Some(score + score.abs() * tolerance.max(LEAST_MARGIN))
@@ -86,47 +86,46 @@ impl Threshold {
 /// Settings of the detector.
 #[derive(Clone, Debug)]
 pub struct Novelty {
-    /// What coding a sample costs. Samples are meant to have norm 1.
+    /// The cost of coding a sample. Samples should have norm 1.
     pub task: TaskSpec,
-    /// Agents at the start, at least 1.
+    /// Initial number of agents, at least 1.
     pub agents: usize,
-    /// Atoms of each of them, at least 1.
+    /// Atoms per initial agent, at least 1.
     pub atoms_each: usize,
-    /// Whom an agent is joined to, at the start and later.
+    /// The neighbours of an agent, initially and when it joins later.
     pub join: Join,
     /// The combination weights.
     pub weights: WeightRule,
     /// The inference strategy.
     pub strategy: Arc<dyn Strategy>,
-    /// When its rounds end.
+    /// Stopping rule of the inference.
     pub stopping: Stopping,
     /// The dictionary update.
     pub update: Update,
     /// Samples per update, at least 1.
     pub batch: usize,
-    /// How often each block is learned, at least 1. Each pass counts as a block for
-    /// [`Update::Schedule`].
+    /// Passes over each block, at least 1. Each pass counts as a block for [`Update::Schedule`].
     pub passes: usize,
-    /// Where new atoms come from, the first ones included.
+    /// Source of the initial and later atoms.
     pub start: AtomsFrom,
-    /// How the dictionary grows after a block was scored.
+    /// How the dictionary grows after scoring a block.
     pub growth: Growth,
     /// How the agents agree on a score.
     pub agreement: Agreement,
-    /// Which scores are called novel.
+    /// Which scores are novel.
     pub threshold: Threshold,
-    /// Samples scored at a time, at least 1. Memory grows with it: some six times this times M times N
-    /// numbers. Samples of a batch stop together, so scores depend on it within the tolerance.
+    /// Samples scored per batch, at least 1. Memory: about 6 `score_batch` M N numbers. Samples of
+    /// a batch stop together, so scores depend on it within the tolerance.
     pub score_batch: usize,
-    /// Fixes everything random.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl Default for Novelty {
-    /// Squared residual, gamma = .01, delta = .05, atoms started from documents, the step 1/sum(y^2) for
-    /// each atom, three passes over a block, coding to a tolerance: at convergence the paper's Huber constants score a document by
-    /// its sparsity rather than its topic. Ten agents of one atom at the start and ten more after each
-    /// block, p = .5 and Metropolis weights as in the paper.
+    /// Squared residual, gamma = .01, delta = .05, atoms initialised from documents, the step
+    /// 1/sum(y^2) for each atom, three passes per block, coding to a tolerance. At convergence, the
+    /// paper's Huber constants score a document by its sparsity rather than its topic. As in the
+    /// paper: ten agents with one atom, ten more after each block, p = .5, Metropolis weights.
     fn default() -> Self {
         Novelty {
             task: TaskSpec::nmf(0.01, 0.05),
@@ -136,7 +135,8 @@ impl Default for Novelty {
             weights: WeightRule::Metropolis,
             strategy: strategy::default(),
             stopping: Stopping::tolerance(1e-3),
-            // Forgetting is per batch, so at ten samples a batch even .97 would forget a block.
+            // Forgetting applies per batch: with ten samples per batch, even .97 would discard most
+            // of a block.
             update: Update::Adaptive { forgetting: 1.0 },
             batch: 10,
             passes: 3,
@@ -155,8 +155,8 @@ impl Default for Novelty {
 
 impl Novelty {
     /// The paper's distributed case: Huber residual, gamma = .05, delta = .1, eta = .2; p = .5,
-    /// Metropolis weights, diffusion with mu = .05 and 1000 rounds; mu_w = 1/s; random atoms. It does
-    /// not print mu_g; this is .01 for 1000 rounds. Published AUC on TDT2: .79 to .95 (mean .912), from
+    /// Metropolis weights, diffusion with mu = .05 and 1000 rounds; mu_w = 1/s; random atoms. The
+    /// paper does not print mu_g; here it is .01 for 1000 rounds. Its published scores come from
     /// duals that have not converged.
     pub fn paper() -> Self {
         Novelty {
@@ -175,9 +175,9 @@ impl Novelty {
         }
     }
 
-    /// The paper's fully connected case: everybody hears everybody with a_lk = 1/N, mu = .5 and 100
-    /// rounds. The step is five times what the paper's table allows ([`Mesh::warnings`] says so) and
-    /// is stable only while atoms are unlike each other.
+    /// The paper's fully connected case: a complete graph with a_lk = 1/N, mu = .5, 100 rounds. The
+    /// step is five times the bound in the paper's table (see [`Mesh::warnings`]) and stable only
+    /// while the atoms are incoherent.
     pub fn paper_fully_connected() -> Self {
         Novelty {
             join: Join::Everybody,
@@ -188,7 +188,7 @@ impl Novelty {
         }
     }
 
-    /// A detector whose first atoms are started from `first`, the block to be learned first.
+    /// A detector whose atoms are initialised from `first`, the first block to learn.
     pub fn build(&self, first: &Samples) -> Result<NoveltyDetector> {
         let topology = self.join.topology(self.agents, self.seed)?;
         if self.atoms_each == 0 {

@@ -21,7 +21,7 @@ fn two_planted_biclusters_in_noise_come_back() {
     let (m, t) = (40, 200);
     let mut x = gaussian(m, t, &mut stream(1, 0));
     x.as_mut_slice().iter_mut().for_each(|v| *v *= 0.05);
-    // Rows 0..8 with columns 0..40, and rows 10..16 with columns 60..85 of changing sign.
+    // Rows 0..8 with columns 0..40, and rows 10..16 of alternating sign with columns 60..85.
     for j in 0..40 {
         (0..8).for_each(|i| x.column_mut(j)[i] += 2.0);
     }
@@ -48,7 +48,7 @@ fn two_planted_biclusters_in_noise_come_back() {
     }
 }
 
-/// Tall, wide and square: the layers without thresholds against faer's own SVD.
+/// Without thresholds, the layers must match faer's SVD for tall, wide and square matrices.
 #[test]
 fn without_thresholds_it_is_the_svd() {
     for (m, t) in [(6, 30), (30, 6), (9, 9), (1, 5), (5, 1)] {
@@ -104,7 +104,7 @@ fn a_single_row_or_column_is_one_layer() {
     assert_eq!(layers[1].s, 0.0);
 }
 
-/// Squares of such entries overflow or vanish, and the layers must not notice.
+/// Squares of such entries overflow or underflow; the layers must not change.
 #[test]
 fn scaling_the_data_and_the_thresholds_scales_the_layers() {
     let x = gaussian(6, 10, &mut stream(4, 0));
@@ -183,7 +183,7 @@ fn it_stops_when_it_is_told_to() {
     let x = gaussian(6, 9, &mut stream(3, 0));
     let told = plain(3).run_unless(&x, &AtomicBool::new(true)).unwrap();
     assert_eq!(told, []);
-    // In the middle of a layer: what it has is returned, and is not at rest.
+    // Interrupted within a layer: the unconverged layer is returned.
     let sparse = SparseSvd {
         lambda: 0.3,
         beta: 0.3,
