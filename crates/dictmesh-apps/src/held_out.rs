@@ -70,8 +70,7 @@ impl Prediction {
 /// and predicts the hidden entries. The selection depends on the seed and the shape of `x`, not on
 /// the dictionary.
 ///
-/// Errors: samples with fewer than two entries. `x` must have the dimension of the atoms; this is
-/// not checked.
+/// Errors: samples with fewer than two entries, or of another dimension than the atoms.
 pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
     if x.rows() < 2 {
         return Err(Error::Parameter {
@@ -80,6 +79,7 @@ pub fn predict(mesh: &Mesh, x: &Samples, seed: u64) -> Result<Prediction> {
             allowed: "hiding entries of a sample needs at least two".into(),
         });
     }
+    Error::check_dimension("rows of the samples (the atoms' M)", x.rows(), mesh.rows())?;
     let mut rows: Vec<usize> = (0..x.rows()).collect();
     rows.shuffle(&mut stream(seed, HIDE_STREAM));
     let parts = PARTS.min(x.rows());

@@ -164,7 +164,7 @@ fn learning_is_the_same_with_each_speed_up_as_without_any() {
                     .fold(0.0, f64::max);
                 let exact = name == "chunks";
                 assert!(
-                    off <= if exact { 0.0 } else { 1e-8 },
+                    off <= if exact { 0.0 } else { 1e-9 },
                     "case {i}, {name}: {off:e}"
                 );
             }
@@ -196,7 +196,7 @@ fn a_rotation_that_loses_digits_is_declined() {
             .unwrap()
         };
         let off = apart(&codes(Accels::all()), &codes(Accels::none()));
-        assert!(off <= 1e-8, "delta {delta}: {off:e}");
+        assert!(off <= 1e-9, "delta {delta}: {off:e}");
     }
 }
 

@@ -106,3 +106,13 @@ fn sparse_samples_and_one_row() {
     let one = Samples::dense(Matrix::zeros(1, 3)).unwrap();
     assert!(predict(&mesh(&w, 0.3), &one, 0).is_err());
 }
+
+#[test]
+fn samples_of_another_dimension_are_refused() {
+    let w = atoms(ATOMS, 1);
+    for rows in [ROWS - 1, ROWS + 1, 3 * ROWS] {
+        let x = Samples::dense(Matrix::from_fn(rows, 4, |i, j| (i + j) as f64)).unwrap();
+        let error = predict(&mesh(&w, 0.1), &x, 0).unwrap_err().to_string();
+        assert!(error.contains(&rows.to_string()), "{error}");
+    }
+}
