@@ -1,15 +1,15 @@
-//! The one error type: every message says what was given, what is allowed and what to do.
+//! The error type. Every message states the given value, the allowed values and a remedy.
 
 use std::path::PathBuf;
 
-/// A fault in what a caller, a file or a peer gave.
+/// An invalid input from a caller, a file or a peer.
 ///
-/// Not converging is a [`Stop`](crate::Stop) value, not an error; only callers that cannot use such a run
-/// refuse it.
+/// A run that does not converge is a [`Stop`](crate::Stop) value, not an error, unless the caller
+/// needs a converged result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter is outside what is allowed.
+    /// A parameter outside its allowed range.
     #[error("{name} = {given}: {allowed}")]
     Parameter {
         /// The parameter's name as the user wrote it.
@@ -19,7 +19,7 @@ pub enum Error {
         /// What is allowed, and why.
         allowed: String,
     },
-    /// Two sizes that must agree do not.
+    /// Two sizes that must be equal but differ.
     #[error("{what}: got {given}, expected {expected}")]
     Dimension {
         /// Which size of which object.
@@ -44,7 +44,7 @@ pub enum Error {
         /// The entry.
         value: f64,
     },
-    /// There is nothing to work on.
+    /// An empty input.
     #[error("{what} is empty: {need}")]
     Empty {
         /// What is empty.
@@ -52,22 +52,22 @@ pub enum Error {
         /// What is needed instead.
         need: &'static str,
     },
-    /// The graph does not connect all agents.
+    /// A disconnected graph.
     #[error(
         "the graph is disconnected: agent {unreachable} cannot be reached from agent 0 ({reached} of \
          {agents} agents can); every agent must be reachable: {remedy}"
     )]
     Disconnected {
-        /// How many agents there are.
+        /// The number of agents.
         agents: usize,
-        /// How many of them agent 0 reaches, itself included.
+        /// The number of agents reachable from agent 0, itself included.
         reached: usize,
-        /// The first agent out of reach.
+        /// The smallest agent number that is not reachable.
         unreachable: usize,
         /// What to change.
         remedy: &'static str,
     },
-    /// A combination matrix breaks one of its conditions.
+    /// A combination matrix that violates one of its conditions.
     #[error("combination matrix, {line} {index}: {fault}")]
     Weights {
         /// "row" or "column".
@@ -77,17 +77,17 @@ pub enum Error {
         /// What is wrong with it and what is required.
         fault: String,
     },
-    /// Two choices that do not go together.
+    /// Two options that cannot be combined.
     #[error("{what} cannot be used with {with}: {why}")]
     Unsupported {
-        /// The choice that refuses.
+        /// The option that is rejected.
         what: String,
-        /// What it was combined with.
+        /// The option it conflicts with.
         with: String,
-        /// Why, and what can be used instead.
+        /// The reason, and an alternative.
         why: String,
     },
-    /// A run that diverged, and of which nothing can be made.
+    /// A run that diverged and has no usable result.
     #[error(
         "strategy = {strategy}: its messages diverge on these samples; use smaller constants, or leave them out for \
          defaults"
@@ -96,17 +96,17 @@ pub enum Error {
         /// The strategy's name.
         strategy: String,
     },
-    /// A name that is not on the list.
+    /// An unregistered name.
     #[error("unknown {kind} \"{given}\": choose one of {known}")]
     UnknownName {
-        /// What sort of name.
+        /// The category of the name.
         kind: &'static str,
         /// The name that was given.
         given: String,
-        /// The names that exist.
+        /// The registered names.
         known: String,
     },
-    /// A model file that cannot be used.
+    /// An unusable model file.
     #[error("model file {}: {why}", path.display())]
     Model {
         /// The file.
@@ -114,12 +114,12 @@ pub enum Error {
         /// What is wrong with it and what to do.
         why: String,
     },
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -135,7 +135,8 @@ impl From<dictmesh_kernels::ShapeError> for Error {
 }
 
 impl Error {
-    /// `Ok` if every entry of the matrix is finite; the first that is not as an error.
+    /// `Ok` if every entry of the matrix is finite; otherwise the error names the first that is
+    /// not.
     pub fn check_finite(what: &'static str, matrix: &dictmesh_kernels::Matrix) -> Result<()> {
         match matrix.first_nonfinite() {
             None => Ok(()),
@@ -148,7 +149,7 @@ impl Error {
         }
     }
 
-    /// A parameter error from anything that prints.
+    /// A parameter error for any value that implements `Display`.
     pub fn parameter(
         name: &'static str,
         given: impl std::fmt::Display,
@@ -173,8 +174,10 @@ impl Error {
         })
     }
 
-    /// `Ok` if this process can allocate `numbers` doubles at once (`None`: the count overflows). A failed
-    /// allocation later would abort the process.
+    /// `Ok` if this process can allocate `numbers` f64 values at once; `None` means the count
+    /// overflows.
+    ///
+    /// An allocation that fails later would abort the process.
     pub fn check_room(
         name: &'static str,
         given: impl std::fmt::Display,
@@ -182,7 +185,7 @@ impl Error {
     ) -> Result<()> {
         let mut room = Vec::<f64>::new();
         let fits = numbers.is_some_and(|n| room.try_reserve_exact(n).is_ok());
-        // The compiler may not optimise an unused allocation away.
+        // Stops the compiler from removing the unused allocation.
         std::hint::black_box(&room);
         if fits {
             return Ok(());

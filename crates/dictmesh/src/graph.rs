@@ -1,4 +1,4 @@
-//! The graph of the agents, and the combination weights on it.
+//! The graph of the agents and its combination weights.
 //!
 //! ```
 //! use dictmesh::{Topology, WeightRule, Weights};
@@ -12,9 +12,9 @@
 //! # Ok::<(), dictmesh::Error>(())
 //! ```
 //!
-//! Guaranteed: every [`Topology`] is undirected, simple and connected, and every [`Weights`] is
-//! doubly stochastic with a_lk > 0 exactly where l is a neighbour of k or k itself. Not guaranteed:
-//! that a random graph is connected; if it is not, its constructor says so and draws no second one.
+//! Guarantees: every [`Topology`] is undirected, simple and connected. Every [`Weights`] is doubly
+//! stochastic, with a_lk > 0 exactly if l is a neighbour of k or k itself. A random graph may be
+//! disconnected; its constructor then returns an error and does not draw again.
 
 mod shapes;
 mod spec;
@@ -29,34 +29,37 @@ use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::{symmetric_eigenvalues, Matrix};
 use std::sync::OnceLock;
 
-/// An agent's number, from 0. Sums over agents run in an order that depends on the mesh alone.
+/// An agent's number, from 0.
 pub type AgentId = usize;
 
-/// The most agents a graph may have: a mistyped number must be refused, not fill the memory.
+/// Upper limit on the number of agents, so that a mistyped number does not exhaust the memory.
 const MAX_AGENTS: usize = 1_000_000;
 
 /// An undirected, simple, connected graph over the agents 0, ..., N-1.
 ///
-/// The neighbourhood N_k of the paper is [`neighbours(k)`](Topology::neighbours) and k itself.
-/// Two topologies are equal if they have the same edges. Methods that take an agent `k` panic, like
-/// an index into a slice, if `k >= agents()`, unless they return a [`Result`].
+/// The neighbourhood N_k of the paper is [`neighbours(k)`](Topology::neighbours) and k itself. Two
+/// topologies are equal if they have the same edges.
+///
+/// # Panics
+///
+/// Methods that take an agent `k` panic if `k >= agents()`, unless they return a [`Result`].
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// Neighbours of each agent, rising, without the agent.
+    /// Neighbours of each agent in ascending order, without the agent itself.
     adjacency: Vec<Vec<usize>>,
-    /// Computed at the first call: not every use needs it, and it costs a search from every agent.
+    /// Computed on first use: not every caller needs it, and it takes a search from every agent.
     diameter: OnceLock<usize>,
     tree: OnceLock<SpanningTree>,
 }
 
-/// Eigenvalues that say how well a graph mixes; all 0 for one agent.
+/// Extreme eigenvalues of the graph's Laplacians; all 0 for one agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spectrum {
     /// lambda_2(D - B), the algebraic connectivity: above 0, because the graph is connected.
     pub laplacian_second: f64,
     /// lambda_max(D - B).
     pub laplacian_largest: f64,
-    /// lambda_min(D + B): 0 exactly where the graph is bipartite.
+    /// lambda_min(D + B): 0 exactly if the graph is bipartite.
     pub signless_smallest: f64,
     /// lambda_max(D + B).
     pub signless_largest: f64,
@@ -71,8 +74,7 @@ impl PartialEq for Topology {
 impl Eq for Topology {}
 
 impl Topology {
-    /// The graph with these edges. The order of an edge's two ends does not matter, and an edge
-    /// given twice, in either direction, counts once.
+    /// The graph with these edges. Edges are undirected, and duplicates count once.
     pub fn from_edges(n: usize, edges: &[(usize, usize)]) -> Result<Self> {
         check_agents(n)?;
         for &(i, j) in edges {
@@ -102,7 +104,8 @@ impl Topology {
         )
     }
 
-    /// The one way in: `n` is checked, both ends of every edge are below `n` and differ.
+    /// Builds every topology. `n` is already checked, and every edge joins two different agents
+    /// below `n`.
     fn build(
         n: usize,
         edges: impl Iterator<Item = (usize, usize)>,
@@ -138,7 +141,7 @@ impl Topology {
         self.adjacency.len()
     }
 
-    /// The neighbours of agent `k` in rising order, without `k` itself.
+    /// The neighbours of agent `k` in ascending order, without `k` itself.
     pub fn neighbours(&self, k: usize) -> &[usize] {
         &self.adjacency[k]
     }
@@ -168,10 +171,10 @@ impl Topology {
         self.adjacency.iter().enumerate().flat_map(ends).collect()
     }
 
-    /// The largest number of hops between two agents; 0 for one agent. After this many rounds
-    /// a message from any agent has reached all others.
+    /// The largest number of hops between two agents; 0 for one agent. A flood from any agent
+    /// reaches all others after this many rounds.
     ///
-    /// The first call searches from every agent, later ones look the number up.
+    /// The first call searches from every agent; the result is cached.
     pub fn diameter(&self) -> usize {
         *self.diameter.get_or_init(|| {
             (0..self.agents())
@@ -181,14 +184,15 @@ impl Topology {
         })
     }
 
-    /// The spanning tree over which sums run. The first call searches, later ones look it up.
+    /// The spanning tree for sums and broadcasts, computed on the first call and cached.
     pub fn spanning_tree(&self) -> &SpanningTree {
         self.tree.get_or_init(|| SpanningTree::new(self))
     }
 
-    /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D = diag(d_k).
+    /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D =
+    /// diag(d_k).
     ///
-    /// Dense eigenvalues, O(N^3) at every call.
+    /// Dense eigenvalues, O(N^3) per call.
     pub fn spectrum(&self) -> Spectrum {
         let n = self.agents();
         if n == 1 {
@@ -205,7 +209,7 @@ impl Topology {
             }
             symmetric_eigenvalues(&laplacian)
         };
-        // Should the eigenvalue iteration ever fail, these bounds are on the safe side: Gershgorin's
+        // If the eigenvalue iteration fails, these safe bounds replace its result: Gershgorin's
         // from above and Mohar's, 4 / (N diameter), from below.
         let above = 2.0 * self.max_degree() as f64;
         let below = 4.0 / (n as f64 * self.diameter() as f64);
@@ -222,8 +226,8 @@ impl Topology {
         }
     }
 
-    /// This graph and one more agent, whose number is the old N, joined to `neighbours` (in any
-    /// order; one named twice counts once).
+    /// This graph with one more agent, number N, joined to `neighbours` (in any order; duplicates
+    /// count once).
     pub fn with_agent(&self, neighbours: &[usize]) -> Result<Topology> {
         let n = self.agents();
         check_agents(n + 1)?;
@@ -248,8 +252,10 @@ impl Topology {
 
     /// This graph without agent `k`; agents with larger numbers move down by one.
     ///
-    /// [`Error::Disconnected`] if the others were joined only through `k`; the last agent cannot be
-    /// removed.
+    /// # Errors
+    ///
+    /// [`Error::Disconnected`] if `k` is a cut vertex; [`Error::Parameter`] if `k` is the last
+    /// agent or does not exist.
     pub fn without_agent(&self, k: usize) -> Result<Topology> {
         let n = self.agents();
         if k >= n {
@@ -280,7 +286,7 @@ impl Topology {
     }
 }
 
-/// `Ok` if a graph can have this many agents.
+/// `Ok` if a graph may have `n` agents.
 fn check_agents(n: usize) -> Result<()> {
     if (1..=MAX_AGENTS).contains(&n) {
         return Ok(());
@@ -292,12 +298,12 @@ fn check_agents(n: usize) -> Result<()> {
     ))
 }
 
-/// Hops from `start` to every agent, `None` where there is no way: a breadth-first search.
+/// Hops from `start` to every agent by breadth-first search; `None` if unreachable.
 fn distances(adjacency: &[Vec<usize>], start: usize) -> Vec<Option<usize>> {
     let mut distance = vec![None; adjacency.len()];
     distance[start] = Some(0);
     let (mut shell, mut hops, mut left) = (vec![start], 0, adjacency.len() - 1);
-    // Once every agent is reached, the remaining edges are skipped: a dense graph has many.
+    // Stops once every agent is reached: a dense graph has many more edges.
     while !shell.is_empty() && left > 0 {
         hops += 1;
         let mut next = Vec::new();

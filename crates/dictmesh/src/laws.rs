@@ -1,7 +1,8 @@
-//! The laws of residuals, regularizers and atom sets, as a test kit for pieces of other crates.
+//! Property tests of residuals, regularizers and atom sets, for the built-in ones and those of
+//! other crates.
 //!
-//! Each function draws points from a fixed stream, tries every law on them, and returns the first violation in words.
-//! The built-in pieces pass the same laws.
+//! Each function draws points from a fixed stream and checks every law on them. It returns the
+//! first violation.
 //!
 //! ```
 //! use dictmesh::laws;
@@ -23,13 +24,13 @@ pub use residual::residual;
 use crate::random::{gaussian, stream};
 use dictmesh_kernels::matrix::norm;
 
-/// What the laws found: `Err` names the law and the point that breaks it.
+/// The result of a check: `Err` names the law and the point that violates it.
 pub type Law = std::result::Result<(), String>;
 
-/// Points of each length that a law is tried on.
+/// Number of random points of each length.
 const POINTS: u64 = 24;
 
-/// `Err` with the words unless the condition holds; a comparison with NaN does not.
+/// `Err(words())` unless the condition holds; a comparison with NaN does not.
 fn holds(condition: bool, words: impl FnOnce() -> String) -> Law {
     match condition {
         true => Ok(()),
@@ -37,7 +38,8 @@ fn holds(condition: bool, words: impl FnOnce() -> String) -> Law {
     }
 }
 
-/// Vectors of `len` entries of several sizes, with zeros and ones, where formulas change.
+/// Vectors of length `len` of several magnitudes. Zeros and ones are included, where formulas
+/// switch branches.
 fn points(len: usize, seed: u64) -> Vec<Vec<f64>> {
     let scale = |i: u64| [0.05, 0.3, 1.0, 4.0][(i % 4) as usize];
     let mut all: Vec<Vec<f64>> = (0..POINTS)
@@ -67,8 +69,8 @@ fn middle(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| 0.5 * (a + b)).collect()
 }
 
-/// Whether `slope` is the derivative of a convex function of t at 0, given its values at 0, h and -h: it lies between
-/// the two difference quotients, which for a smooth function are both close to it.
+/// Whether `slope` is a subgradient at t = 0 of a convex function with the given values at 0, h and
+/// -h: it lies between the two difference quotients.
 fn is_slope(slope: f64, [here, ahead, behind]: [f64; 3], h: f64) -> bool {
     let rounding = 1e-14 * (1.0 + here.abs()) / h;
     slope <= (ahead - here) / h + rounding && slope >= (here - behind) / h - rounding

@@ -1,16 +1,16 @@
 //! Dictionary learning over a mesh of agents.
 //!
-//! A sample x is explained as a sparse combination W y of learned atoms, the columns of W. Here the
-//! atoms are split over N agents on a graph; agent k keeps its block W_k and its coefficients y_k to
-//! itself. For each sample the agents solve
+//! A sample x is approximated by a sparse combination W y of learned atoms, the columns of W. The
+//! atoms are split over N agents on a graph. Agent k holds its block W_k and its codes y_k; neither
+//! is sent. For each sample the agents solve
 //!
 //! ```text
 //! min_y  f(x - sum_k W_k y_k) + sum_k h_k(y_k)
 //! ```
 //!
-//! through its dual, exchanging only dual vectors nu with their neighbours; then each updates its own
-//! atoms alone, W_k <- Proj{ prox( W_k + mu_w nu y_k' ) }. It is the system of "Dictionary Learning over
-//! Distributed Models" (Chen, Towfic, Sayed, 2015); DESIGN.md maps its equations to this code.
+//! through its dual. Messages are vectors of dimension M, in most strategies the dual vectors nu of
+//! neighbours. Each agent then updates its own atoms, W_k <- Proj{ prox( W_k + mu_w nu y_k' ) }.
+//! This is the system of "Dictionary Learning over Distributed Models" (Chen, Towfic, Sayed, 2015).
 //!
 //! ```
 //! use dictmesh::problem::Task;
@@ -35,19 +35,19 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`problem`] | what is solved: residuals, regularizers, atom sets (the paper's tables), the task |
+//! | [`problem`] | residuals, regularizers, atom sets (the paper's tables), the task |
 //! | [`graph`] | topology, combination weights, spectra, the spanning tree |
-//! | [`strategy`] | how agents find nu together |
-//! | [`exact`] | the whole problem in one place, with a certified gap |
+//! | [`strategy`] | distributed solvers for nu |
+//! | [`exact`] | the centralised solver, with a certified duality gap |
 //! | [`mesh`] | agents in one process: the loop, the stopping rule, learning, growth |
 //! | [`accel`] | speed-ups, each with a switch |
-//! | [`model`] | a learned model as plain data, saved and loaded |
+//! | [`model`] | a learned model as plain data, with save and load |
 //! | [`laws`] | the laws of residuals, regularizers and atom sets, as a test kit |
-//! | [`network`] | what agents on a network need of the library |
+//! | [`network`] | the interface for agents on a network |
 //!
-//! Guarantees: no result depends on the number of threads; the same seed gives the same result; nothing
-//! prints; nothing panics on data. Not guaranteed: the same last digits on processors with different
-//! vector units, and that learning finds a global optimum (the problem is not convex).
+//! Guarantees: results do not depend on the number of threads; the same seed gives the same result;
+//! the library does not print, and it does not panic on data. Not guaranteed: identical last digits
+//! on processors with different vector units, or a global optimum of learning, which is not convex.
 
 pub mod accel;
 mod error;
@@ -77,7 +77,7 @@ pub use registry::Registry;
 pub use spec::Spec;
 pub use stop::Stop;
 
-/// The program of the how-to page is a test too.
+/// Compiles and runs the program of the how-to page.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-library.md")]
 struct HowTo;

@@ -1,4 +1,4 @@
-//! N agents in lock-step in this process: the paper's main algorithm.
+//! N agents in lock-step in one process: the paper's main algorithm.
 
 mod access;
 mod agreement;
@@ -45,7 +45,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-/// One agent of a mesh: its share of the task, its private atoms, whether samples reach it.
+/// One agent of a mesh: its part of the task, its private atoms, and whether it is informed.
 #[derive(Clone, Debug)]
 struct Agent {
     task: LocalTask,
@@ -54,7 +54,7 @@ struct Agent {
     used: AtomStats,
 }
 
-/// A mesh of agents that code samples together and learn each its own atoms.
+/// A mesh of agents that jointly code samples and learn their own atoms.
 ///
 /// ```
 /// use dictmesh::{Mesh, Samples, AtomInit, Stopping, Topology};
@@ -77,7 +77,7 @@ pub struct Mesh {
     weights: Weights,
     spectrum: Spectrum,
     mixing: Mixing,
-    /// A^rounds of plain averaging, once computed.
+    /// A^rounds of plain averaging, cached after first use.
     averaging: Arc<OnceLock<Matrix>>,
     agents: Vec<Agent>,
     rows: usize,
@@ -88,7 +88,7 @@ pub struct Mesh {
     update: Update,
     batch: usize,
     seed: u64,
-    /// Random draws so far: each has a stream of its own.
+    /// Number of random draws; each has its own stream.
     draws: u64,
     blocks_learned: usize,
     samples_learned: u64,
@@ -98,12 +98,12 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// A mesh to be built for a task on a graph.
+    /// A builder of a mesh for a task on a graph.
     pub fn builder(task: Task, topology: Topology) -> MeshBuilder {
         MeshBuilder::new(task, topology)
     }
 
-    /// Codes a batch: every agent finds its own nu_k and y_k. Starts from nu = 0.
+    /// Codes a batch from nu = 0. Returns nu_k and y_k of every agent.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
@@ -112,7 +112,7 @@ impl Mesh {
         })
     }
 
-    /// The same without bringing the duals back into all rows.
+    /// As [`infer`](Mesh::infer), but without computing the duals in all rows.
     pub fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
@@ -126,14 +126,14 @@ impl Mesh {
         Run::start(self, x)
     }
 
-    /// A run that starts where an earlier one of this mesh ended, instead of at nu = 0: for samples that
-    /// resemble each other. The number of samples must be the same.
+    /// A run warm-started from the final iterates of an earlier run of this mesh, for similar
+    /// samples. The number of samples must be the same.
     pub fn continue_from<'m>(&'m self, run: Run<'_>, x: &'m Samples) -> Result<Run<'m>> {
         Run::start_warm(self, x, run.into_state()?)
     }
 
-    /// Every agent's estimate of the cost of each sample, N x B, as [`agree`](Mesh::agree) returns it, and how
-    /// the inference ended. The cheapest way to score samples.
+    /// Every agent's estimate of the cost of each sample, N x B, as [`agree`](Mesh::agree) returns
+    /// it, and the outcome of the inference. The cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
@@ -144,15 +144,15 @@ impl Mesh {
     }
 
     /// Learns one block of samples, batch by batch: the paper's main algorithm. Returns the worst
-    /// ending of any batch.
+    /// outcome of any batch.
     ///
-    /// The observer receives an event for each batch and may break off after any. A batch changes all
-    /// agents or none:
+    /// The observer receives an event after each batch and may stop the learning. A batch updates
+    /// all agents or none:
     ///
-    /// - With a sample that no code can meet, nothing changes, and learning continues with the next batch.
-    /// - If inference diverges or an update overflows, nothing changes, and learning ends with
-    ///   [`Stop::Diverged`]: the next batch would diverge too.
-    /// - If interrupted ([`interrupt_by`](Mesh::interrupt_by)), nothing changes, and there is no event.
+    /// - If a sample is infeasible, no agent changes, and learning continues with the next batch.
+    /// - If inference diverges or an update overflows, no agent changes, and learning ends with
+    ///   [`Stop::Diverged`], since the next batch would diverge too.
+    /// - If interrupted ([`interrupt_by`](Mesh::interrupt_by)), no agent changes, and no event.
     pub fn learn(
         &mut self,
         block: &Samples,
@@ -194,7 +194,7 @@ impl Mesh {
         Ok(worst)
     }
 
-    /// What was found for one batch of block s, and how far the atoms moved.
+    /// Codes one batch of block s and updates the atoms. Returns the codes and |W_new - W_old|_F.
     fn learn_batch(
         &mut self,
         block: &Samples,
@@ -204,9 +204,9 @@ impl Mesh {
     ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
         let weights = block.weights().map(|weights| &weights[batch.clone()]);
-        // Inference: nu_k by exchange with the neighbours, y_k from it.
+        // Inference: nu_k by exchanges with the neighbours, then y_k.
         let mut found = self.code(block, batch, carry)?;
-        // Update: each agent alone.
+        // Dictionary update: local to each agent.
         let movement = match found.stop {
             Some(Stop::Converged | Stop::RoundLimit) => {
                 let products = std::mem::take(&mut found.products);
@@ -222,9 +222,9 @@ impl Mesh {
         Ok((found, movement.unwrap_or(0.0)))
     }
 
-    /// Every agent updates its atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. If it is
-    /// not finite, no agent changes: all updates are computed, in the memory of the products, before the
-    /// first is written.
+    /// Updates every agent's atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. All
+    /// updates are computed, in the memory of the products, before the first is written. If the
+    /// result is not finite, no agent changes.
     fn update(
         &mut self,
         products: Vec<Matrix>,
@@ -253,29 +253,31 @@ impl Mesh {
         movement
     }
 
-    /// The whole problem solved in one place over all blocks, with a certificate.
+    /// The centralised solution over all blocks, with certificates of its duality gap.
     pub fn exact(&self, x: &Samples) -> Result<Exact> {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
     }
 
-    /// The codes of [`exact`](Mesh::exact) alone, by their entries that are not 0, with their certificates: the same to
-    /// the bit, and where most are 0 faster and in a fraction of the memory.
+    /// The codes of [`exact`](Mesh::exact) in sparse form, with their certificates. They are
+    /// bit-identical to those of `exact`; for sparse codes this is faster and uses a fraction of
+    /// the memory.
     pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::codes(self.task.residual(), &parts, x, exact::TOLERANCE))
     }
 
-    /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst ending.
+    /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst
+    /// outcome.
     pub fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.check_samples(x)?;
         let parts = self.parts();
         self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
     }
 
-    /// Every agent as a speed-up sees it.
+    /// The agents as speed-ups receive them.
     fn views(&self) -> Vec<AgentView<'_>> {
         (self.agents.iter())
             .map(|agent| AgentView {
@@ -294,7 +296,7 @@ impl Mesh {
             .collect()
     }
 
-    /// What all agents know, from which default steps follow.
+    /// The constants shared by all agents, from which default steps follow.
     pub fn common(&self) -> SharedConstants {
         let delta = self
             .agents
@@ -315,7 +317,7 @@ impl Mesh {
         }
     }
 
-    /// What agent `k` knows of a batch; `share` is b = x/|N_I|, for the informed.
+    /// The data of agent `k` for a batch; `share` is b = x/|N_I|, used by informed agents.
     fn local<'a>(&'a self, k: AgentId, share: Option<&'a Matrix>, samples: usize) -> Local<'a> {
         let agent = &self.agents[k];
         Local {
@@ -344,7 +346,8 @@ impl Mesh {
         Ok(())
     }
 
-    /// Stores the Gram matrices of all blocks, or of none: to be called after every change of a size.
+    /// Stores the Gram matrices of all blocks or of none; required after every change of a block
+    /// size.
     fn share_gram_budget(&mut self) -> Result<()> {
         let stored = stores_grams(self.agents.iter().map(|a| a.block.len()), self.rows);
         (self.agents.iter_mut()).try_for_each(|agent| agent.block.store_gram(stored))
@@ -354,7 +357,7 @@ impl Mesh {
         self.agents.iter().map(|agent| &agent.block).collect()
     }
 
-    /// Runs in the mesh's own pool of threads, if it has one.
+    /// Runs `work` in the mesh's own thread pool, if it has one.
     fn in_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         in_pool(&self.pool, work)
     }

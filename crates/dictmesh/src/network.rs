@@ -1,5 +1,5 @@
-//! What an agent on a network needs of the library, and no other caller: the loop with its stopping rule, the
-//! pieces of a round, and files that are written whole.
+//! The interface for agents on a network: the rounds with their stopping rule, the steps of a
+//! round, and atomic writes of files.
 
 pub use crate::graph::{lazy_column, own_column};
 pub use crate::mesh::learning::update_block;

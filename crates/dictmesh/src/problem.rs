@@ -1,4 +1,4 @@
-//! What is solved: residual, regularizer, atoms, and the task that joins them.
+//! The problem: residual, regularizer, atom set, samples, and the task that combines them.
 
 pub mod atoms;
 pub mod block;

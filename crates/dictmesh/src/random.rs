@@ -1,15 +1,17 @@
-//! Seeded random numbers, the same on every machine.
+//! Seeded random numbers, identical on every platform.
 
 use dictmesh_kernels::matrix::Matrix;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-/// The generator used everywhere: its stream is fixed by the seed, on every platform.
+/// The generator of the library; the seed determines its stream on every platform.
 pub type Rng = ChaCha8Rng;
 
-/// A generator for one use of a seed: each agent, graph or start draws from a stream of its own, so
-/// that adding one does not change the numbers of another.
+/// The generator of one stream of a seed.
+///
+/// Each agent, graph and initialisation has its own stream, so that adding one does not change the
+/// numbers of the others.
 pub fn stream(seed: u64, stream: u64) -> Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);

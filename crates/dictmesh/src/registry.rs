@@ -1,4 +1,4 @@
-//! All pieces that files, flags and peers may name.
+//! The registry of all pieces that files, flags and peers refer to by name.
 
 use crate::error::Result;
 use crate::problem::{self, Task, TaskSpec};
@@ -6,8 +6,9 @@ use crate::spec::{Names, Spec};
 use crate::strategy::{self, Strategy};
 use std::sync::Arc;
 
-/// Residuals, regularizers, atom sets and strategies by name. [`Registry::default`] has the built-in ones; the
-/// methods `with_...` add those of another crate.
+/// Residuals, regularizers, atom sets and strategies by name.
+///
+/// [`Registry::default`] has the built-in ones; the methods `with_...` add those of another crate.
 ///
 /// ```
 /// use dictmesh::strategy::Diffusion;
@@ -46,10 +47,10 @@ impl From<problem::Registry> for Registry {
 }
 
 impl Registry {
-    /// What an unknown name is called in an error, for each type of piece.
+    /// The `kind` of [`Error::UnknownName`](crate::Error::UnknownName) for each type of piece.
     pub const KINDS: [&'static str; 4] = ["residual", "regularizer", "atom set", "strategy"];
 
-    /// The same with one more strategy.
+    /// Registers a strategy. An existing name is replaced.
     pub fn with_strategy(
         mut self,
         kind: &str,
@@ -59,12 +60,12 @@ impl Registry {
         self
     }
 
-    /// The task of a description.
+    /// Builds the task of a spec.
     pub fn task(&self, spec: &TaskSpec) -> Result<Task> {
         spec.build_with(&self.problem)
     }
 
-    /// The strategy of a description.
+    /// Builds the strategy of a spec.
     pub fn strategy(&self, spec: &Spec) -> Result<Arc<dyn Strategy>> {
         self.strategies.build(spec)
     }

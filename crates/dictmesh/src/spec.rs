@@ -1,7 +1,8 @@
-//! Pieces by name: how files, flags and peers refer to a residual, a regularizer, an atom set or a strategy.
+//! Names for residuals, regularizers, atom sets and strategies ("pieces"), as used in files, flags
+//! and messages to peers.
 //!
-//! A [`Spec`] is plain data, a name with parameters. A [`Names`] maps names to constructors. Both are a
-//! convenience on top of the library, which takes pieces as values.
+//! A [`Spec`] is plain data: a name with parameters. A [`Names`] maps names to constructors. Both
+//! are optional: the library takes pieces as values.
 
 use crate::error::{Error, Result};
 use serde::de::{self, Deserializer};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// A piece by name and parameters, in a file `{"kind": "huber", "eta": 0.2}`.
+/// The name and the parameters of a piece, in JSON `{"kind": "huber", "eta": 0.2}`.
 ///
 /// A piece without parameters may be written as its name alone: `"unit-ball"`.
 ///
@@ -30,7 +31,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The piece of this name, without parameters.
+    /// A spec with this name and no parameters.
     pub fn new(kind: impl Into<String>) -> Self {
         Spec {
             kind: kind.into(),
@@ -38,13 +39,14 @@ impl Spec {
         }
     }
 
-    /// The same with a parameter. A value that JSON cannot hold (NaN, infinity) becomes null.
+    /// Adds a parameter. A value that JSON cannot represent (NaN, infinity) becomes null.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.insert(name.to_string(), value.into());
         self
     }
 
-    /// The same with a number, which may be NaN or infinite: JSON has no such numbers, and they are written as words.
+    /// Adds a numeric parameter. NaN and infinities are stored as strings, since JSON has no such
+    /// numbers.
     pub fn with_number(self, name: &str, value: f64) -> Self {
         match value.is_finite() {
             true => self.with(name, value),
@@ -52,7 +54,7 @@ impl Spec {
         }
     }
 
-    /// The same with a parameter if there is a value.
+    /// Adds a parameter if `value` is `Some`.
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -70,7 +72,7 @@ impl Spec {
         &self.parameters
     }
 
-    /// A parameter that is a number; `None` where it is missing or null.
+    /// A numeric parameter; `None` if it is missing or null.
     pub fn number(&self, name: &'static str) -> Result<Option<f64>> {
         match self.parameters.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -81,7 +83,7 @@ impl Spec {
         }
     }
 
-    /// A parameter that must be there and be a number.
+    /// A required numeric parameter; an error if it is missing.
     pub fn required(&self, name: &'static str) -> Result<f64> {
         self.number(name)?.ok_or_else(|| {
             Error::parameter(
@@ -92,7 +94,7 @@ impl Spec {
         })
     }
 
-    /// Any other parameter, read by serde; `None` where it is missing or null.
+    /// A parameter of any deserialisable type; `None` if it is missing or null.
     pub fn get<T: de::DeserializeOwned>(&self, name: &'static str) -> Result<Option<T>> {
         match self.parameters.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -102,7 +104,7 @@ impl Spec {
         }
     }
 
-    /// `Ok` if every parameter is one of these; the error names one that is not.
+    /// `Ok` if every parameter name is in `names`; otherwise the error gives one that is not.
     pub fn allow(&self, names: &[&str]) -> Result<()> {
         match self
             .parameters
@@ -128,7 +130,7 @@ impl From<&str> for Spec {
     }
 }
 
-/// Numbers are compared by value: a file may say 1 where a program says 1.0.
+/// Compares numbers by value, so that 1 in a file equals 1.0 in a program.
 impl PartialEq for Spec {
     fn eq(&self, other: &Self) -> bool {
         let (own, others) = (&self.parameters, &other.parameters);
@@ -139,7 +141,7 @@ impl PartialEq for Spec {
     }
 }
 
-/// "NaN", "inf" and "-inf".
+/// Parses "NaN", "inf" and "-inf".
 fn not_finite(value: &Value) -> Option<f64> {
     let number: f64 = value.as_str()?.parse().ok()?;
     (!number.is_finite()).then_some(number)
@@ -182,18 +184,18 @@ impl<'de> Deserialize<'de> for Spec {
     }
 }
 
-/// How a piece of type `T` is made from its [`Spec`].
+/// A constructor of a piece of type `T` from its [`Spec`].
 pub type Maker<T> = Arc<dyn Fn(&Spec) -> Result<Arc<T>> + Send + Sync>;
 
-/// The pieces of one type that files, flags and peers may name.
+/// The constructors of one type of piece, by name.
 pub struct Names<T: ?Sized> {
-    /// "residual", "strategy": for messages.
+    /// The type of piece for error messages, such as "residual".
     what: &'static str,
     makers: BTreeMap<String, Maker<T>>,
 }
 
 impl<T: ?Sized> Names<T> {
-    /// No name yet; `what` is the type of piece in messages.
+    /// An empty map; `what` is the type of piece in error messages.
     pub fn new(what: &'static str) -> Self {
         Names {
             what,
@@ -201,7 +203,7 @@ impl<T: ?Sized> Names<T> {
         }
     }
 
-    /// The same with one more name, or with another piece under a name it has.
+    /// Registers a constructor. An existing name is replaced.
     pub fn with(
         mut self,
         kind: &str,
@@ -211,12 +213,12 @@ impl<T: ?Sized> Names<T> {
         self
     }
 
-    /// The names, sorted.
+    /// The registered names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.makers.keys().map(String::as_str)
     }
 
-    /// The piece of a description. A name that is not registered is an error that gives it.
+    /// Constructs a piece from its spec. An unregistered name is [`Error::UnknownName`].
     pub fn build(&self, spec: &Spec) -> Result<Arc<T>> {
         match self.makers.get(spec.kind()) {
             Some(make) => make(spec),

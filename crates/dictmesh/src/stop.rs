@@ -1,4 +1,4 @@
-//! How a run ended: a value, not an error.
+//! The outcome of a run: a value, not an error.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use std::fmt;
 pub enum Stop {
     /// The tolerance was met.
     Converged,
-    /// The given number of rounds was done without meeting the tolerance (or none was given).
+    /// The limit of rounds was reached before the tolerance (or no tolerance was set).
     RoundLimit,
     /// The iterates grow without bound: the step is too large.
     Diverged,
-    /// No code meets the constraint of the residual (`ball` or `equality`) for some sample.
+    /// For some sample, no code satisfies the constraint of the residual (`ball` or `equality`).
     Infeasible,
-    /// Somebody asked for an end, see [`Mesh::interrupt_by`](crate::Mesh::interrupt_by).
+    /// The caller requested a stop, see [`Mesh::interrupt_by`](crate::Mesh::interrupt_by).
     Interrupted,
 }
 
 impl Stop {
-    /// The ending by a word, as other programs read it.
+    /// The machine-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Stop::Converged => "converged",
@@ -29,7 +29,7 @@ impl Stop {
         }
     }
 
-    /// The worse of two endings, for a batch.
+    /// The worse of two outcomes, to combine those of a batch.
     pub fn worse(self, other: Stop) -> Stop {
         let rank = |stop| match stop {
             Stop::Converged => 0,

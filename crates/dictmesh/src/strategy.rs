@@ -1,4 +1,4 @@
-//! Distributed inference: the strategies by which agents find the dual vector nu of each sample.
+//! Distributed inference: the strategies that compute the dual vector nu of each sample.
 //!
 //! | strategy | exchanges | needs | converges to |
 //! |---|---|---|---|
@@ -9,13 +9,13 @@
 //! | [`relaxed_admm`] | nu_k with neighbours | | nu, in the fewest rounds; the default |
 //! | [`gradient_sums`] | W_k y_k - b_k to a root, nu back | | nu |
 //!
-//! A [`Strategy`] describes a strategy and makes one [`AgentStrategy`] per agent, which holds that agent's
-//! iterates. Neither does input or output, starts threads or reads a clock. The mesh in one process and
-//! agents on a network run the same objects.
+//! A [`Strategy`] holds the constants and creates one [`AgentStrategy`] per agent, which holds that
+//! agent's iterates. Neither performs I/O, starts threads or reads a clock. The mesh in one process
+//! and agents on a network run the same objects.
 //!
-//! A strategy of your own implements both traits and is handed to
-//! [`MeshBuilder::strategy`](crate::mesh::MeshBuilder::strategy). [`names`] maps names to strategies, for
-//! files and flags.
+//! A custom strategy implements both traits;
+//! [`MeshBuilder::strategy`](crate::mesh::MeshBuilder::strategy) takes it as a value. [`names`]
+//! maps names to the built-in strategies, for files and flags.
 
 pub mod consensus;
 pub mod diffusion;
@@ -44,116 +44,124 @@ use dictmesh_kernels::Matrix;
 use std::fmt;
 use std::sync::Arc;
 
-/// A strategy with its constants, as a user chooses it.
+/// A strategy with its constants.
 pub trait Strategy: fmt::Debug + Send + Sync {
-    /// Its name and constants, for files; constants left out get defaults by
-    /// [`resolve`](Strategy::resolve).
+    /// Name and constants. [`resolve`](Strategy::resolve) fills in omitted constants.
     fn spec(&self) -> Spec;
 
-    /// Its name alone.
+    /// The name.
     fn name(&self) -> String {
         self.spec().kind().to_string()
     }
 
-    /// Whether the strategy can solve for this residual with these weights. Default: yes.
+    /// `Ok` if the strategy supports this residual with these weights. Default: `Ok`.
     fn check(&self, _residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
         Ok(())
     }
 
-    /// The same with every constant filled in, from constants that all agents share.
+    /// The strategy with every omitted constant replaced by a default, computed from shared
+    /// constants.
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>>;
 
-    /// One agent's part, before any batch. `own` makes the random numbers of the agent, which no other
-    /// agent may know. Errors: a constant is missing, see [`resolve`](Strategy::resolve).
+    /// The state of one agent, before any batch. `own` generates the agent's random numbers, which
+    /// are not shared with other agents.
+    ///
+    /// # Errors
+    ///
+    /// If a constant is missing, see [`resolve`](Strategy::resolve).
     fn agent(&self, own: Rng) -> Result<Box<dyn AgentStrategy>>;
 
-    /// Whether its limit is off the solution by a bias in proportion to its step. Default: no.
+    /// Whether the limit has a bias proportional to the step. Default: no.
     fn is_biased(&self) -> bool {
         false
     }
 
-    /// The step and the largest that is known to be stable on such a mesh; `None` (the default) where every
-    /// step is stable or the step has no value yet.
+    /// The step and the largest step known to be stable. `None` (the default) if every step is
+    /// stable or the step is not resolved.
     fn step(&self, _shared: &SharedConstants) -> Option<(f64, f64)> {
         None
     }
 
-    /// The largest stable step in multiples of min_k 1/sigma_k, diffusion's bound from the agents' own
-    /// atoms; `None` (the default) where that bound does not apply.
+    /// The largest stable step in units of min_k 1/sigma_k, the bound of diffusion computed from
+    /// the agents' own atoms. `None` (the default) if that bound does not apply.
     fn stability(&self, _shared: &SharedConstants) -> Option<f64> {
         None
     }
 
-    /// Whether its iterates, started at 0, stay in the span of the atoms and the sample and turn with both.
-    /// Speed-ups that rotate rows need it. Default: not known, so no.
+    /// Whether the iterates from nu = 0 stay in the span of the atoms and the sample, and rotate
+    /// with them. Speed-ups that rotate rows require it. Default: no.
     fn is_rotation_equivariant(&self) -> bool {
         false
     }
 
-    /// Whether one agent without neighbours solves its whole problem in the first round. Default: no.
+    /// Whether an agent without neighbours solves its whole problem in the first round. Default:
+    /// no.
     fn solves_alone(&self) -> bool {
         false
     }
 }
 
-/// Two strategies are equal if their names and constants are.
+/// Strategies are equal if their names and constants are.
 impl PartialEq for dyn Strategy {
     fn eq(&self, other: &Self) -> bool {
         self.spec() == other.spec()
     }
 }
 
-/// One agent's part of a strategy: its iterates for a batch. All arrays are M x B.
+/// The iterates of one agent for a batch. All arrays are M x B.
 ///
-/// One exchange is: every agent [`adapt`](AgentStrategy::adapt)s, its
-/// [`outgoing`](AgentStrategy::outgoing) array takes the way that `adapt` returned, and every agent
-/// [`absorb`](AgentStrategy::absorb)s the result.
+/// In one exchange, every agent calls [`adapt`](AgentStrategy::adapt). Its
+/// [`outgoing`](AgentStrategy::outgoing) array takes part in the [`Exchange`] that `adapt`
+/// returned, and [`absorb`](AgentStrategy::absorb) receives the result.
 pub trait AgentStrategy: Send + Sync + fmt::Debug {
-    /// Discards all iterates: nu = 0.
+    /// Resets all iterates: nu = 0.
     fn start(&mut self, local: &Local);
 
-    /// The agent's own computation, and what is to be exchanged next. All agents of a mesh return the same.
+    /// The local computation. Returns the next exchange, which is the same for all agents of a
+    /// mesh.
     fn adapt(&mut self, local: &Local) -> Exchange;
 
-    /// The array to exchange after [`adapt`](AgentStrategy::adapt). It is unchanged until the next one.
+    /// The array to exchange after [`adapt`](AgentStrategy::adapt). It does not change until the
+    /// next call.
     fn outgoing(&self) -> &Matrix;
 
-    /// Takes in the result of the exchange, M x B by columns. Returns whether this completes a round, that
-    /// is, whether nu_k has its next value.
+    /// Processes the result of the exchange, M x B by columns. Returns whether this completes a
+    /// round, that is, whether nu_k has its next value.
     fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool;
 
-    /// The agent's own estimate nu_k.
+    /// The agent's estimate nu_k.
     fn dual(&self) -> &Matrix;
 
-    /// How the argmin of the last [`adapt`](AgentStrategy::adapt) ended, where the strategy solves one.
+    /// The outcome of the argmin in the last [`adapt`](AgentStrategy::adapt), if the strategy
+    /// solves one.
     fn argmin_stop(&self) -> Stop {
         Stop::Converged
     }
 }
 
-/// What the agents exchange.
+/// The type of an exchange between agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {
-    /// Each agent gets a combination of what its neighbours sent: the paper's exchange.
+    /// Each agent receives a combination of its neighbours' arrays: the paper's exchange.
     Combine(Combine),
-    /// The root of a spanning tree gets the sum over all agents; the others get zeros.
+    /// The root of a spanning tree receives the sum over all agents; the others receive zeros.
     SumToRoot,
-    /// Every agent gets the array of the root.
+    /// Every agent receives the array of the root.
     Broadcast,
 }
 
-/// How an agent combines what its neighbours sent.
+/// The combination of the arrays psi_l of an agent's neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {
-    /// sum over l in N_k of a_lk (what l sent), k itself included.
+    /// sum over l in N_k of a_lk psi_l, k itself included.
     Weights,
-    /// The same with (I + A)/2 in place of A.
+    /// The same with (I + A)/2 for A.
     LazyWeights,
-    /// The plain sum over the neighbours, k itself not included.
+    /// The unweighted sum over the neighbours, k itself excluded.
     NeighbourSum,
 }
 
-/// Sizes and constants that all agents share, no atoms. Default steps follow from these alone.
+/// Sizes and constants shared by all agents, without atoms. Default steps depend on these alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedConstants {
     /// N, the number of agents.
@@ -164,17 +172,17 @@ pub struct SharedConstants {
     pub atoms: usize,
     /// N_max, the largest number of atoms at one agent.
     pub atoms_max: usize,
-    /// The smallest delta of any agent's regularizer.
+    /// The smallest delta over all agents' regularizers.
     pub delta: f64,
-    /// The curvature of f*: 1 for the squared residual, eta for Huber, otherwise 0.
+    /// The strong convexity constant of f*: 1 for the squared residual, eta for Huber, otherwise 0.
     pub curvature: f64,
-    /// Whether all atoms are non-negative, and so are likely to be correlated.
+    /// Whether all atoms are non-negative, and therefore likely to be correlated.
     pub non_negative: bool,
     /// The mean degree of the graph.
     pub mean_degree: f64,
-    /// The smallest eigenvalue of the combination matrix A, or a bound of it.
+    /// The smallest eigenvalue of the combination matrix A, or a lower bound of it.
     pub weights_smallest: f64,
-    /// The graph's extreme eigenvalues.
+    /// Extreme eigenvalues of the graph's Laplacians.
     pub spectrum: Spectrum,
 }
 
@@ -214,7 +222,7 @@ pub const NAMES: [&str; BUILT_IN.len()] = {
     names
 };
 
-/// Those of them that exchange arrays with neighbours alone: the paper's and its successors.
+/// The built-in strategies that exchange arrays with neighbours only: the paper's and later ones.
 pub const GOSSIP: [&str; 5] = [
     "diffusion",
     "consensus",
@@ -223,18 +231,18 @@ pub const GOSSIP: [&str; 5] = [
     "relaxed-admm",
 ];
 
-/// The built-in strategies by name; [`Names::with`] adds one of your own.
+/// The built-in strategies by name; [`Names::with`] registers others.
 pub fn names() -> Names<dyn Strategy> {
     let none = Names::<dyn Strategy>::new("strategy");
     (BUILT_IN.iter()).fold(none, |names, (name, maker)| names.with(name, *maker))
 }
 
-/// The built-in strategy of a description.
+/// Builds a built-in strategy from its spec.
 pub fn build(spec: &Spec) -> Result<Arc<dyn Strategy>> {
     names().build(spec)
 }
 
-/// The built-in strategy of this name, with default constants.
+/// A built-in strategy by name, with default constants.
 pub fn named(name: &str) -> Result<Arc<dyn Strategy>> {
     build(&Spec::new(name))
 }
@@ -244,7 +252,7 @@ pub fn default() -> Arc<dyn Strategy> {
     Arc::new(RelaxedAdmm::default())
 }
 
-/// `Ok` if the constant, where given, is positive and large enough to change a double.
+/// `Ok` if the constant is omitted, or positive, finite and not subnormal.
 fn check_constant(name: &'static str, value: Option<f64>) -> Result<()> {
     match value {
         Some(v) if v.is_subnormal() => Err(Error::parameter(
@@ -278,12 +286,12 @@ fn fill(
     Ok(value)
 }
 
-/// A constant that must have a value by now.
+/// The value of a resolved constant; an error if it is missing.
 fn resolved(name: &'static str, value: Option<f64>) -> Result<f64> {
     value.ok_or_else(|| Error::parameter(name, "none", "resolve the strategy first"))
 }
 
-/// `Ok` if f* is quadratic where it is finite, as strategies that follow its gradient need.
+/// `Ok` if f* is quadratic on its domain, as gradient strategies require.
 fn check_quadratic(strategy: &str, residual: &dyn Residual) -> Result<()> {
     if residual.conjugate_quadratic().is_some() {
         return Ok(());
@@ -297,7 +305,7 @@ fn check_quadratic(strategy: &str, residual: &dyn Residual) -> Result<()> {
     })
 }
 
-/// The iterates of every strategy have this shape at the start.
+/// Initial iterates: M x B zeros.
 fn zeros(local: &Local) -> Matrix {
     Matrix::zeros(local.rows(), local.samples)
 }

@@ -1,41 +1,41 @@
-//! Named graphs, regular and random.
+//! Constructors of standard graphs, regular and random.
 
 use super::{check_agents, Topology};
 use crate::error::{Error, Result};
 use crate::random::{self, Rng};
 use rand::RngExt;
 
-/// The stream of a seed that graphs draw from ("graph" in ASCII), far from any agent's number.
+/// The random stream of graphs ("graph" in ASCII), distinct from the streams of agents.
 const GRAPH_STREAM: u64 = 0x67_72_61_70_68;
 
 impl Topology {
-    /// Every pair joined: the paper's fully connected case. Holds N(N-1)/2 edges.
+    /// The complete graph, the paper's fully connected case. Stores N(N-1)/2 edges.
     pub fn complete(n: usize) -> Result<Self> {
         check_edges(n, 1.0)?;
         Topology::build(n, pairs(n), "add edges")
     }
 
-    /// Agent k joined to k+1 modulo N. One agent stands alone, two share one edge.
+    /// Agent k joined to k+1 modulo N. Two agents share a single edge.
     pub fn ring(n: usize) -> Result<Self> {
         check_agents(n)?;
         let closing = (n > 2).then(|| (0, n - 1));
         Topology::build(n, line(n).chain(closing), "add edges")
     }
 
-    /// Agent k joined to k+1, without closing the ring: the largest diameter there is.
+    /// Agent k joined to k+1: the graph with the largest diameter.
     pub fn path(n: usize) -> Result<Self> {
         check_agents(n)?;
         Topology::build(n, line(n), "add edges")
     }
 
-    /// Agent 0 joined to every other.
+    /// Agent 0 joined to every other agent.
     pub fn star(n: usize) -> Result<Self> {
         check_agents(n)?;
         Topology::build(n, (1..n).map(|k| (0, k)), "add edges")
     }
 
-    /// `rows` x `cols` agents, each joined to those above, below, left and right of it; the agent
-    /// at row r and column c is r `cols` + c.
+    /// A grid of `rows` x `cols` agents with 4-neighbourhoods; the agent at row r and column c has
+    /// number r `cols` + c.
     pub fn grid(rows: usize, cols: usize) -> Result<Self> {
         let n = grid_agents(rows, cols)?;
         check_agents(n)?;
@@ -46,15 +46,17 @@ impl Topology {
         Topology::build(n, right.chain(down), "add edges")
     }
 
-    /// Each pair (i, j), i < j, in lexicographic order, joined with probability `p`, independently. The
-    /// graph is fixed by `n`, `p` and `seed`, on every machine.
+    /// A random graph with each pair (i, j), i < j, joined independently with probability `p`.
     ///
-    /// Up to 5,000 agents there is one draw a pair: for a fixed seed, a larger `p` keeps every edge and
-    /// adds some. Above, there is one draw an edge, the number of pairs to skip before it (Batagelj and
-    /// Brandes 2005): time grows with the number of edges, and graphs of different `p` are unrelated.
+    /// `n`, `p` and `seed` determine the graph on every platform. Up to 5,000 agents, one number is
+    /// drawn per pair: for a fixed seed, a larger `p` only adds edges. Above, one number is drawn
+    /// per edge, the number of pairs to skip (Batagelj and Brandes 2005): time is proportional to
+    /// the number of edges, and graphs of different `p` are unrelated.
     ///
-    /// The graph is likely to be connected when p is well above ln(n)/n; [`Error::Disconnected`] if it
-    /// is not.
+    /// # Errors
+    ///
+    /// [`Error::Disconnected`] if the graph is not connected. It most likely is when p is well
+    /// above ln(n)/n.
     pub fn erdos_renyi(n: usize, p: f64, seed: u64) -> Result<Self> {
         check_agents(n)?;
         if !(0.0..=1.0).contains(&p) {
@@ -75,10 +77,13 @@ impl Topology {
         Topology::build(n, skipping(n, p, rng), remedy)
     }
 
-    /// N points drawn uniformly from the unit square, two of them joined if their distance is at
-    /// most `radius`: agents that reach as far as their radio does. The points are not kept.
+    /// A random geometric graph: N points uniform in the unit square, joined if their distance is
+    /// at most `radius`. The points are not stored.
     ///
-    /// For a fixed seed a larger `radius` keeps every edge and adds some; sqrt(2) joins every pair.
+    /// For a fixed seed, a larger `radius` only adds edges; sqrt(2) joins every pair.
+    ///
+    /// # Errors
+    ///
     /// [`Error::Disconnected`] if the graph is not connected.
     pub fn random_geometric(n: usize, radius: f64, seed: u64) -> Result<Self> {
         check_agents(n)?;
@@ -98,22 +103,23 @@ impl Topology {
     }
 }
 
-/// Random graphs of at most this many agents take one draw a pair. It is the size up to which a mesh
-/// runs in one process, so that the graphs of earlier runs stay as they are.
+/// Up to this many agents, a random graph draws one number per pair. It is the limit of a mesh in
+/// one process: graphs of existing seeds must not change.
 const DRAWN_PAIR_BY_PAIR: usize = 5_000;
 
-/// Bits of a number of pairs: a graph has at most 1e6 agents, thus fewer than 2^39 pairs.
+/// Bits of a pair index: at most 1e6 agents, thus fewer than 2^39 pairs.
 const PAIR_BITS: usize = 39;
 
-/// The edges of a random graph in lexicographic order, by geometric skipping: the pairs before the next
-/// edge are at least g with probability (1 - p)^g.
+/// The edges of a random graph in lexicographic order, by geometric skipping: P(at least g pairs
+/// are skipped) = (1 - p)^g.
 fn skipping(n: usize, p: f64, mut rng: Rng) -> impl Iterator<Item = (usize, usize)> {
-    // (1 - p)^(2^k). Products instead of logarithms: those are rounded alike on every machine.
+    // (1 - p)^(2^k). Products instead of logarithms, which are rounded differently on some
+    // platforms.
     let mut powers = [1.0 - p; PAIR_BITS];
     for k in 1..PAIR_BITS {
         powers[k] = powers[k - 1] * powers[k - 1];
     }
-    // The last edge, at first the place before (0, 1); row i ends with (i, n - 1).
+    // The previous edge; initially the position before (0, 1). Row i ends with (i, n - 1).
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
         let drawn: f64 = rng.random();
@@ -140,7 +146,7 @@ fn skipping(n: usize, p: f64, mut rng: Rng) -> impl Iterator<Item = (usize, usiz
     })
 }
 
-/// `rows * cols`, or an error if that is no number of agents.
+/// `rows * cols`; an error if it is 0 or overflows.
 pub(super) fn grid_agents(rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols).filter(|&n| n > 0).ok_or_else(|| {
         Error::parameter(
@@ -152,10 +158,10 @@ pub(super) fn grid_agents(rows: usize, cols: usize) -> Result<usize> {
     })
 }
 
-/// Edges at most: each is held at both of its ends, 8 GB in all.
+/// Upper limit on the number of edges: 8 GB, since each edge is stored at both of its ends.
 const MAX_EDGES: f64 = 5e8;
 
-/// `Ok` if a graph can hold this share of all pairs of `n` agents.
+/// `Ok` if a graph may have this share of all pairs of `n` agents as edges.
 fn check_edges(n: usize, share: f64) -> Result<()> {
     check_agents(n)?;
     let edges = share * n as f64 * (n as f64 - 1.0) / 2.0;

@@ -5,10 +5,10 @@ use super::Topology;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which graph, without its number of agents: the serialisable description of a [`Topology`].
+/// The serialisable description of a [`Topology`], without its number of agents.
 ///
-/// In a file it is a table with its name under `kind`, for instance
-/// `{"kind": "erdos-renyi", "p": 0.5, "seed": 1}`.
+/// In JSON, an object with the name under `kind`, such as `{"kind": "erdos-renyi", "p": 0.5,
+/// "seed": 1}`.
 ///
 /// ```
 /// use dictmesh::TopologySpec;
@@ -38,14 +38,14 @@ pub enum TopologySpec {
     ErdosRenyi {
         /// The probability that a pair is joined, from 0 to 1.
         p: f64,
-        /// Fixes the draws.
+        /// The seed of the draws.
         seed: u64,
     },
     /// [`Topology::random_geometric`].
     RandomGeometric {
         /// The distance up to which two points of the unit square are joined.
         radius: f64,
-        /// Fixes the points.
+        /// The seed of the points.
         seed: u64,
     },
     /// [`Topology::from_edges`].

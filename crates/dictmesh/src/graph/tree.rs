@@ -1,17 +1,18 @@
-//! The spanning tree over which sums run to a root and arrays run back.
+//! The spanning tree for sums to a root and broadcasts from it.
 
 use super::{AgentId, Topology};
 
-/// A breadth-first spanning tree. The root is the agent with the smallest number; the parent of an agent is
-/// its neighbour one hop nearer to the root, the one with the smallest number where there are several. So
-/// each agent of a network finds its own parent from hop counts alone.
+/// A breadth-first spanning tree rooted at the agent with the smallest number.
+///
+/// The parent of an agent is its neighbour one hop nearer to the root, with ties broken by the
+/// smallest number. Each agent of a network therefore finds its parent from hop counts alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanningTree {
     /// The parent of each agent; `None` for the root.
     pub parent: Vec<Option<AgentId>>,
-    /// The children of each agent, rising.
+    /// The children of each agent in ascending order.
     pub children: Vec<Vec<AgentId>>,
-    /// The agents, the root first, each after its parent.
+    /// The agents in breadth-first order: the root first, each after its parent.
     pub order: Vec<AgentId>,
 }
 
@@ -21,7 +22,8 @@ impl SpanningTree {
         let (mut parent, mut seen, mut order) = (vec![None; n], vec![false; n], vec![0]);
         seen[0] = true;
         let mut at = 0;
-        // Shells are visited by rising numbers, so that the first to reach an agent is its parent.
+        // Each level is visited in ascending order, so the first agent to reach another is its
+        // parent.
         while at < order.len() {
             let end = order.len();
             let mut next = Vec::new();

@@ -1,61 +1,62 @@
-//! Combination weights a_lk: what agent k gives to what arrives from agent l.
+//! Combination weights a_lk: the weight of agent l's message at agent k.
 
 use super::Topology;
 use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::{symmetric_eigenvalues, Matrix};
 use serde::{Deserialize, Serialize};
 
-/// How far a row or column sum of a given matrix may be from 1, and a_lk from a_kl in a matrix that
-/// counts as symmetric: room for rounding, and for decimals in a file.
+/// Absolute tolerance for row and column sums of a given matrix, and for its symmetry: covers
+/// rounding and decimal input.
 const TOLERANCE: f64 = 1e-9;
 
-/// How the combination matrix A is made from the graph; d_k is the degree of agent k, without k.
+/// The rule for the combination matrix A; d_k is the degree of agent k, without k.
 ///
-/// In a file: `"metropolis"`, `"uniform"` or `{"given": [[row 0], [row 1], ...]}`.
+/// In JSON: `"metropolis"`, `"uniform"` or `{"given": [[row 0], [row 1], ...]}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WeightRule {
-    /// a_lk = 1 / (1 + max(d_l, d_k)) on edges, what is left to 1 on the diagonal. Needs only the
-    /// degrees of neighbours.
+    /// a_lk = 1 / (1 + max(d_l, d_k)) on edges; the diagonal makes each column sum to 1. Needs only
+    /// the degrees of neighbours.
     Metropolis,
-    /// a_lk = 1 / (1 + max degree) on edges, what is left to 1 on the diagonal. On a complete graph
-    /// this is exactly 1/N everywhere, the paper's fully connected case.
+    /// a_lk = 1 / (1 + max degree) on edges; the diagonal makes each column sum to 1. On a complete
+    /// graph all entries are 1/N, the paper's fully connected case.
     Uniform,
     /// This matrix, a_lk in row l and column k, checked by [`Weights::new`].
     #[serde(with = "rows")]
     Given(Matrix),
 }
 
-/// A doubly stochastic combination matrix on a graph:
-/// sum_l a_lk = 1, sum_k a_lk = 1, and a_lk > 0 exactly if l is a neighbour of k or k itself
-/// (the paper's condition A_condition_general, with A1 = A'1 = 1).
+/// A doubly stochastic combination matrix on a graph: sum_l a_lk = 1, sum_k a_lk = 1, and a_lk > 0
+/// exactly if l is a neighbour of k or k itself (the paper's condition A_condition_general, with A1
+/// = A'1 = 1).
 ///
-/// Only the positive entries are kept. An agent number that is not below N panics, like an index
-/// into a slice.
+/// Only the positive entries are stored. Methods panic if an agent number is not below N.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// Column k: (l, a_lk), rising in l.
+    /// Column k: (l, a_lk) in ascending order of l.
     columns: Vec<Vec<(usize, f64)>>,
     symmetric: bool,
 }
 
-/// How a combination matrix mixes.
+/// Extreme eigenvalues of a combination matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mixing {
     /// [`Weights::spectral_gap`].
     pub gap: f64,
-    /// The smallest eigenvalue of A, or a lower bound of their real parts where A is not symmetric.
+    /// The smallest eigenvalue of A; if A is not symmetric, a lower bound of their real parts.
     pub smallest: f64,
 }
 
 impl Weights {
     /// The weights of a rule on a graph.
     ///
-    /// [`Metropolis`](WeightRule::Metropolis) and [`Uniform`](WeightRule::Uniform) are symmetric and
-    /// always exist. A [`Given`](WeightRule::Given) matrix is refused, with the row or column and
-    /// what is required, unless it is N x N with finite entries, positive exactly on the edges and
-    /// the diagonal, zero elsewhere, and its rows and columns sum to 1 within 1e-9. It need not be
-    /// symmetric.
+    /// [`Metropolis`](WeightRule::Metropolis) and [`Uniform`](WeightRule::Uniform) are symmetric
+    /// and always exist. A [`Given`](WeightRule::Given) matrix need not be symmetric.
+    ///
+    /// # Errors
+    ///
+    /// A given matrix must be N x N with finite entries, positive exactly on the edges and the
+    /// diagonal and zero elsewhere. Its rows and columns must sum to 1 within 1e-9.
     pub fn new(topology: &Topology, rule: &WeightRule) -> Result<Self> {
         let degree = |k| topology.degree(k);
         match rule {
@@ -70,7 +71,7 @@ impl Weights {
         }
     }
 
-    /// Symmetric weights from those on the edges, each at most 1 / (1 + d_k).
+    /// Symmetric weights from edge weights, each at most 1 / (1 + d_k).
     fn from_edge_weights(topology: &Topology, edge: impl Fn(usize, usize) -> f64) -> Self {
         let column = |k: usize| own_column(k, topology.neighbours(k), |l| edge(l, k));
         Weights {
@@ -106,13 +107,12 @@ impl Weights {
         })
     }
 
-    /// (l, a_lk) for l in the neighbourhood of `k`, itself included, rising in l: what agent `k`
-    /// gives to what arrives from l.
+    /// (l, a_lk) for l in the neighbourhood of `k`, itself included, in ascending order of l.
     pub fn column(&self, k: usize) -> &[(usize, f64)] {
         &self.columns[k]
     }
 
-    /// a_lk, what agent `k` gives to what arrives from `l`; 0 if `l` is not in its neighbourhood.
+    /// a_lk, the weight of `l`'s message at agent `k`; 0 if `l` is not in its neighbourhood.
     pub fn get(&self, l: usize, k: usize) -> f64 {
         let column = &self.columns[k];
         match column.binary_search_by_key(&l, |&(from, _)| from) {
@@ -126,7 +126,7 @@ impl Weights {
         self.symmetric
     }
 
-    /// (I + A) / 2: as doubly stochastic as A, and without negative eigenvalues if A is symmetric.
+    /// (I + A) / 2: doubly stochastic like A, and positive semidefinite if A is symmetric.
     pub fn lazy(&self) -> Weights {
         let columns = self.columns.iter().enumerate();
         Weights {
@@ -135,21 +135,21 @@ impl Weights {
         }
     }
 
-    /// 1 - |A - 11'/N|, with the largest singular value as the norm: for symmetric A this is
-    /// 1 - |lambda_2|. Each combination shrinks the distance from agreement at least by the factor
-    /// 1 - gap. From 0 (excluded, but for rounding) to 1, which one agent and 1/N everywhere have.
+    /// 1 - |A - 11'/N| with the spectral norm; 1 - |lambda_2| for symmetric A.
     ///
-    /// Dense eigenvalues, O(N^3) at every call.
+    /// Each combination contracts the disagreement at least by the factor 1 - gap. The gap is in
+    /// (0, 1] up to rounding, and 1 for one agent and for A = 11'/N. Dense eigenvalues, O(N^3) per
+    /// call.
     pub fn spectral_gap(&self) -> f64 {
         self.mixing().gap
     }
 
-    /// How A mixes. Dense eigenvalues, O(N^3) at every call.
+    /// The spectral gap and the smallest eigenvalue. Dense eigenvalues, O(N^3) per call.
     pub fn mixing(&self) -> Mixing {
         let a = self.to_matrix();
         let n = self.columns.len();
         if let Some(values) = self.symmetric.then(|| symmetric_eigenvalues(&a)).flatten() {
-            // The largest eigenvalue is 1, of the vector of ones.
+            // The largest eigenvalue is 1, with the vector of ones.
             let rest = &values[..n - 1];
             let norm = rest.iter().fold(0.0, |norm: f64, v| norm.max(v.abs()));
             return Mixing {
@@ -161,7 +161,7 @@ impl Weights {
         let mean = 1.0 / n as f64;
         deviation.as_mut_slice().iter_mut().for_each(|v| *v -= mean);
         let norm = deviation.spectral_norm_squared().sqrt();
-        // Gershgorin's bound, for all eigenvalues are in discs around a_kk with radius 1 - a_kk.
+        // Gershgorin: all eigenvalues are in discs around a_kk with radius 1 - a_kk.
         let least = (0..n).map(|k| self.get(k, k)).fold(1.0, f64::min);
         Mixing {
             gap: (1.0 - norm).clamp(0.0, 1.0),
@@ -182,16 +182,16 @@ impl Weights {
     }
 }
 
-/// (l, a_lk) for the neighbours l of `k` (rising) and k itself, from the weights of its edges, each at most
-/// 1 / (1 + d_k). An agent computes it from its own edges alone.
+/// (l, a_lk) for the neighbours l of `k` (ascending) and k itself, from edge weights that are at
+/// most 1 / (1 + d_k). An agent computes it from its own edges alone.
 pub fn own_column(
     k: usize,
     neighbours: &[usize],
     edge: impl Fn(usize) -> f64,
 ) -> Vec<(usize, f64)> {
     let share = 1.0 / (1 + neighbours.len()) as f64;
-    // 1 - sum_l a_lk, written without cancellation: 1 / (1 + d_k) and what each edge leaves
-    // of its own share. A regular graph gets exactly 1 / (1 + d_k) this way.
+    // 1 - sum_l a_lk without cancellation: 1 / (1 + d_k) plus sum_l (1 / (1 + d_k) - a_lk). On a
+    // regular graph this is exactly 1 / (1 + d_k).
     let rest: f64 = neighbours.iter().map(|&l| share - edge(l)).sum();
     let mut column: Vec<_> = neighbours.iter().map(|&l| (l, edge(l))).collect();
     let at = neighbours.partition_point(|&l| l < k);
@@ -206,7 +206,7 @@ pub fn lazy_column(k: usize, column: &[(usize, f64)]) -> Vec<(usize, f64)> {
     entries.map(|&(l, a)| (l, (own(l) + a) / 2.0)).collect()
 }
 
-/// `Ok` if a_lk is finite, positive where it must be and zero elsewhere.
+/// `Ok` if a_lk is finite, positive on edges and the diagonal, and zero elsewhere.
 fn check_entry(topology: &Topology, l: usize, k: usize, a: f64) -> Result<()> {
     let joined = topology.neighbours(k).binary_search(&l).is_ok();
     let fault = if !a.is_finite() {
@@ -238,7 +238,7 @@ fn check_entry(topology: &Topology, l: usize, k: usize, a: f64) -> Result<()> {
     })
 }
 
-/// `Ok` if the sum of a row or column is 1.
+/// `Ok` if the sum of a row or column is 1 within the tolerance.
 fn check_sum(line: &'static str, index: usize, sum: f64) -> Result<()> {
     if (sum - 1.0).abs() <= TOLERANCE {
         return Ok(());
@@ -253,7 +253,7 @@ fn check_sum(line: &'static str, index: usize, sum: f64) -> Result<()> {
     })
 }
 
-/// A matrix in a file: a list of rows.
+/// Serialises a matrix as a list of rows.
 mod rows {
     use dictmesh_kernels::matrix::Matrix;
     use serde::{de::Error, Deserialize, Deserializer, Serialize, Serializer};

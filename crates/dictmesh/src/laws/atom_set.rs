@@ -4,11 +4,11 @@ use super::{distance, holds, middle, plus, points, Law};
 use crate::problem::AtomSet;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// How far rounding may take a projected atom out of its set.
+/// Tolerance for the rounding error of a projected atom.
 const ROUNDING: f64 = 1e-12;
 
-/// Tries every law of an atom set: projections are feasible, idempotent and nearest, the set is convex, starting atoms
-/// lie in it, and vectors that are not finite do not.
+/// Checks every law of an atom set: projections are feasible, idempotent and nearest; the set is
+/// convex; `normalise` returns a point of the set; non-finite vectors are outside.
 pub fn atom_set(set: &dyn AtomSet) -> Law {
     holds(!set.spec().kind().is_empty(), || "spec has no name".into())?;
     for len in [1, 2, 5, 30] {
@@ -62,7 +62,7 @@ fn projection(set: &dyn AtomSet, w: &[f64], other: &[f64]) -> Law {
     )
 }
 
-/// A starting atom lies in the set; a zero atom does not become NaN.
+/// `normalise` returns a point of the set, also for the zero vector.
 fn start(set: &dyn AtomSet, w: &[f64]) -> Law {
     let mut start = w.to_vec();
     set.normalise(&mut start);

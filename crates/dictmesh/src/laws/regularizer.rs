@@ -4,11 +4,12 @@ use super::{distance, holds, is_slope, middle, plus, points, Law};
 use crate::problem::Regularizer;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// Relative error up to which an equality holds.
+/// Relative tolerance of equalities.
 const NEAR: f64 = 1e-9;
 
-/// Tries every law of a regularizer of `n` coefficients: Fenchel-Young with equality at `argmax`, `argmax` against
-/// differences of h*, proximal steps, strong convexity, the support of the domain, and the scalar form.
+/// Checks every law of a regularizer of `n` coefficients: Fenchel-Young with equality at `argmax`,
+/// `argmax` against difference quotients of h*, proximal steps, strong convexity, `domain_support`,
+/// and the scalar form.
 pub fn regularizer(h: &dyn Regularizer, n: usize) -> Law {
     holds(!h.spec().kind().is_empty(), || "spec has no name".into())?;
     h.check_atoms(n).map_err(|error| error.to_string())?;
@@ -40,7 +41,8 @@ fn code(h: &dyn Regularizer, kappa: f64, s: &[f64]) -> Vec<f64> {
     y
 }
 
-/// argmax beats every other y by what strong concavity asks, and s - kappa y is a subgradient of h at y.
+/// The objective at argmax exceeds that at any other z by (delta + kappa)/2 |z - y|^2 (strong
+/// concavity), and s - kappa y is a subgradient of h at y.
 fn argmax(h: &dyn Regularizer, kappa: f64, s: &[f64], other: &[f64]) -> Law {
     let y = code(h, kappa, s);
     let gain = |y: &[f64]| dot(s, y) - h.value(y) - 0.5 * kappa * dot(y, y);
@@ -82,7 +84,7 @@ fn fenchel_young(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     )
 }
 
-/// argmax(0, s) is the gradient of h*, which is Lipschitz with 1/delta.
+/// argmax(0, s) is the gradient of h*, with Lipschitz constant 1/delta.
 fn gradient(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     let (y, step) = (code(h, 0.0, s), 1e-6);
     let d: Vec<f64> = other.iter().map(|d| d / (1.0 + norm(other))).collect();
@@ -107,7 +109,7 @@ fn strong_convexity(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     )
 }
 
-/// domain_support bounds s'y for codes within reach.
+/// domain_support(s, reach) >= s'y for codes with |y_q| <= reach_q.
 fn support(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     let y = code(h, 0.0, other);
     let reach: Vec<f64> = y.iter().map(|y| y.abs() + 1.0).collect();
@@ -117,7 +119,7 @@ fn support(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     })
 }
 
-/// The scalar penalties, if there are any, make up h.
+/// h is the sum of its scalar penalties, where it has any.
 fn scalar_form(h: &dyn Regularizer, s: &[f64]) -> Law {
     let Some(_) = h.scalar(0) else {
         return Ok(());

@@ -4,11 +4,12 @@ use super::{distance, holds, is_slope, middle, plus, points, Law};
 use crate::problem::Residual;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// Relative error up to which an equality holds.
+/// Relative tolerance of equalities.
 const NEAR: f64 = 1e-9;
 
-/// Tries every law of a residual: Fenchel-Young with equality at `recover` and at the prox (Moreau's identity),
-/// `recover` against differences of f*, the projection onto V_f, curvature, violation, and the optional closed forms.
+/// Checks every law of a residual: Fenchel-Young with equality at `recover` and at the prox
+/// (Moreau's identity), `recover` against difference quotients of f*, the projection onto V_f,
+/// curvature, violation, and the optional closed forms.
 pub fn residual(f: &dyn Residual) -> Law {
     holds(!f.spec().kind().is_empty(), || "spec has no name".into())?;
     holds(f.value(&[]) == 0.0 && f.conjugate(&[]) == 0.0, || {
@@ -59,7 +60,7 @@ fn projection(f: &dyn Residual, nu: &[f64], other: &[f64]) -> Law {
     })
 }
 
-/// f(u) + f*(nu) - u'nu, with u moved into the domain of f where it is outside by rounding only.
+/// f(u) + f*(nu) - u'nu. A u outside the domain of f by rounding only is first moved inside.
 fn slack(f: &dyn Residual, u: &[f64], nu: &[f64]) -> f64 {
     let miss = f.violation(u);
     let inside = match miss > 0.0 && miss < NEAR * (1.0 + norm(u)) {
@@ -69,7 +70,7 @@ fn slack(f: &dyn Residual, u: &[f64], nu: &[f64]) -> f64 {
     f.value(&inside) + f.conjugate(nu) - dot(&inside, nu)
 }
 
-/// f(u) + f*(nu) >= u'nu, with equality at u = recover(nu) where nu determines it.
+/// f(u) + f*(nu) >= u'nu, with equality at u = recover(nu) if nu determines u.
 fn fenchel_young(f: &dyn Residual, u: &[f64], nu: &[f64]) -> Law {
     let scale = 1.0 + f.conjugate(nu).abs() + norm(u) * norm(nu);
     holds(slack(f, u, nu) >= -NEAR * scale, || {
@@ -86,7 +87,7 @@ fn fenchel_young(f: &dyn Residual, u: &[f64], nu: &[f64]) -> Law {
     })
 }
 
-/// recover is the gradient of f*, and c nu where f* claims to be c/2 |nu|^2.
+/// recover is the gradient of f*, and equals c nu if `conjugate_quadratic` returns c.
 fn gradient(f: &dyn Residual, nu: &[f64], towards: &[f64]) -> Law {
     let mut u = vec![0.0; nu.len()];
     f.recover(nu, &mut u);
@@ -121,7 +122,7 @@ fn curvature(f: &dyn Residual, a: &[f64], b: &[f64]) -> Law {
     )
 }
 
-/// p = prox of tau f* and u = (nu - p)/tau, the prox of f/tau, satisfy Moreau's identity: u is a subgradient at p.
+/// Moreau's identity: with p = prox of tau f* at nu, u = (nu - p)/tau is a subgradient of f* at p.
 fn prox(f: &dyn Residual, tau: f64, nu: &[f64], other: &[f64]) -> Law {
     let mut p = nu.to_vec();
     f.conjugate_prox(tau, &mut p);
@@ -137,7 +138,7 @@ fn prox(f: &dyn Residual, tau: f64, nu: &[f64], other: &[f64]) -> Law {
     })
 }
 
-/// The violation is positive just where f is infinite; f* is then positively homogeneous.
+/// The violation is positive exactly where f is infinite; f* is then positively homogeneous.
 fn violation(f: &dyn Residual, u: &[f64]) -> Law {
     let miss = f.violation(u);
     holds(
@@ -154,7 +155,7 @@ fn violation(f: &dyn Residual, u: &[f64]) -> Law {
     })
 }
 
-/// The envelope's closed forms agree with the prox of f*.
+/// The closed forms of the envelope agree with the prox of f*.
 fn closed_forms(f: &dyn Residual, s: f64, q: f64, u: &[f64]) -> Law {
     let Some(envelope) = f.envelope() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Accessors of a mesh, and what can be changed between batches.
+//! Accessors of a mesh, and setters for use between batches.
 
 use super::{Mesh, Stopping};
 use crate::accel::Accels;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 impl Mesh {
-    /// Installs an interrupt flag. Once another thread sets it, every inference by rounds ends within one
-    /// round and one sample, with [`Stop::Interrupted`](crate::Stop::Interrupted) and no result. The flag
-    /// stays set until the caller clears it.
+    /// Installs an interrupt flag. Once another thread sets it, every inference by rounds ends
+    /// within one round and one sample, with [`Stop::Interrupted`](crate::Stop::Interrupted) and no
+    /// result. The mesh does not clear the flag.
     pub fn interrupt_by(&mut self, flag: Arc<AtomicBool>) {
         self.interrupt = Some(flag);
     }
 
-    /// Whether that flag is set.
+    /// Whether the interrupt flag is set.
     pub fn is_interrupted(&self) -> bool {
         let set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
         self.interrupt.as_ref().is_some_and(set)
@@ -37,7 +37,7 @@ impl Mesh {
         &self.topology
     }
 
-    /// The rule by which weights are renewed when the mesh changes.
+    /// The rule that recomputes the weights when the mesh changes.
     pub fn weight_rule(&self) -> &WeightRule {
         &self.rule
     }
@@ -47,12 +47,12 @@ impl Mesh {
         &self.weights
     }
 
-    /// The strategy, as it was given.
+    /// The strategy as given, before constants are resolved.
     pub fn strategy(&self) -> &Arc<dyn Strategy> {
         &self.strategy
     }
 
-    /// Changes the strategy.
+    /// Sets the strategy.
     pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
         strategy.resolve(&self.common())?;
@@ -65,17 +65,17 @@ impl Mesh {
         &self.accels
     }
 
-    /// Changes the speed-ups.
+    /// Sets the speed-ups.
     pub fn set_accels(&mut self, accels: Accels) {
         self.accels = accels;
     }
 
-    /// When the rounds of one batch end.
+    /// The stopping rule of one batch.
     pub fn stopping(&self) -> Stopping {
         self.stopping
     }
 
-    /// Changes when the rounds of one batch end.
+    /// Sets the stopping rule of one batch.
     pub fn set_stopping(&mut self, stopping: Stopping) -> Result<()> {
         stopping.check()?;
         self.stopping = stopping;
@@ -107,13 +107,13 @@ impl Mesh {
         self.seed
     }
 
-    /// Agent `k`'s private block. Like the other methods that take an agent's number, it panics as
-    /// an index does if there is no such agent.
+    /// Agent `k`'s private block. Like all methods that take an agent's number, it panics if there
+    /// is no such agent.
     pub fn block(&self, k: AgentId) -> &Block {
         &self.agents[k].block
     }
 
-    /// Whether samples reach agent `k`.
+    /// Whether agent `k` is informed (receives samples).
     pub fn is_informed(&self, k: AgentId) -> bool {
         self.agents[k].informed
     }
@@ -123,12 +123,12 @@ impl Mesh {
         &self.agents[k].used
     }
 
-    /// How many blocks were learned.
+    /// The number of blocks learned.
     pub fn blocks_learned(&self) -> usize {
         self.blocks_learned
     }
 
-    /// All atoms side by side, M x K.
+    /// The dictionary: all atoms as columns, M x K.
     pub fn dictionary(&self) -> Matrix {
         let mut all = Vec::with_capacity(self.rows * self.atoms());
         for agent in &self.agents {

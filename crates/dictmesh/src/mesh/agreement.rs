@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
 impl Mesh {
-    /// Every agent's estimate of the cost of each sample after plain averaging, N x B. It is N g_k, the sum
-    /// of -J_k over all agents, so that thresholds stay valid when the mesh grows.
+    /// Every agent's estimate of the cost of each sample after plain averaging, N x B.
+    ///
+    /// It is N g_k, which converges to -sum_k J_k, so that thresholds remain valid when the mesh
+    /// grows.
     pub fn agree(&self, inference: &Inference) -> Result<Matrix> {
         self.check_inference(inference)?;
         Ok(self.average(&inference.local_costs))
@@ -32,13 +34,13 @@ impl Mesh {
         averaging.transpose_times(&scaled)
     }
 
-    /// The rounds of plain averaging after which the agents agree to 1e-12 of what they start from.
-    /// They exchange one number a sample in each.
+    /// The number of averaging rounds until the agents agree to 1e-12, relative to the initial
+    /// spread. Each round exchanges one number per sample.
     pub fn agreement_rounds(&self) -> usize {
         averaging::rounds_to_agree(self.mixing.gap, 1e-12)
     }
 
-    /// The same by the paper's scalar diffusion with step `mu_g`.
+    /// As [`agree`](Mesh::agree), by the paper's scalar diffusion with step `mu_g`.
     pub fn agree_by_diffusion(
         &self,
         inference: &Inference,

@@ -1,11 +1,11 @@
-//! Agreement on the cost of a sample: each agent starts from its own J_k(nu_k) and converges to
-//! g = -(1/N) sum J_k. The novelty score is N g, so that thresholds stay valid when the mesh grows.
+//! Averaging of the local costs: each agent starts from its own J_k(nu_k) and converges to g =
+//! -(1/N) sum J_k. The novelty score is N g, so that thresholds remain valid when the mesh grows.
 
 use crate::graph::Weights;
 use dictmesh_kernels::matrix::Matrix;
 
-/// Plain averaging, the default: g_k(0) = -J_k, g <- A'g, without bias. Returns A^rounds by repeated
-/// squaring, so that its cost grows with the logarithm of the rounds: g = (A^rounds)' g(0).
+/// A^rounds, the matrix of plain averaging: g_k(0) = -J_k, g <- A'g, so g = (A^rounds)' g(0),
+/// without bias. Repeated squaring takes O(log rounds) products.
 pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
     let mut square = weights.to_matrix();
     let n = square.cols();
@@ -25,7 +25,7 @@ pub fn averaging(weights: &Weights, rounds: usize) -> Matrix {
     power
 }
 
-/// Rescales each agent's weights to sum 1: every squaring doubles their rounding error.
+/// Normalises the columns to sum 1, since every squaring doubles their rounding error.
 fn normalise(a: &mut Matrix) {
     for k in 0..a.cols() {
         let sum: f64 = a.column(k).iter().sum();
@@ -33,8 +33,8 @@ fn normalise(a: &mut Matrix) {
     }
 }
 
-/// The rounds after which averaging is within `tolerance` of agreement, relative to the spread it
-/// starts from: the error falls by 1 - gap a round.
+/// The number of rounds after which averaging is within `tolerance` of agreement, relative to the
+/// initial spread: the error decreases by the factor 1 - gap per round.
 pub fn rounds_to_agree(spectral_gap: f64, tolerance: f64) -> usize {
     let remaining = 1.0 - spectral_gap;
     if remaining <= f64::EPSILON {
@@ -46,8 +46,8 @@ pub fn rounds_to_agree(spectral_gap: f64, tolerance: f64) -> usize {
     (tolerance.ln() / remaining.ln()).ceil().max(1.0) as usize
 }
 
-/// The paper's scalar diffusion, with step mu_g and g_k(0) = 0:
-/// phi_k = g_k - mu_g (J_k + g_k); g_k = sum over l in N_k of a_lk phi_l. Its bias is O(mu_g).
+/// The paper's scalar diffusion with step mu_g and g_k(0) = 0: phi_k = g_k - mu_g (J_k + g_k); g_k
+/// = sum over l in N_k of a_lk phi_l. Its bias is O(mu_g).
 pub fn scalar_diffusion(weights: &Weights, costs: &[f64], mu_g: f64, rounds: usize) -> Vec<f64> {
     let mut g = vec![0.0; costs.len()];
     for _ in 0..rounds {

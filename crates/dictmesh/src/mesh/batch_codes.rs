@@ -1,4 +1,4 @@
-//! A batch as learning sees it.
+//! Coding of a batch for learning.
 
 use super::run::{Run, State};
 use super::Mesh;
@@ -10,16 +10,16 @@ use crate::Stop;
 use dictmesh_kernels::Matrix;
 use std::ops::Range;
 
-/// What one batch leaves to the next.
+/// State carried from one batch to the next.
 #[derive(Default)]
 pub(super) struct BatchCarry {
-    /// Where it ended, if the next one may start there.
+    /// The final iterates, if the next batch may be warm-started from them.
     pub warm: Option<State>,
     pub memory: Memory,
 }
 
 impl Mesh {
-    /// The batch as speed-ups see it.
+    /// The batch as speed-ups receive it.
     pub(super) fn batch_of<'a>(&'a self, x: &'a Samples) -> Batch<'a> {
         Batch {
             residual: self.task.residual(),
@@ -71,7 +71,7 @@ impl Mesh {
             },
             codes: found.codes,
         };
-        // Duals that drifted or diverged are no start for the next batch.
+        // Duals of a diverged or infeasible batch are no valid warm start.
         if self.warm_start && matches!(found.stop, Stop::Converged | Stop::RoundLimit) {
             carry.warm = Some(run.into_state()?);
         }

@@ -10,12 +10,12 @@ use crate::random;
 use crate::strategy::{self, Strategy};
 use std::sync::Arc;
 
-/// The most agents of a mesh in one process: the spectra of larger graphs take minutes and gigabytes.
-/// Also the stride of the agents' random streams ([`Mesh::own`]).
+/// Upper limit on the agents of a mesh in one process: the spectra of larger graphs take minutes
+/// and gigabytes. Also the stride of the agents' random streams ([`Mesh::own`]).
 pub(super) const MAX_AGENTS: usize = 5_000;
 const MAX_THREADS: usize = 1024;
 
-/// Collects the choices for a [`Mesh`]; each has a default.
+/// Options of a [`Mesh`]; each has a default.
 #[derive(Clone, Debug)]
 pub struct MeshBuilder {
     task: Task,
@@ -62,26 +62,28 @@ impl MeshBuilder {
         self
     }
 
-    /// When the rounds of one batch end.
+    /// The stopping rule of one batch.
     pub fn stopping(mut self, stopping: Stopping) -> Self {
         self.stopping = stopping;
         self
     }
 
-    /// Whether learning starts each batch from where the last one ended instead of nu = 0.
+    /// Whether learning warm-starts each batch from the final iterates of the previous one instead
+    /// of nu = 0.
     pub fn warm_start(mut self, warm: bool) -> Self {
         self.warm_start = warm;
         self
     }
 
-    /// The speed-ups; all built-in ones by default. None changes a result by more than 1e-9 relative.
-    /// With `lanes` alone, every sum runs as the agents of a network run it.
+    /// The speed-ups; all built-in ones by default. None changes a result by more than 1e-9
+    /// relative. With `lanes` alone, all sums are computed in the same order as by agents on a
+    /// network.
     pub fn accels(mut self, accels: Accels) -> Self {
         self.accels = accels;
         self
     }
 
-    /// One more speed-up, asked before the others.
+    /// Adds a speed-up, which takes precedence over the others.
     pub fn accel(mut self, accel: Arc<dyn Accel>) -> Self {
         self.accels = self.accels.with(accel);
         self
@@ -93,32 +95,32 @@ impl MeshBuilder {
         self
     }
 
-    /// Samples per update; 1, the paper's, by default.
+    /// Samples per update; 1 by default, as in the paper.
     pub fn batch(mut self, batch: usize) -> Self {
         self.batch = batch;
         self
     }
 
-    /// The seed of everything random; 0 by default.
+    /// The seed of all random numbers; 0 by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// The agents that samples reach, N_I; all by default.
+    /// The informed agents N_I, which receive the samples; all by default.
     pub fn informed(mut self, agents: &[AgentId]) -> Self {
         self.informed = Some(agents.to_vec());
         self
     }
 
-    /// The number of threads; all cores by default. No result depends on it.
+    /// The number of threads; all cores by default. Results do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// The mesh, for samples of dimension `rows`, with `sizes[k]` atoms at agent k (0 is allowed: the
-    /// agent then only relays or observes).
+    /// Builds a mesh for samples of dimension `rows`, with `sizes[k]` atoms at agent k. An agent
+    /// with 0 atoms only relays or observes.
     pub fn build(self, rows: usize, sizes: &[usize], start: AtomInit<'_>) -> Result<Mesh> {
         let (mut mesh, informed) = self.without_agents(rows, sizes)?;
         let mut rng = random::stream(mesh.seed, mesh.next_draw());
@@ -138,8 +140,8 @@ impl MeshBuilder {
         Ok(mesh)
     }
 
-    /// The mesh before its agents take their places, every choice checked, and which of the agents
-    /// will be informed.
+    /// A mesh without agents, after checking every option, and a flag per agent that tells whether
+    /// it is informed.
     pub(super) fn without_agents(self, rows: usize, sizes: &[usize]) -> Result<(Mesh, Vec<bool>)> {
         let n = self.topology.agents();
         check_sizes(n, rows, sizes)?;
@@ -183,7 +185,7 @@ impl MeshBuilder {
     }
 }
 
-/// Refuses sizes that no mesh can have.
+/// `Ok` if a mesh can have these sizes.
 fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
     Error::check_dimension("number of block sizes (one per agent)", sizes.len(), n)?;
     if rows == 0 {
@@ -194,7 +196,7 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
     }
     check_agents(n)?;
     let total = sizes.iter().try_fold(0_usize, |sum, n| sum.checked_add(*n));
-    // The atoms, and each agent's W'W where they are stored.
+    // Counts the atoms, and each agent's W'W if it is stored.
     let stored = stores_grams(sizes.iter().copied(), rows);
     let numbers = total.and_then(|total| {
         let atoms = total.checked_mul(rows)?;
@@ -213,7 +215,7 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses more agents than a mesh in one process can have.
+/// `Ok` if a mesh in one process can have `n` agents.
 pub(super) fn check_agents(n: usize) -> Result<()> {
     if n <= MAX_AGENTS {
         return Ok(());
@@ -240,12 +242,12 @@ fn pool(threads: usize) -> Result<Arc<rayon::ThreadPool>> {
         .map_err(|e| refused(e.to_string()))
 }
 
-/// Keeps the agents' own numbers apart from all others of a seed ("own" in ASCII).
+/// Separates the agents' own random numbers from all others of a seed ("own" in ASCII).
 const OWN: u64 = 0x6f_77_6e;
 
 impl Mesh {
-    /// Agent `k`'s own random numbers for the inference of the next batch. Streams of two batches or two
-    /// agents differ, since k < [`MAX_AGENTS`].
+    /// Agent `k`'s own random numbers for the inference of the next batch. Streams differ between
+    /// batches and agents, since k < [`MAX_AGENTS`].
     pub(super) fn own(&self, k: AgentId) -> random::Rng {
         let batch = self.samples_learned.wrapping_mul(MAX_AGENTS as u64);
         random::stream(self.seed ^ OWN, batch.wrapping_add(k as u64))
@@ -258,8 +260,7 @@ impl Mesh {
     }
 }
 
-/// The starting atoms of each agent. No sample starts two atoms. They are projected onto
-/// each agent's own set.
+/// The initial atoms of each agent, projected onto its own set. No sample initialises two atoms.
 fn deal(
     rows: usize,
     sizes: &[usize],
@@ -275,7 +276,7 @@ fn deal(
     Ok(blocks)
 }
 
-/// Which of `n` agents are informed.
+/// One flag per agent: whether it is informed.
 pub(crate) fn informed_flags(n: usize, informed: Option<&[AgentId]>) -> Result<Vec<bool>> {
     let Some(list) = informed else {
         return Ok(vec![true; n]);

@@ -1,4 +1,4 @@
-//! Samples coded by all agents in lock-step: a whole batch, or a chunk of one.
+//! A chunk of samples (or a whole batch) that all agents code in lock-step.
 
 use super::exchange::{InProcess, Links};
 use super::measure;
@@ -16,40 +16,42 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Below this many entries in a round, threads cost more than they gain.
+/// Minimum number of array entries per round for which agents run in parallel.
 const PARALLEL: usize = 1 << 16;
 
-/// All agents of a mesh at work on some samples.
+/// All agents' iterates for some samples.
 #[derive(Debug)]
 pub(super) struct SampleChunk<'m> {
     mesh: &'m Mesh,
     links: Arc<Links<'m>>,
     batch: Arc<Batch<'m>>,
-    /// Which samples of the batch.
+    /// The range of samples in the batch.
     pub samples: Range<usize>,
     pub agents: Vec<Box<dyn AgentStrategy>>,
-    /// What each agent gets in an exchange, M x B in a column.
+    /// Column k: the array (M x B) that agent k receives in an exchange.
     heard: Matrix,
-    /// b = x/|N_I|, the same at every informed agent; in the rows of the reduction where there is one.
+    /// b = x/|N_I|, the same for all informed agents; in the rows of the reduction, if there is
+    /// one.
     share: Matrix,
-    /// |x| + |W y_0| of each sample, with y_0 the feasible code nearest to 0: the scale of its numbers.
+    /// |x| + |W y_0| of each sample, an upper bound; y_0 is the feasible code nearest to 0. Sets
+    /// the scale of nu.
     sizes: Vec<f64>,
     pub reduced: Option<Box<dyn Reduced>>,
-    /// Whether agents run side by side; otherwise whole chunks do.
+    /// Whether agents run in parallel; otherwise chunks do.
     parallel: bool,
     is_whole_batch: bool,
     pub rounds: usize,
-    /// Arrays that crossed an edge so far.
+    /// Number of arrays sent over an edge so far.
     pub crossings: u64,
-    /// The last exchange, and nu_k of every agent before the last round, where it was asked for.
+    /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
-    /// The samples of the chunk that no code can meet.
+    /// The infeasible samples of the chunk.
     pub infeasible: Vec<usize>,
 }
 
 impl<'m> SampleChunk<'m> {
-    /// At nu = 0, or where `agents` are.
+    /// A chunk at nu = 0, or with the iterates `agents`.
     pub fn build(
         mesh: &'m Mesh,
         links: Arc<Links<'m>>,
@@ -101,7 +103,7 @@ impl<'m> SampleChunk<'m> {
         }
     }
 
-    /// Arrays for the rows of the reduction, or all of them.
+    /// Allocates arrays for the rows of the reduction, or for all rows.
     fn allocate(&mut self) {
         let informed = self.mesh.agents.iter().filter(|a| a.informed).count();
         let mut share = match &self.reduced {
@@ -117,7 +119,7 @@ impl<'m> SampleChunk<'m> {
         self.share = share;
     }
 
-    /// nu = 0.
+    /// Resets to nu = 0.
     fn start(&mut self) {
         let mut agents = std::mem::take(&mut self.agents);
         for (k, agent) in agents.iter_mut().enumerate() {
@@ -127,7 +129,7 @@ impl<'m> SampleChunk<'m> {
         (self.rounds, self.crossings) = (0, 0);
     }
 
-    /// What agent `k` has of the samples.
+    /// The data of agent `k` for these samples.
     pub fn local(&self, k: usize) -> Local<'_> {
         let local = self.mesh.local(k, Some(&self.share), self.share.cols());
         match &self.reduced {
@@ -140,8 +142,8 @@ impl<'m> SampleChunk<'m> {
         }
     }
 
-    /// Rounds until `to` are done. Where a reduction can no longer be proven to give the plain iterates, all
-    /// rounds are done again in more rows.
+    /// Runs rounds until `to` are done. If a reduction is no longer proven to give the same
+    /// iterates, all rounds are repeated with more rows.
     pub fn advance(&mut self, to: usize, keep: bool) {
         while self.rounds < to && !self.mesh.is_interrupted() {
             if !self.rounds_until(to, keep) {
@@ -158,7 +160,8 @@ impl<'m> SampleChunk<'m> {
         self.rounds_until(self.rounds + 1, false);
     }
 
-    /// Rounds until `to` are done or the caller interrupts; `false` once the reduction does not hold.
+    /// Runs rounds until `to` are done or the caller interrupts; `false` if the reduction no longer
+    /// holds.
     fn rounds_until(&mut self, to: usize, keep: bool) -> bool {
         let mut agents = std::mem::take(&mut self.agents);
         let mut heard = std::mem::take(&mut self.heard);
@@ -194,26 +197,26 @@ impl<'m> SampleChunk<'m> {
         holds
     }
 
-    /// Every agent's own nu_k, in the rows of the chunk.
+    /// Every agent's nu_k, in the rows of the chunk.
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
         self.agents.iter().map(|agent| agent.dual())
     }
 
-    /// Every agent's own y_k, N_k x B, recovered from its nu_k.
+    /// Every agent's y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
         let duals = self.duals().enumerate();
         duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
     }
 
-    /// J_k(nu_k) of each agent, one number a sample.
+    /// J_k(nu_k) of each agent, one value per sample.
     pub fn local_costs(&self) -> Vec<Vec<f64>> {
         (self.duals().enumerate())
             .map(|(k, nu)| self.local(k).cost(nu))
             .collect()
     }
 
-    /// The largest relative change of any agent's nu for any sample, and its distance from what its
-    /// neighbours hold.
+    /// The largest relative change of nu over all agents and samples; where a plain neighbour sum
+    /// is exchanged, also its distance from the neighbours' mean.
     pub fn largest_residual(&self) -> f64 {
         let sums = self.exchange == Some(Exchange::Combine(Combine::NeighbourSum));
         let each = self.duals().zip(&self.before).enumerate();
@@ -230,14 +233,14 @@ impl<'m> SampleChunk<'m> {
             .any(|nu| measure::has_diverged(nu, &self.sizes, delta))
     }
 
-    /// The worst end of the agents' last argmins.
+    /// The worst outcome of the agents' last argmins.
     pub fn argmin_stop(&self) -> Stop {
         let stops = self.agents.iter().map(|agent| agent.argmin_stop());
         stops.fold(Stop::Converged, Stop::worse)
     }
 
-    /// Whether the drift of nu in the last round proves that some samples have no feasible code. `single`: one
-    /// agent, whose argmin searches for such a direction itself.
+    /// Whether the change of nu in the last round certifies some samples as infeasible. `single`:
+    /// one agent, whose argmin searches for such a direction itself.
     pub fn find_infeasible(&mut self, single: bool) -> bool {
         let samples = 0..self.share.cols();
         self.infeasible = match single {
@@ -266,7 +269,7 @@ impl<'m> SampleChunk<'m> {
         proven(self.mesh.task().residual(), d, size, seen, support)
     }
 
-    /// How the argmin of an agent without neighbours ends for one sample.
+    /// The outcome of the argmin for one sample, for an agent without neighbours.
     fn argmin_stop_of(&self, j: usize) -> Stop {
         let share = self.share.columns_range(j..j + 1);
         let local = Local {
@@ -281,11 +284,11 @@ impl<'m> SampleChunk<'m> {
 }
 
 impl super::Agent {
-    /// |W_k y_0| at most, for the feasible code y_0 nearest to 0.
+    /// An upper bound of |W_k y_0|, with y_0 the feasible code nearest to 0.
     fn least_code(&self) -> f64 {
         let mut y = vec![0.0; self.block.len()];
         start_codes(self.task.regularizer(), &mut y);
-        // Mostly all are 0, and the atoms need not be read.
+        // y_0 is mostly zero, and the atoms need not be read.
         let reached = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
         reached
             .map(|(q, y)| y.abs() * norm(self.block.atoms().column(q)))

@@ -14,24 +14,24 @@ pub struct Event {
     pub batch: usize,
     /// Rounds the inference took.
     pub rounds: usize,
-    /// Bytes that crossed links.
+    /// Bytes sent over links.
     pub bytes: u64,
-    /// How the inference ended.
+    /// The outcome of the inference.
     pub stop: Stop,
-    /// The first sample of the block that no code can meet, if the batch ended so.
+    /// The index in the block of the first infeasible sample, if the batch has one.
     pub infeasible: Option<usize>,
     /// Mean cost of a sample, before the update.
     pub cost: f64,
-    /// Mean number of coefficients that are not zero.
+    /// Mean number of nonzero coefficients per sample.
     pub sparsity: f64,
-    /// How far the atoms moved, |W_new - W_old|_F.
+    /// The movement of the atoms, |W_new - W_old|_F.
     pub movement: f64,
 }
 
-/// A choice that is allowed but may not converge.
+/// A valid setting that may not converge.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {
-    /// The step of a gradient strategy is above what guarantees convergence.
+    /// The step of a gradient strategy exceeds the bound that guarantees convergence.
     StepAboveBound {
         /// The strategy.
         strategy: String,
@@ -39,7 +39,7 @@ pub enum Warning {
         mu: f64,
         /// The bound of the paper's table, from N_max and delta.
         table: f64,
-        /// The bound from the agents' own norms.
+        /// The bound from the spectral norms of the agents' atoms.
         exact: f64,
     },
 }
@@ -63,7 +63,7 @@ impl fmt::Display for Warning {
 }
 
 impl Mesh {
-    /// The bounds on diffusion's step: the paper's table, and the exact minimum over the agents.
+    /// The bounds on diffusion's step: the paper's table, and the minimum over the agents' norms.
     pub fn step_bounds(&self) -> (f64, f64) {
         (
             diffusion::step_bound(&self.common()),
@@ -71,7 +71,7 @@ impl Mesh {
         )
     }
 
-    /// Choices that are allowed but may not converge.
+    /// The valid settings that may not converge.
     pub fn warnings(&self) -> Vec<Warning> {
         let shared = self.common();
         let Some(factor) = self.strategy.stability(&shared) else {

@@ -1,7 +1,7 @@
-//! How arrays get from agent to agent in one process.
+//! Exchange of arrays between agents in one process.
 //!
-//! A combination over neighbours is one product, (what was sent, an agent a column) x (N x N weights). It runs
-//! through the rows in tiles whose entries stay in the cache while all agents are served.
+//! A combination over neighbours is the product of the sent arrays (one column per agent) and the N
+//! x N weights. It is tiled by rows, so that a tile stays in cache for all agents.
 
 use super::rounds::Carrier;
 use crate::accel::{Accels, Combiner};
@@ -15,7 +15,7 @@ use faer::MatMut;
 use std::convert::Infallible;
 use std::sync::OnceLock;
 
-/// Entries of all agents in a tile.
+/// Number of entries in a tile, over all agents (256 KB).
 const TILE: usize = 1 << 15;
 
 /// The links of a mesh in one process.
@@ -24,16 +24,16 @@ pub(super) struct Links<'m> {
     topology: &'m Topology,
     weights: &'m Weights,
     accels: &'m Accels,
-    /// What agents combine with, by rule; made when a strategy first asks for it.
+    /// The weights by combination rule, computed on first use.
     rules: [OnceLock<Rule>; 3],
 }
 
 /// The weights of one rule.
 #[derive(Debug)]
 struct Rule {
-    /// (l, weight) of each sender of agent k, rising.
+    /// (l, weight) of each sender of agent k, in ascending order of l.
     columns: Vec<Vec<(usize, f64)>>,
-    /// The same in a faster form, where there is one.
+    /// An equivalent faster form, if there is one.
     combiner: Option<Box<dyn Combiner>>,
 }
 
@@ -47,7 +47,7 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Arrays that cross an edge in this exchange.
+    /// Number of arrays sent over an edge in this exchange.
     pub fn crossings(&self, exchange: Exchange) -> u64 {
         let n = self.topology.agents();
         match exchange {
@@ -82,7 +82,7 @@ impl<'m> Links<'m> {
         })
     }
 
-    /// Column k of `heard` becomes what agent k gets.
+    /// Performs the exchange; column k of `heard` is the result for agent k.
     pub fn exchange(
         &self,
         exchange: Exchange,
@@ -122,13 +122,13 @@ impl<'m> Links<'m> {
                 }
             }
         };
-        // The same for any number of threads.
+        // Does not depend on the number of threads.
         let rows = (TILE / agents.len().max(1)).clamp(512, 4096);
         over_tiles(0, rows, heard.view_mut(), parallel, &tile);
     }
 }
 
-/// Each agent adds what its children sent, in the order of their numbers, and passes the sum to its parent.
+/// Each agent adds the sums of its children in ascending order and passes the result to its parent.
 fn sum_to_root(tree: &SpanningTree, agents: &[Box<dyn AgentStrategy>], heard: &mut Matrix) {
     for (k, agent) in agents.iter().enumerate() {
         heard
@@ -146,7 +146,7 @@ fn sum_to_root(tree: &SpanningTree, agents: &[Box<dyn AgentStrategy>], heard: &m
     }
 }
 
-/// Column `from` to read and column `to` to change, which differ.
+/// Column `from` for reading and column `to` for writing; they differ.
 fn two_columns(all: &mut Matrix, from: usize, to: usize) -> (&[f64], &mut [f64]) {
     let rows = all.rows();
     let (left, right) = all.as_mut_slice().split_at_mut(from.max(to) * rows);
@@ -157,11 +157,11 @@ fn two_columns(all: &mut Matrix, from: usize, to: usize) -> (&[f64], &mut [f64])
     }
 }
 
-/// A chunk's use of the links.
+/// The in-process carrier of a chunk.
 pub(super) struct InProcess<'a, 'm> {
     pub links: &'a Links<'m>,
     pub parallel: bool,
-    /// Arrays that crossed an edge so far.
+    /// Number of arrays sent over an edge so far.
     pub crossings: u64,
 }
 
@@ -180,7 +180,7 @@ impl Carrier for InProcess<'_, '_> {
     }
 }
 
-/// Calls `work` with the first row of every tile of `rows` rows, and the tile.
+/// Calls `work` with the first row and the view of every tile of `rows` rows.
 fn over_tiles<'a>(
     from: usize,
     rows: usize,

@@ -1,4 +1,4 @@
-//! A mesh that grows and shrinks in mid-stream; combination weights are recomputed by their rule.
+//! Growing and shrinking a mesh between batches; the weights are recomputed by their rule.
 
 use super::builder::check_agents;
 use super::{Agent, Mesh};
@@ -28,9 +28,13 @@ impl Mesh {
         self.share_gram_budget()
     }
 
-    /// Adds an agent with `count` atoms beside `neighbours`; it gets the next number, which is
-    /// returned. `own` is its share of the task where it differs from the common one. Refused beyond the
-    /// number of agents that [`MeshBuilder::build`](super::MeshBuilder::build) accepts.
+    /// Adds an agent with `count` atoms beside `neighbours` and returns its number. `own` is its
+    /// part of the task, if it differs from the common one.
+    ///
+    /// # Errors
+    ///
+    /// Among others, above the number of agents that
+    /// [`MeshBuilder::build`](super::MeshBuilder::build) accepts.
     pub fn add_agent(
         &mut self,
         neighbours: &[AgentId],
@@ -44,7 +48,7 @@ impl Mesh {
         let weights = self.renewed_weights(&topology)?;
         let task = match own {
             Some(spec) => LocalTask::build(spec)?,
-            // What the task holds for this number, if anything, else the common share.
+            // The task's entry for this number, if any, else the common part.
             None => self.task.local(self.agents.len()).clone(),
         };
         task.regularizer().check_atoms(count)?;
@@ -67,8 +71,11 @@ impl Mesh {
         Ok(k)
     }
 
-    /// Removes agent `k` with its atoms; later agents move down by one. Refused if the others would
-    /// be disconnected, or if no informed agent or no atom would be left.
+    /// Removes agent `k` with its atoms; later agents move down by one.
+    ///
+    /// # Errors
+    ///
+    /// If the other agents would be disconnected, or if none of them is informed or has atoms.
     pub fn remove_agent(&mut self, k: AgentId) -> Result<()> {
         self.check_agent(k)?;
         let topology = self.topology.without_agent(k)?;
@@ -93,7 +100,8 @@ impl Mesh {
         self.share_gram_budget()
     }
 
-    /// The atoms that took part in no sample since they were started, as (agent, atom).
+    /// The atoms with zero coefficients in all samples since their initialisation, as (agent,
+    /// atom).
     pub fn unused_atoms(&self) -> Vec<(AgentId, usize)> {
         let mut unused = Vec::new();
         for (k, agent) in self.agents.iter().enumerate() {
@@ -106,7 +114,7 @@ impl Mesh {
         unused
     }
 
-    /// Starts these atoms, given as (agent, atom), anew.
+    /// Reinitialises these atoms, given as (agent, atom).
     pub fn restart_atoms(&mut self, which: &[(AgentId, usize)], start: AtomInit<'_>) -> Result<()> {
         for &(k, q) in which {
             self.check_agent(k)?;
@@ -174,15 +182,15 @@ mod tests {
     use super::*;
     use crate::problem::Task;
 
-    /// The limit of the builder holds for a mesh that grows: the random stream of (batch, agent) is
-    /// batch * MAX_AGENTS + agent, so agent MAX_AGENTS would draw the numbers of agent 0 in the next batch.
+    /// The random stream of (batch, agent) is batch * MAX_AGENTS + agent, so agent MAX_AGENTS would
+    /// share that of agent 0 in the next batch.
     #[test]
     fn a_mesh_does_not_grow_beyond_the_most_agents() {
         let task = Task::sparse_svd(0.1, 0.1).unwrap();
         let mut mesh = Mesh::builder(task, Topology::ring(3).unwrap())
             .build(2, &[1, 1, 1], AtomInit::Random)
             .unwrap();
-        // Set by hand: the spectrum of a graph of this size takes minutes.
+        // Set directly: the spectrum of a graph of this size takes minutes.
         let agent = mesh.agents[0].clone();
         mesh.agents.resize(MAX_AGENTS, agent);
         mesh.topology = Topology::ring(MAX_AGENTS).unwrap();

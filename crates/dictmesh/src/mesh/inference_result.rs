@@ -1,4 +1,4 @@
-//! What a batch's inference found.
+//! The result of the inference of a batch.
 
 use super::chunk::SampleChunk;
 use super::run::{side_by_side, Run};
@@ -12,35 +12,35 @@ use dictmesh_kernels::products::{add_product, fired, product};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// What every agent found for a batch.
+/// The result of every agent for a batch.
 #[derive(Clone, Debug)]
 pub struct Inference {
     /// nu_k of each agent, M x B.
     pub duals: Vec<Matrix>,
     /// y_k of each agent, N_k x B, from its own nu_k.
     pub codes: Vec<Matrix>,
-    /// J_k(nu_k) of each agent, one number a sample.
+    /// J_k(nu_k) of each agent, one value per sample.
     pub local_costs: Vec<Vec<f64>>,
-    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement the cost of the sample. Not
-    /// multiplied by its weight.
+    /// The dual cost of each sample, -sum_k J_k(nu_k); at agreement it is the cost of the sample.
+    /// Not multiplied by the sample's weight.
     pub costs: Vec<f64>,
     /// The weights of the samples; `None` if all are 1.
     pub weights: Option<Vec<f64>>,
-    /// The largest distance of an agent's nu_k from the mean of all, relative to the latter. NaN if the
-    /// duals diverged to entries that are not finite.
+    /// The largest distance of an agent's nu_k from the mean over agents, relative to the norm of
+    /// the mean. NaN if the duals have non-finite entries.
     pub disagreement: f64,
     /// Rounds done.
     pub rounds: usize,
-    /// Bytes that would cross links: eight for each number on each directed edge.
+    /// Bytes that a network would send: eight per number on each directed edge.
     pub bytes: u64,
-    /// How it ended.
+    /// The outcome.
     pub stop: Stop,
-    /// The samples that no code can meet, if it ended so.
+    /// The infeasible samples, if any.
     pub infeasible: Vec<usize>,
 }
 
-/// The largest distance of an agent's nu_k from the mean of all, relative to the latter; NaN if an
-/// entry is not finite.
+/// The largest distance of an agent's nu_k from the mean over agents, relative to the norm of the
+/// mean; NaN if an entry is not finite.
 fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
@@ -61,7 +61,7 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
     most
 }
 
-/// The larger of two numbers; NaN if either is NaN. `f64::max` drops NaN.
+/// The maximum; NaN if either is NaN, which `f64::max` would drop.
 fn largest(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN
@@ -70,7 +70,7 @@ fn largest(a: f64, b: f64) -> f64 {
     }
 }
 
-/// The mean number of coefficients per sample that are not zero, of all agents together.
+/// The mean number of nonzero coefficients per sample, over all agents.
 pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
     let count: usize = (codes.iter())
         .map(|y| {
@@ -83,12 +83,12 @@ pub(super) fn mean_sparsity(codes: &[Matrix]) -> f64 {
 }
 
 impl Inference {
-    /// The mean of the costs, by the weights of the samples.
+    /// The weighted mean of the costs.
     pub fn mean_cost(&self) -> f64 {
         mean(self.costs.iter().copied(), self.weights.as_deref())
     }
 
-    /// The mean number of coefficients per sample that are not zero, by the weights of the samples.
+    /// The weighted mean of the number of nonzero coefficients per sample.
     pub fn mean_sparsity(&self) -> f64 {
         let Some(weights) = &self.weights else {
             return mean_sparsity(&self.codes);
@@ -100,7 +100,7 @@ impl Inference {
         mean((0..weights.len()).map(fired), Some(weights))
     }
 
-    /// All codes one below the other, K x B.
+    /// The codes of all agents stacked by rows, K x B.
     pub fn stacked_codes(&self) -> Matrix {
         let total: usize = self.codes.iter().map(Matrix::rows).sum();
         let mut out = Matrix::zeros(total, self.costs.len());
@@ -115,8 +115,8 @@ impl Inference {
         out
     }
 
-    /// The paper's z of each sample as agent `k` recovers it from its own nu_k: x - u, where u is what
-    /// f* gives for nu_k. NaN in each entry that nu does not determine (|nu_m| = 1 for Huber and l1).
+    /// The paper's z = x - u of each sample, with u recovered from agent `k`'s nu_k. NaN in each
+    /// entry that nu_k does not determine (|nu_m| = 1 for Huber and l1).
     pub fn z(&self, task: &Task, x: &Samples, k: usize) -> Matrix {
         let nu = &self.duals[k];
         let mut z = Matrix::zeros(nu.rows(), nu.cols());
@@ -131,7 +131,7 @@ impl Inference {
 }
 
 impl Run<'_> {
-    /// What the agents have found so far; `stop` says how it came to an end.
+    /// The current result of the agents; `stop` is the outcome to record.
     pub fn found(&self, stop: Stop) -> Inference {
         Inference {
             duals: self.lifted(),
@@ -139,7 +139,7 @@ impl Run<'_> {
         }
     }
 
-    /// The same, with no duals in it.
+    /// As [`found`](Run::found), without duals.
     pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
         let local_costs = self.local_costs();
         let costs = (0..self.x.len())
@@ -163,14 +163,14 @@ impl Run<'_> {
         }
     }
 
-    /// The samples that no code can meet, by their numbers in the batch.
+    /// The infeasible samples, by their index in the batch.
     fn infeasible(&self) -> Vec<usize> {
         let each = self.chunks.iter();
         each.flat_map(|chunk| chunk.infeasible.iter().map(|j| chunk.samples.start + j))
             .collect()
     }
 
-    /// Every agent's nu_k in the rows of the samples.
+    /// Every agent's nu_k in all rows.
     fn lifted(&self) -> Vec<Matrix> {
         let agents = self.mesh.agents.len();
         let each = self.chunks.par_iter().map(|chunk| {
@@ -201,11 +201,11 @@ impl Run<'_> {
             .collect()
     }
 
-    /// nu_k y_k' of each agent with a column for each atom that fired: what it learns from. A matrix may have
-    /// no rows where none did. Of a reduced chunk no nu_k is lifted. For samples with weights, `codes` are
-    /// w_j y_j, and an atom fired if one of these is not 0.
+    /// nu_k y_k' of each agent, with one column per atom that fired (has a nonzero code). A matrix
+    /// may have no rows if no atom fired. For weighted samples, `codes` are w_j y_j. Reduced chunks
+    /// are lifted in the product, not per nu_k.
     pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
-        // The (agent, atom) that fired, each a column.
+        // The atoms that fired, as (agent, atom); each is a column.
         let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
         let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
             .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
@@ -248,7 +248,8 @@ impl Run<'_> {
     }
 }
 
-/// Adds nu_k y_k' of a chunk in all rows. Samples are added in their order: the sum does not depend on the chunks.
+/// Adds nu_k y_k' of a chunk in all rows. Samples are added in order, so the sum does not depend on
+/// the chunks.
 fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out: &mut [Matrix]) {
     let each = chunk.agents.par_iter().zip(codes).zip(fired).zip(out);
     each.for_each(|(((agent, y), fired), out)| {
@@ -261,7 +262,7 @@ fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out
     });
 }
 
-/// The ending, demoted to `Diverged` if a local cost is not finite.
+/// The outcome, demoted to `Diverged` if a local cost is not finite.
 pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
     if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
         stop
@@ -285,7 +286,7 @@ mod tests {
             }
         }
         assert_eq!(disagreement(&[&zero, &zero]), 0.0);
-        // A part with NaN makes the whole NaN, in either order.
+        // NaN propagates, in either order.
         assert!(largest(f64::NAN, 1.0).is_nan() && largest(1.0, f64::NAN).is_nan());
         assert_eq!(largest(1.0, 2.0), 2.0);
     }

@@ -1,11 +1,11 @@
-//! The dictionary update each agent makes alone, from its own nu_k and y_k:
+//! The dictionary update of each agent, from its own nu_k and y_k:
 //!
 //! ```text
 //! W_k <- Proj_{W_k} { prox_{p h_W} ( W_k + p nu_k y_k' ) }
 //! ```
 //!
-//! In a batch, nu y' is the mean over its samples, by their weights if they have any. The step p is a number for all atoms, or one for
-//! each ([`Update`]).
+//! In a batch, nu y' is the (weighted) mean over its samples. The step p is the same for all atoms
+//! or one per atom ([`Update`]).
 
 use crate::error::{Error, Result};
 use crate::problem::atoms::{AtomPenalty, AtomSet};
@@ -21,7 +21,7 @@ use rand::seq::index;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The rule for the step p of the dictionary update.
+/// The step p of the dictionary update.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Update {
@@ -30,27 +30,28 @@ pub enum Update {
         /// The step.
         mu_w: f64,
     },
-    /// p = mu_w / s where s counts learned blocks from 1, the paper's rule for documents (mu_w = 1).
+    /// p = mu_w / s for the s-th learned block, s >= 1: the paper's rule for documents, with mu_w
+    /// 1.
     Schedule {
         /// The step of the first block.
         mu_w: f64,
     },
-    /// Each atom q has its own step p = B / S_q (times eta for Huber): recursive least squares from local
-    /// knowledge only. No step while S_q = 0. With a batch's codes y_q,
+    /// Each atom q has its own step p = B / S_q (times eta for Huber): recursive least squares from
+    /// local data. p = 0 while S_q = 0. With a batch's codes y_q,
     ///
     /// ```text
     /// S_q <- c S_q + |y_q|^2              without a penalty h_W
     /// S_q <- max(S_q, c S_q + |y_q|^2)    with one
     /// ```
     ///
-    /// The step is also the scale of the penalty: an update adds nu y' / B - beta sign(w), times p. The
-    /// updates of a pass cancel where the mean cost plus h_W is stationary only if p is the same for
-    /// batches in which the atom fires and for batches in which it is idle. If S_q decayed in the
-    /// latter, p beta would grow by 1/c a batch until the atom is zero, and a zero atom never fires again.
+    /// With a penalty, an update adds p (nu y' / B - beta sign(w)). The updates of a pass cancel at
+    /// a stationary point of the mean cost plus h_W only if p is the same in batches where the atom
+    /// fires and where it is idle. If S_q decayed in idle batches, p beta would grow by 1/c per
+    /// batch until the atom is zero, and a zero atom never fires again.
     Adaptive {
-        /// The forgetting c per batch, above 0 and at most 1. 1, the default, forgets nothing; .97 suits
-        /// batches of some 256 samples, and with batches of 1 would forget all but the last 33. With a
-        /// penalty, S_q settles at the largest discounted sum of the stream instead of following it down.
+        /// The forgetting factor c per batch, in (0, 1]. 1, the default, forgets nothing. .97 suits
+        /// batches of about 256 samples; its memory is about 33 batches. With a penalty, S_q
+        /// converges to the largest discounted sum and does not decrease.
         forgetting: f64,
     },
 }
@@ -62,7 +63,7 @@ impl Default for Update {
 }
 
 impl Update {
-    /// Refuses constants out of range.
+    /// `Ok` if the constants are in range.
     pub fn check_constants(&self) -> Result<()> {
         match *self {
             Update::Constant { mu_w } | Update::Schedule { mu_w } => {
@@ -79,7 +80,7 @@ impl Update {
         }
     }
 
-    /// Refuses constants out of range, and `Adaptive` for a residual that gives it no scale.
+    /// `Ok` if the constants are in range and, for `Adaptive`, f* is strongly convex.
     pub fn check(&self, residual: &dyn Residual) -> Result<()> {
         self.check_constants()?;
         match self {
@@ -97,17 +98,17 @@ impl Update {
     }
 }
 
-/// An agent's statistics of its atoms.
+/// Statistics of an agent's atoms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AtomStats {
     /// S_q, the discounted sum of y_q^2 (for [`Update::Adaptive`]).
     pub energy: Vec<f64>,
-    /// The number of samples in which each atom fired since it was started.
+    /// The number of samples in which each atom fired since its initialisation.
     pub samples: Vec<u64>,
 }
 
 impl AtomStats {
-    /// `atoms` fresh atoms.
+    /// Statistics of `atoms` new atoms.
     pub fn fresh(atoms: usize) -> Self {
         AtomStats {
             energy: vec![0.0; atoms],
@@ -115,17 +116,17 @@ impl AtomStats {
         }
     }
 
-    /// Adds `atoms` fresh ones behind.
+    /// Appends `atoms` new atoms.
     pub(crate) fn grow(&mut self, atoms: usize) {
         self.energy.resize(self.energy.len() + atoms, 0.0);
         self.samples.resize(self.samples.len() + atoms, 0);
     }
 }
 
-/// One agent's update after a batch, in place. Returns the movement |W_new - W_old|_F. If it is not finite,
-/// neither the atoms nor their statistics change.
+/// Updates one agent's atoms after a batch, in place. Returns |W_new - W_old|_F. If it is not
+/// finite, neither the atoms nor their statistics change.
 ///
-/// For several agents that must change together or not at all, call [`plan_update`] for each first.
+/// To update several agents atomically, call [`plan_update`] for each first.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,
@@ -145,23 +146,23 @@ pub fn update_block(
     movement
 }
 
-/// One agent's update, computed and not yet written.
+/// One agent's update, computed but not yet written.
 #[derive(Debug)]
 pub struct PlannedUpdate {
-    /// New atoms in the memory of nu y', and which they are, rising.
+    /// New atoms in the memory of nu y', and their indices in ascending order.
     atoms: Matrix,
     which: Vec<usize>,
-    /// The atoms beside these that their penalty alone moves, rising, and the step of each. They are computed
-    /// a second time by [`commit`](PlannedUpdate::commit): stored here they would be a copy of most atoms.
+    /// Other atoms that only their penalty moves, in ascending order, with their steps.
+    /// [`commit`](PlannedUpdate::commit) recomputes them, since storing them would copy most atoms.
     pulled: Vec<(usize, f64)>,
-    /// The atoms that differ from before, rising.
+    /// The atoms that change, in ascending order.
     changed: Vec<usize>,
     used: AtomStats,
     movement: f64,
 }
 
 impl PlannedUpdate {
-    /// No change, for a batch without samples.
+    /// An update without change, for a batch of zero total weight.
     fn nothing(used: AtomStats) -> Self {
         PlannedUpdate {
             atoms: Matrix::default(),
@@ -173,12 +174,12 @@ impl PlannedUpdate {
         }
     }
 
-    /// |W_new - W_old|_F; not finite if the step overflows.
+    /// |W_new - W_old|_F; not finite if the update overflows.
     pub fn movement(&self) -> f64 {
         self.movement
     }
 
-    /// Writes the new atoms and their statistics. `task`, `block` and `used` are those the update was planned for.
+    /// Writes the new atoms and their statistics. The arguments must be those of [`plan_update`].
     pub fn commit(self, task: &LocalTask, block: &mut Block, used: &mut AtomStats) {
         *used = self.used;
         if self.changed.is_empty() {
@@ -198,18 +199,20 @@ impl PlannedUpdate {
     }
 }
 
-/// Moves an atom by its penalty with step p, and into its set.
+/// Applies the prox of the penalty with step p, then the projection.
 fn pull(task: &LocalTask, p: f64, w: &mut [f64]) {
     task.penalty().prox(p, w);
     task.set().project(w);
 }
 
-/// One agent's update after a batch, without writing it. `product` is nu y' with a column for each atom, or only
-/// for those that fired, from left to right ([`product_of_fired`]); `s` is the number of the block being
-/// learned, from 1. With `weights` of the samples, `product` is the sum of w_j nu_j y_j', and `y` the codes as
-/// they are. An atom fired if w_j y_qj is not 0 for some sample j.
+/// Computes one agent's update after a batch without writing it.
 ///
-/// Memory: the new atoms are written over `product`; beside it, a few numbers an atom.
+/// `product` is nu y' with one column per atom, or one per atom that fired, in order
+/// ([`product_of_fired`]). `s` is the number of the block being learned, from 1. With `weights`,
+/// `product` is the sum of w_j nu_j y_j', and `y` the unweighted codes. An atom fired if w_j y_qj
+/// is not 0 for some sample j.
+///
+/// Memory: the new atoms overwrite `product`; otherwise a few numbers per atom.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn plan_update(
     update: &Update,
@@ -248,7 +251,7 @@ pub fn plan_update(
         .collect();
     let (old, n) = (block.atoms(), block.len());
     let fired = |q: usize| uses[q].0 > 0;
-    // Which atoms the columns of the product belong to. A product without rows has none.
+    // The atoms of the product's columns. A product without rows has none.
     let which: Vec<usize> = match product.rows() == old.rows() {
         true => (0..n)
             .filter(|q| product.cols() == n || fired(*q))
@@ -256,7 +259,8 @@ pub fn plan_update(
         false => Vec::new(),
     };
     debug_assert!(product.rows() != old.rows() || which.len() == product.cols());
-    // An atom with zero gradient and zero penalty stays bit-identical: the projection might round it.
+    // An atom with zero gradient and no penalty is left unchanged (bit-identical): projecting it
+    // again could round it.
     let is_still =
         |q: usize| steps[q].is_none() || (!fired(q) && task.penalty() == AtomPenalty::None);
     let mut new = product;
@@ -305,8 +309,8 @@ pub fn plan_update(
     }
 }
 
-/// The number of samples of positive weight in which each atom fired, and the weighted sum of its y^2.
-/// Summed in parts of a fixed width, so that no result depends on the number of threads.
+/// The number of samples of positive weight in which each atom fired, and the weighted sum of its
+/// y^2. The chunk width is fixed, so that the sums do not depend on the number of threads.
 fn uses(y: &Matrix, weights: Option<&[f64]>) -> Vec<(u64, f64)> {
     let n = y.rows().max(1);
     let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER).enumerate();
@@ -330,13 +334,13 @@ fn uses(y: &Matrix, weights: Option<&[f64]>) -> Vec<(u64, f64)> {
     total
 }
 
-/// Where new atoms come from.
+/// The initialisation of new atoms.
 #[derive(Clone, Copy, Debug)]
 pub enum AtomInit<'a> {
-    /// Gaussian entries, projected onto the set: the paper's start.
+    /// Gaussian entries, normalised by [`AtomSet::normalise`]: the paper's initialisation.
     Random,
-    /// Samples drawn without repetition, scaled to norm 1 and projected. Random atoms where there are
-    /// not enough samples other than zero, or of positive weight.
+    /// Samples drawn without replacement, normalised likewise. Random atoms if there are too few
+    /// nonzero samples of positive weight.
     Samples(&'a Samples),
     /// These atoms (M x count), projected onto the set.
     Given(&'a Matrix),
@@ -355,7 +359,7 @@ impl AtomInit<'_> {
         Ok(blocks.into_iter().next().unwrap_or_default())
     }
 
-    /// The same atoms dealt out to blocks of these sizes, without a matrix of all of them.
+    /// The same atoms split into blocks of these sizes, without a matrix of all of them.
     pub(crate) fn draw_blocks(
         &self,
         rows: usize,
@@ -411,7 +415,7 @@ impl AtomInit<'_> {
 }
 
 impl AtomInit<'_> {
-    /// Brings an atom into an agent's own set: given atoms by projection, others with norm 1.
+    /// Moves an atom into an agent's own set: given atoms by projection, others by normalisation.
     pub(crate) fn fit(&self, set: &dyn AtomSet, w: &mut [f64]) {
         match self {
             AtomInit::Given(_) => set.project(w),
@@ -420,7 +424,7 @@ impl AtomInit<'_> {
     }
 }
 
-/// Whether an entry survives the projection onto the set.
+/// Whether an entry can be nonzero after the projection onto the set.
 fn reaches(set: &dyn AtomSet, entry: f64) -> bool {
     entry > 0.0 || (entry < 0.0 && !set.is_non_negative())
 }

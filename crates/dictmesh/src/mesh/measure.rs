@@ -1,24 +1,26 @@
-//! What each agent measures of its own nu_k to find out when to stop, and what all of them conclude from the largest
-//! such number: one definition for the mesh in this process and agents on a network.
+//! Convergence measures of the stopping rule, shared by the mesh in one process and agents on a
+//! network: each agent's local residual, and the decision from the largest of them.
 
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
 
-/// Rounds between two floods, at least: one flood's worth of rounds is too short to see a rate.
+/// Minimum number of rounds between two measurements; fewer are too noisy to estimate a rate.
 const WINDOW: usize = 5;
-/// Relative changes below this are rounding, which goes on for ever at a rate of 1.
+/// Relative changes up to this are rounding error, which does not decrease further.
 const ROUNDING: f64 = 1e-14;
-/// nu longer than this many times the sample has left all bounds.
+/// Divergence threshold for |nu|, in units of the sample's magnitude times (1 + 1/delta).
 const RUNAWAY: f64 = 1e12;
-/// How many floods the rate is taken from.
+/// Number of measurements from which the rate is estimated.
 const MEMORY: usize = 4;
 
-/// The rounds from one measurement to the next: there is time for the last one to reach everybody.
+/// Rounds between two measurements: at least the diameter, so that each one reaches every agent
+/// before the next.
 pub fn window(diameter: usize) -> usize {
     diameter.max(WINDOW)
 }
 
-/// The largest relative change of an agent's nu for any sample in one round and, where the plain `sum` over
-/// its neighbours is given with their number, its distance from their mean. NaN if anything is.
+/// The largest relative change of an agent's nu over its samples in one round. If `sum` gives the
+/// number of neighbours and their plain sum, the distance from their mean counts too. NaN
+/// propagates.
 pub fn residual(nu: &Matrix, before: &Matrix, sum: Option<(usize, &[f64])>) -> f64 {
     let mut largest = 0.0_f64;
     for j in 0..nu.cols() {
@@ -39,7 +41,7 @@ pub fn residual(nu: &Matrix, before: &Matrix, sum: Option<(usize, &[f64])>) -> f
     largest
 }
 
-/// The larger of two residuals; what is no number stays.
+/// The larger of two residuals; NaN propagates.
 pub fn larger(a: f64, b: f64) -> f64 {
     if b > a || b.is_nan() {
         b
@@ -48,24 +50,24 @@ pub fn larger(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Whether nu, for samples of these sizes, has left all bounds. `delta` is the smallest of any agent.
+/// Whether nu has diverged, for samples of these magnitudes. `delta` is the smallest of any agent.
 pub fn has_diverged(nu: &Matrix, sizes: &[f64], delta: f64) -> bool {
     nu.columns().zip(sizes).any(|(nu, size)| {
-        // nu scales with the sample, and where the residual is an equality with delta too.
+        // nu scales with the sample, and for an equality residual also with delta.
         let bound = RUNAWAY * size.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
         let length = norm(nu);
         !length.is_finite() || length > bound
     })
 }
 
-/// The largest residuals of the last floods, newest first.
+/// Estimates the convergence rate from the largest residuals of recent measurements, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct RateEstimator {
     residuals: Vec<f64>,
 }
 
 impl RateEstimator {
-    /// Takes in a new residual and says whether the estimate of what remains is within the tolerance.
+    /// Adds a residual. Returns whether the estimated remaining distance is within the tolerance.
     pub fn meets(&mut self, residual: f64, window: usize, tolerance: f64) -> bool {
         self.residuals.insert(0, residual);
         self.residuals.truncate(MEMORY);
@@ -75,13 +77,13 @@ impl RateEstimator {
         if self.residuals.len() < MEMORY {
             return false;
         }
-        // Residuals oscillate: the rate is that of the largest of the newer half over the older half.
+        // Residuals oscillate, so the rate compares the maxima of the newer and the older half.
         let (newer, older) = self.residuals.split_at(MEMORY / 2);
         let largest = |half: &[f64]| half.iter().copied().fold(0.0, f64::max);
         let windows = (window * MEMORY / 2) as f64;
         let rate = (largest(newer) / largest(older)).powf(1.0 / windows);
         let residual = largest(newer);
-        // What remains of a geometric series with this rate.
+        // The remaining sum of a geometric series with this rate.
         rate < 1.0 && residual / (1.0 - rate) <= tolerance
     }
 }

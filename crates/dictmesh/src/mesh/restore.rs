@@ -1,4 +1,4 @@
-//! What a model needs of a mesh, and a mesh from what a model kept.
+//! The state of a mesh that a model stores, and its restoration.
 
 use super::{Agent, Mesh, MeshBuilder};
 use crate::error::Result;
@@ -9,20 +9,19 @@ use crate::problem::task::TaskSpec;
 use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize};
 
-/// How far a mesh has come: what learning needs, beside the atoms and their use, to go on as if it
-/// had never been interrupted.
+/// The counters that learning needs, besides the atoms and their statistics, to resume exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Blocks of samples learned; the paper's s counts the next one.
+    /// Blocks of samples learned; the paper's s is the next one.
     pub blocks_learned: usize,
     /// Samples learned.
     pub samples_learned: u64,
-    /// Random draws made; each has a stream of its own.
+    /// Number of random draws; each has its own stream.
     pub draws: u64,
 }
 
 impl Mesh {
-    /// How far the mesh has come.
+    /// The progress counters.
     pub fn progress(&self) -> Progress {
         Progress {
             blocks_learned: self.blocks_learned,
@@ -36,8 +35,8 @@ impl Mesh {
         self.batch
     }
 
-    /// Says that the block learned last was broken off and its rest comes next: the rest is then learned
-    /// under the same number s, as if there had been no break. Without a block it does nothing.
+    /// Marks the last block as incomplete, so that its remaining samples are learned under the same
+    /// number s. No effect if no block was learned.
     pub fn reopen_block(&mut self) {
         self.blocks_learned = self.blocks_learned.saturating_sub(1);
     }
@@ -46,14 +45,14 @@ impl Mesh {
         self.warm_start
     }
 
-    /// The agents that samples reach, rising.
+    /// The informed agents in ascending order.
     pub(crate) fn informed(&self) -> Vec<AgentId> {
         let all = 0..self.agents.len();
         all.filter(|k| self.agents[*k].informed).collect()
     }
 
-    /// The task as the agents really have it: one that joined later with the common share must get
-    /// it again, whatever the task it was built for holds under its number.
+    /// The task with the agents' actual parts. They may differ from the mesh's task: an agent that
+    /// joined later may have the common part although the task has an entry for its number.
     pub(crate) fn agents_task(&self) -> TaskSpec {
         let mut spec = self.task.spec();
         spec.own.retain(|k, _| *k < self.agents.len());
@@ -68,7 +67,7 @@ impl Mesh {
 }
 
 impl MeshBuilder {
-    /// The mesh with these blocks, one per agent in their order, taken as they are.
+    /// Restores a mesh from one block per agent, in order; the atoms are not projected.
     pub fn restore(
         self,
         rows: usize,

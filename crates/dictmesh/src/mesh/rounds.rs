@@ -1,9 +1,8 @@
-//! The paper's inner loop, written once: for all agents of a mesh in one process, and for one agent of a
-//! network.
+//! The paper's inner loop, for all agents of a mesh in one process and for one agent of a network.
 //!
-//! [`infer`] alternates rounds and the stopping rule; [`round`] is adapt, exchange, absorb. What differs
-//! between one process and a network is behind [`Rounds`] (which agents run here) and [`Carrier`] (how
-//! arrays reach the others).
+//! [`infer`] alternates rounds and the stopping rule; [`round`] is adapt, exchange, absorb. The
+//! process and the network differ in [`Rounds`] (the local agents) and [`Carrier`] (the transport
+//! of arrays).
 
 use super::stopping::{Flood, StoppingRule};
 use crate::strategy::{AgentStrategy, Exchange, Local};
@@ -11,40 +10,41 @@ use crate::Stop;
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
 
-/// The agents that one process runs on a batch, and their link to all others.
+/// The agents that one process runs on a batch, and their link to the others.
 pub trait Rounds {
-    /// What can interrupt a round.
+    /// The error of a failed round.
     type Error;
 
     /// Rounds done.
     fn rounds(&self) -> usize;
 
-    /// At least one round, and at most until `to` are done. `keep` asks for nu before round `to`, which
-    /// [`measure`](Rounds::measure) and [`proves_infeasible`](Rounds::proves_infeasible) compare with.
+    /// Does at least one round, at most until `to` are done. `keep` stores nu before round `to`,
+    /// for [`measure`](Rounds::measure) and [`proves_infeasible`](Rounds::proves_infeasible).
     fn advance(&mut self, to: usize, keep: bool) -> Result<(), Self::Error>;
 
-    /// Whether the caller has asked for an end; iterates are then of no use.
+    /// Whether the caller requested a stop; the iterates are then discarded.
     fn is_interrupted(&self) -> bool;
 
-    /// The residuals that have arrived from other agents.
+    /// The residuals received from other agents.
     fn flood(&mut self) -> &mut Flood;
 
-    /// The largest relative change of nu in the last round over the agents that run here; `None` if it is
+    /// The largest relative change of nu in the last round over the local agents; `None` if it is
     /// not finite or nu has diverged.
     fn measure(&self) -> Option<f64>;
 
-    /// How the last argmins of the agents that run here ended, the worst of them.
+    /// The worst outcome of the last argmins of the local agents.
     fn argmin_stop(&self) -> Stop;
 
-    /// Whether nu has diverged at the limit of rounds, as far as this process can decide it for all agents.
+    /// Whether nu has diverged at the limit of rounds, as far as this process can decide for all
+    /// agents.
     fn has_diverged(&self) -> bool;
 
-    /// Whether the drift of nu in the last round proves, for all agents, that no code meets the constraint
-    /// of some sample.
+    /// Whether the change of nu in the last round certifies, for all agents, some sample as
+    /// infeasible.
     fn proves_infeasible(&mut self) -> Result<bool, Self::Error>;
 }
 
-/// Rounds until the stopping rule ends them.
+/// Runs rounds until the stopping rule ends them.
 pub fn infer<R: Rounds>(run: &mut R, rule: &mut StoppingRule) -> Result<Stop, R::Error> {
     loop {
         let (to, keep) = rule.next(run);
@@ -55,12 +55,12 @@ pub fn infer<R: Rounds>(run: &mut R, rule: &mut StoppingRule) -> Result<Stop, R:
     }
 }
 
-/// How arrays get from agent to agent.
+/// Transport of arrays between agents.
 pub trait Carrier {
-    /// What can interrupt an exchange.
+    /// The error of a failed exchange.
     type Error;
 
-    /// Column i of `heard` becomes what the i-th of `agents` gets.
+    /// Performs the exchange; column i of `heard` is the result for `agents[i]`.
     fn carry(
         &mut self,
         exchange: Exchange,
@@ -69,8 +69,8 @@ pub trait Carrier {
     ) -> Result<(), Self::Error>;
 }
 
-/// One round of the agents that run here. `locals` has one entry per agent; `parallel` runs them side by
-/// side. Returns the last exchange.
+/// One round of the local agents; returns its last exchange. `locals` has one entry per agent;
+/// `parallel` runs them in parallel.
 pub fn round<C: Carrier>(
     agents: &mut [Box<dyn AgentStrategy>],
     locals: &[Local<'_>],
@@ -95,7 +95,7 @@ pub fn round<C: Carrier>(
     }
 }
 
-/// Calls `work` for every agent; all return the same, which is returned.
+/// Calls `work` for every agent and returns the result, which is the same for all.
 fn each<T: Send>(
     agents: &mut [Box<dyn AgentStrategy>],
     parallel: bool,

@@ -1,4 +1,4 @@
-//! One batch coded by all agents, in chunks or as a whole.
+//! The inference of one batch by all agents, in chunks or as a whole.
 
 use super::chunk::SampleChunk;
 use super::exchange::Links;
@@ -17,30 +17,30 @@ use rayon::prelude::*;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// All agents of a mesh at work on one batch, to be stepped round by round.
+/// The inference of one batch by all agents, which can be stepped round by round.
 #[derive(Debug)]
 pub struct Run<'m> {
     pub(super) mesh: &'m Mesh,
     pub(super) x: &'m Samples,
     pub(super) chunks: Vec<SampleChunk<'m>>,
     flood: Flood,
-    /// Bytes that crossed links for the stopping rule.
+    /// Bytes sent over links for the stopping rule.
     flooded: u64,
 }
 
 impl<'m> Run<'m> {
-    /// At nu = 0, in the rows of the samples and in one chunk, so that its arrays can be read.
+    /// A run at nu = 0, with all rows and in one chunk, so that its arrays are readable.
     pub(super) fn start(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
         Run::new(mesh, x, &Accels::none(), None)
     }
 
-    /// At nu = 0, in the chunks and rows of the mesh's speed-ups.
+    /// A run at nu = 0, with the chunks and rows of the mesh's speed-ups.
     pub(super) fn start_accelerated(mesh: &'m Mesh, x: &'m Samples) -> Result<Self> {
         Run::new(mesh, x, &mesh.accels, None)
     }
 
-    /// Where the agents of an earlier run ended. They must be of this mesh's strategy, for as many samples of
-    /// the same dimension and for blocks of the same sizes.
+    /// A run from the final iterates of an earlier one. Its strategy, number of samples, dimension
+    /// and block sizes must be the same.
     pub(super) fn start_warm(mesh: &'m Mesh, x: &'m Samples, state: State) -> Result<Self> {
         let now = State::shape(mesh, x.rows(), x.len())?;
         let differs = |what: &str, given: String, expected: String| {
@@ -103,7 +103,7 @@ impl<'m> Run<'m> {
         self.chunks.iter_mut().for_each(SampleChunk::round);
     }
 
-    /// Rounds until the stopping rule ends them.
+    /// Runs rounds until the stopping rule ends them.
     pub fn until(&mut self, stopping: &Stopping) -> Stop {
         let constrained = self.mesh.task().residual().can_be_infeasible();
         let diameter = self.mesh.topology().diameter();
@@ -120,7 +120,7 @@ impl<'m> Run<'m> {
         self.mesh.agents.len() == 1 && self.mesh.strategy.solves_alone()
     }
 
-    /// What a later run can continue from.
+    /// The state for a warm start.
     pub(super) fn into_state(self) -> Result<State> {
         let mut state = State::shape(self.mesh, self.x.rows(), self.x.len())?;
         state.agents = self
@@ -131,18 +131,18 @@ impl<'m> Run<'m> {
         Ok(state)
     }
 
-    /// What every agent sent in the last exchange, M x B, after at least one round.
+    /// The array that every agent sent in the last exchange, M x B. Requires at least one round.
     pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
         (self.chunks.iter()).flat_map(|chunk| chunk.agents.iter().map(|agent| agent.outgoing()))
     }
 
-    /// Every agent's own nu_k, M x B.
+    /// Every agent's nu_k, M x B.
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
-        // Runs whose duals are public have one chunk, in all rows.
+        // Public runs have one chunk with all rows.
         self.chunks.iter().flat_map(|chunk| chunk.duals())
     }
 
-    /// Every agent's own y_k, N_k x B, recovered from its nu_k.
+    /// Every agent's y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
         let each: Vec<Vec<Matrix>> = self.chunks.par_iter().map(|chunk| chunk.codes()).collect();
         let agents = (0..self.mesh.agents.len()).into_par_iter();
@@ -155,8 +155,8 @@ impl<'m> Run<'m> {
         self.chunks.first().map_or(0, |chunk| chunk.rounds)
     }
 
-    /// Bytes that crossed links so far. Agents of a network send all M rows, so rows left out by a speed-up
-    /// count.
+    /// Bytes sent over links so far, counted with all M rows as on a network, even if a speed-up
+    /// removes rows.
     pub fn bytes(&self) -> u64 {
         let array = |chunk: &SampleChunk| 8 * (self.x.rows() * chunk.samples.len()) as u64;
         let arrays = self
@@ -166,7 +166,7 @@ impl<'m> Run<'m> {
         arrays.sum::<u64>() + self.flooded
     }
 
-    /// J_k(nu_k) of each agent, one number a sample.
+    /// J_k(nu_k) of each agent, one value per sample.
     pub(super) fn local_costs(&self) -> Vec<Vec<f64>> {
         let each: Vec<_> = self
             .chunks
@@ -179,7 +179,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// All agents of the mesh run here, so a flood reaches every agent at once.
+/// All agents run in this process, so a flood reaches every agent at once.
 impl Rounds for Run<'_> {
     type Error = Infallible;
 
@@ -232,7 +232,7 @@ impl Rounds for Run<'_> {
     }
 }
 
-/// Matrices of equally many rows, side by side.
+/// Horizontal concatenation of matrices with the same number of rows.
 pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) -> Matrix {
     let rows = parts.clone().next().map_or(0, Matrix::rows);
     let cols = parts.clone().map(Matrix::cols).sum();
@@ -246,7 +246,7 @@ pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) 
     out
 }
 
-/// The iterates of a run, and what they belong to.
+/// The iterates of a run, with the strategy and sizes they are valid for.
 #[derive(Debug)]
 pub(super) struct State {
     strategy: Spec,

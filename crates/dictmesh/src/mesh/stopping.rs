@@ -1,4 +1,4 @@
-//! When the rounds of a batch end, and how.
+//! The stopping rule of a batch.
 
 use super::measure::{self, RateEstimator};
 use super::rounds::Rounds;
@@ -6,20 +6,20 @@ use crate::error::{Error, Result};
 use crate::Stop;
 use serde::{Deserialize, Serialize};
 
-/// When the rounds of one batch end.
+/// The parameters of the stopping rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stopping {
-    /// The relative distance of nu to the strategy's limit to stop at, estimated; `None` does all
-    /// rounds.
+    /// The relative distance of nu from the strategy's limit, as estimated, at which to stop;
+    /// `None` runs all rounds.
     #[serde(default)]
     pub tolerance: Option<f64>,
-    /// The most rounds to do.
+    /// The maximum number of rounds.
     pub rounds: usize,
 }
 
 impl Stopping {
-    /// Exactly this many rounds.
+    /// Stops after exactly `rounds` rounds.
     pub fn rounds(rounds: usize) -> Self {
         Stopping {
             tolerance: None,
@@ -27,14 +27,15 @@ impl Stopping {
         }
     }
 
-    /// When nu is estimated to be within `tolerance`, relatively, of where the strategy leads (for
-    /// `diffusion` and `consensus` that is itself off by their bias), or after 100,000 rounds.
+    /// Stops when the estimated distance of nu from the strategy's limit is within `tolerance`,
+    /// relative to nu, or after 100,000 rounds. For `diffusion` and `consensus` the limit itself is
+    /// biased.
     ///
-    /// Each agent measures by how much its nu_k changed in a round, relative to its size, and how far
-    /// it is from its neighbours. The agents flood the largest such number for as many rounds as the
-    /// graph has diameter, so that all know it and stop together. The rate at which it fell over the
-    /// last four floods turns it into an estimate of what remains. The estimate is right to a factor of
-    /// a few; it is not a certificate, which is [`Mesh::exact`](super::Mesh::exact)'s.
+    /// Each agent measures the relative change of its nu_k in a round and its distance from its
+    /// neighbours. The maximum is flooded for a number of rounds equal to the diameter, so that all
+    /// agents stop in the same round. Its decrease over the last four measurements gives a rate,
+    /// and the rate an estimate of the remaining distance. The estimate is accurate to a factor of
+    /// a few. It is not a certificate; [`Mesh::exact`](super::Mesh::exact) gives one.
     pub fn tolerance(tolerance: f64) -> Self {
         Stopping {
             tolerance: Some(tolerance),
@@ -42,7 +43,7 @@ impl Stopping {
         }
     }
 
-    /// Refuses a tolerance or a number of rounds that cannot be.
+    /// `Ok` if the tolerance is positive and finite and the number of rounds is at least 1.
     pub fn check(&self) -> Result<()> {
         if let Some(tolerance) = self.tolerance {
             Error::check_positive("tolerance", tolerance)?;
@@ -61,17 +62,17 @@ impl Default for Stopping {
     }
 }
 
-/// The residuals of other agents, as far as they have arrived: they travel with the arrays, one hop a round.
+/// The residuals received from other agents; they travel with the arrays, one hop per round.
 #[derive(Clone, Copy, Debug)]
 pub struct Flood {
-    /// The largest residual known since the last measurement.
+    /// The largest residual received since the last measurement.
     pub residual: f64,
-    /// The earliest round after which some agent's iterates had diverged; [`Flood::NEVER`] if none.
+    /// The earliest round in which some agent's iterates diverged; [`Flood::NEVER`] if none.
     pub trouble: f64,
 }
 
 impl Flood {
-    /// The number of a round that never comes.
+    /// A round number that is never reached.
     pub const NEVER: f64 = u32::MAX as f64;
 
     /// Merges the flood of a neighbour.
@@ -80,7 +81,7 @@ impl Flood {
         self.trouble = self.trouble.min(trouble);
     }
 
-    /// Iterates diverged in this round.
+    /// Records that iterates diverged in this round.
     pub fn report_trouble(&mut self, round: usize) {
         self.trouble = self.trouble.min(round as f64);
     }
@@ -95,30 +96,30 @@ impl Default for Flood {
     }
 }
 
-/// The stopping rule at work on one batch: the same object for a mesh in one process and for an agent of a
-/// network, so that all agents stop in the same round.
+/// The state of the stopping rule for one batch. A mesh in one process and an agent of a network
+/// use the same type, so that all agents stop in the same round.
 #[derive(Debug)]
 pub struct StoppingRule {
     stopping: Stopping,
     diameter: usize,
-    /// Whether one agent's own argmin is the whole problem: then the first round solves it, and later ones
-    /// would show rounding alone, in which no rate can be seen.
+    /// Whether one agent's argmin is the whole problem. The first round then solves it, and later
+    /// rounds would show only rounding error.
     single: bool,
-    /// Whether samples may have no feasible code.
+    /// Whether samples may be infeasible.
     constrained: bool,
-    /// The round of the last measurement, until it has reached every agent.
+    /// The round of the last measurement while it is being flooded.
     measured: Option<usize>,
     rate: RateEstimator,
-    /// The largest residual over all agents in the last measurement that reached all.
+    /// The largest residual over all agents in the last completed measurement.
     last_residual: Option<f64>,
-    /// The round in which all stop, once infeasibility is proven.
+    /// The round in which all agents stop after a certificate of infeasibility.
     infeasible_by: Option<usize>,
     measurements: usize,
 }
 
 impl StoppingRule {
-    /// For a graph of this diameter. `single`: one agent, whose argmin is the whole problem.
-    /// `constrained`: the residual may make samples infeasible.
+    /// The rule for a graph of this diameter. `single`: one agent, whose argmin is the whole
+    /// problem. `constrained`: the residual may make samples infeasible.
     pub fn new(stopping: Stopping, diameter: usize, single: bool, constrained: bool) -> Self {
         StoppingRule {
             stopping,
@@ -133,17 +134,17 @@ impl StoppingRule {
         }
     }
 
-    /// The largest residual of the last measurement.
+    /// The largest residual of the last completed measurement.
     pub fn last_residual(&self) -> Option<f64> {
         self.last_residual
     }
 
-    /// Measurements so far; each is flooded over the graph.
+    /// The number of measurements; each is flooded over the graph.
     pub fn measurements(&self) -> usize {
         self.measurements
     }
 
-    /// The rounds between two measurements: one measurement reaches every agent before the next.
+    /// Rounds between two measurements; a measurement reaches every agent before the next.
     fn window(&self) -> usize {
         match self.single {
             true => 1,
@@ -155,7 +156,7 @@ impl StoppingRule {
         self.stopping.tolerance.is_some() && round.is_multiple_of(self.window())
     }
 
-    /// The round of the next decision, and whether nu before it is needed.
+    /// The round of the next decision, and whether nu before that round is needed.
     pub fn next<R: Rounds>(&self, run: &mut R) -> (usize, bool) {
         let (rounds, limit) = (run.rounds(), self.stopping.rounds);
         let window_end = (rounds + 1).next_multiple_of(self.window());
@@ -172,7 +173,7 @@ impl StoppingRule {
         (to, keep)
     }
 
-    /// What the rounds so far mean for all agents, if they mean the end.
+    /// The outcome after the rounds so far, or `None` to continue.
     pub fn after_round<R: Rounds>(
         &mut self,
         run: &mut R,
@@ -217,11 +218,12 @@ impl StoppingRule {
         }))
     }
 
-    /// Starts a flood of what the agents measured in the last round.
+    /// Starts the flood of the residuals of the last round.
     fn measure<R: Rounds>(&mut self, run: &mut R, rounds: usize) {
         self.measurements += 1;
         let own = run.measure();
-        // An argmin that has not ended is no iterate of the strategy: such a round converges to nothing.
+        // An unsolved argmin is no iterate of the strategy, so this round must not count as
+        // converged.
         let unsolved = run.argmin_stop() != Stop::Converged;
         let flood = run.flood();
         if own.is_none() {
@@ -234,7 +236,8 @@ impl StoppingRule {
         self.measured = Some(rounds);
     }
 
-    /// What has reached every agent by now means the end, if it does: all agents decide so in the same round.
+    /// The outcome that follows from information that has reached every agent; all agents decide in
+    /// the same round.
     fn judge(&mut self, flood: &Flood, rounds: usize) -> Option<Stop> {
         if rounds as f64 >= flood.trouble + self.diameter as f64 {
             return Some(Stop::Diverged);
@@ -246,8 +249,8 @@ impl StoppingRule {
         met.then_some(Stop::Converged)
     }
 
-    /// Tries to prove infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network a proof takes
-    /// as many rounds as two floods.
+    /// Tries to certify infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network
+    /// one attempt takes as many rounds as two floods.
     fn prove<R: Rounds>(
         &mut self,
         run: &mut R,

@@ -1,4 +1,4 @@
-//! What is asked of the atoms: the penalty h_W with its prox, and the set W_k with its projection.
+//! Constraints on the atoms: the penalty h_W with its prox, and the set W_k with its projection.
 //!
 //! | type | set W |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | [`UnitL1Ball`] | \|w\|_1 <= 1 |
 //! | [`NonNegativeUnitL1Ball`] | the same with w >= 0 |
 //!
-//! For each pair of a penalty and one of these sets, the prox of the penalty followed by the projection is the
-//! exact prox of their sum, so the paper's one-step and two-step updates are the same here.
+//! For each penalty and each of these sets, the prox of the penalty followed by the projection is
+//! the exact prox of their sum. The paper's one-step and two-step updates are therefore equal here.
 
 mod penalty;
 mod unit_ball;
@@ -23,30 +23,32 @@ use std::fmt::Debug;
 
 /// A closed convex set W of allowed atoms; every column of the dictionary lies in it.
 ///
-/// A set of another crate comes into a task as a value: `Task::new(residual).atoms(MySet)`.
+/// A task takes a set of another crate as a value: `Task::new(residual).atoms(MySet)`.
 /// [`laws::atom_set`](crate::laws::atom_set) tests it.
 pub trait AtomSet: Debug + Send + Sync {
-    /// Name and parameters, as files have them.
+    /// Name and parameters.
     fn spec(&self) -> Spec;
 
     /// Replaces `w` by the nearest point of the set, `argmin_{v in W} |v - w|_2`.
     ///
-    /// Exact up to rounding, for entries of any finite size; a point inside the set is left unchanged
-    /// (bit-identical). Entries that are not finite stay so: the projection does not hide them.
+    /// Exact up to rounding, for entries of any finite magnitude. A point inside the set is left
+    /// unchanged (bit-identical). NaN and +infinity yield a non-finite entry; non-negative sets map
+    /// -infinity to 0.
     fn project(&self, w: &mut [f64]);
 
-    /// Whether `w` is in the set when its bounds are loosened by `tolerance`. A vector with a NaN or an
+    /// Whether `w` is in the set with its bounds relaxed by `tolerance`. A vector with NaN or
     /// infinity is in no set.
     fn contains(&self, w: &[f64], tolerance: f64) -> bool;
 
-    /// Makes `w` an atom to start from: a point of the set, as large as the set allows, in the direction of `w`
-    /// where the set has one. A zero `w` may stay zero. The default scales to length 1 and projects.
+    /// Turns `w` into an initial atom: a point of the set with the largest allowed norm, in the
+    /// direction of `w` if possible. A zero `w` may stay zero. The default scales to |w|_2 = 1 and
+    /// projects.
     fn normalise(&self, w: &mut [f64]) {
         scale_to_size_one(w, dictmesh_kernels::matrix::norm);
         self.project(w);
     }
 
-    /// Whether atoms of this set have no negative entry.
+    /// Whether all atoms of this set are non-negative.
     fn is_non_negative(&self) -> bool {
         false
     }
@@ -54,7 +56,7 @@ pub trait AtomSet: Debug + Send + Sync {
 
 /// Scales `w` to 1 in the norm `size`. A zero `w` stays zero.
 fn scale_to_size_one(w: &mut [f64], size: impl Fn(&[f64]) -> f64) {
-    // By the largest entry first, since the square of a large one overflows.
+    // Divides by the largest entry first: squares of large entries overflow.
     let largest = w.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
     if largest > 0.0 && largest.is_finite() {
         w.iter_mut().for_each(|v| *v /= largest);
@@ -65,7 +67,7 @@ fn scale_to_size_one(w: &mut [f64], size: impl Fn(&[f64]) -> f64) {
 
 fn positive_part(w: &mut [f64]) {
     for v in w {
-        // Not f64::max, which would turn NaN into 0; and always a store, so that the compiler needs no branch.
+        // f64::max would turn NaN into 0. An unconditional store lets the compiler avoid a branch.
         *v = if *v < 0.0 { 0.0 } else { *v };
     }
 }
@@ -90,7 +92,7 @@ mod tests {
         ]
     }
 
-    /// Vectors of many sizes: well inside, near the border, far outside, with ties and zeros.
+    /// Vectors inside the sets, near the boundary and far outside, with ties and zeros.
     fn vectors() -> Vec<Vec<f64>> {
         let mut rng = stream(7, 0);
         let mut all = vec![
@@ -134,7 +136,7 @@ mod tests {
         }
     }
 
-    /// `(w - p)'(v - p) <= 0` for every v of the set: the law that makes p the nearest point.
+    /// `(w - p)'(v - p) <= 0` for every v of the set characterises the projection p.
     #[test]
     fn a_projection_satisfies_the_variational_inequality() {
         let mut rng = stream(8, 0);
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Bisection on theta, which knows nothing of sorting.
+    /// An independent method: bisection on theta.
     #[test]
     fn the_l1_projection_equals_bisection() {
         for w in vectors().iter().filter(|w| w.iter().all(|v| v.abs() < 1e3)) {
@@ -189,8 +191,8 @@ mod tests {
         }
     }
 
-    /// An atom started from a sample with |x|_1 = 1 is outside by a rounding at most; its zeros used
-    /// to come back as entries of size 1e-17, and a sparse dictionary was dense.
+    /// Rounding may place a normalised sparse atom just outside the set. Its projection must keep
+    /// the zero entries.
     #[test]
     fn a_projection_never_makes_an_entry_larger() {
         let mut rng = stream(10, 0);
@@ -207,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Every support tried in turn: the nearest feasible candidate is the projection.
+    /// An independent method: the nearest feasible candidate over all supports.
     #[test]
     fn the_non_negative_l1_projection_equals_brute_force() {
         let mut rng = stream(9, 0);

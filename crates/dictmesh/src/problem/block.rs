@@ -5,20 +5,20 @@ use dictmesh_kernels::gram::{gram, renew};
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of all stored Gram matrices of one mesh, or of one `exact` problem: 4,096 atoms at one agent,
-/// or 512 at each of 64.
+/// Memory limit in bytes for all stored Gram matrices of one mesh or one `exact` problem: 4,096
+/// atoms at one agent, or 512 at each of 64.
 ///
-/// Above it the entries of W'W that a code needs are computed from the atoms
+/// Above it, the required entries of W'W are computed from the atoms
 /// (`exact/coding/working_set.rs`).
 pub const GRAM_BYTES: usize = 128 << 20;
 
-/// Gram matrices up to this share of the atoms' own bytes are stored whatever their size: where M is
-/// large beside N_k, every pass over the atoms costs more than the matrix.
+/// Gram matrices up to this fraction of the atoms' memory are stored regardless of [`GRAM_BYTES`]:
+/// if M is much larger than N_k, each pass over the atoms costs more than the matrix.
 pub const GRAM_SHARE: f64 = 0.125;
 
-/// Whether the Gram matrices of blocks with these numbers of atoms, of dimension `rows`, are stored.
+/// Whether to store the Gram matrices of blocks with these numbers of atoms, of dimension `rows`.
 ///
-/// Depends on the sizes alone: a mesh that is restored from a file decides as the one that wrote it.
+/// It depends on the sizes alone, so that a restored mesh makes the same choice.
 pub fn stores_grams(sizes: impl IntoIterator<Item = usize>, rows: usize) -> bool {
     let (mut grams, mut atoms) = (0.0, 0.0);
     for n in sizes {
@@ -28,15 +28,15 @@ pub fn stores_grams(sizes: impl IntoIterator<Item = usize>, rows: usize) -> bool
     grams <= (GRAM_SHARE * atoms).max(GRAM_BYTES as f64)
 }
 
-/// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix where that is small
-/// enough ([`GRAM_BYTES`]). It may have no atoms: the agent then only relays, or only observes.
+/// The private sub-dictionary W_k (M x N_k) of one agent, with its Gram matrix if [`stores_grams`]
+/// allows it. An agent without atoms only relays or observes.
 ///
-/// Deliberately not serialisable: atoms leave an agent only through a model file it writes itself.
+/// Deliberately not serialisable: atoms leave an agent only through a model file.
 #[derive(Clone, Debug)]
 pub struct Block {
     atoms: Matrix,
     gram: Option<Matrix>,
-    /// A number that no other atoms of this process have: what was computed from them can be kept.
+    /// Unique within the process, as a cache key for results computed from the atoms.
     version: u64,
 }
 
@@ -50,14 +50,14 @@ impl PartialEq for Block {
 }
 
 impl Block {
-    /// A block of finite atoms. Its Gram matrix is stored where this block alone is small enough.
+    /// A block of finite atoms. Its Gram matrix is stored if this block alone is small enough.
     pub fn new(atoms: Matrix) -> Result<Self> {
         let mut block = Block::without_gram(atoms)?;
         block.store_gram(stores_grams([block.len()], block.atoms.rows()))?;
         Ok(block)
     }
 
-    /// A block of finite atoms whose Gram matrix is not stored (yet).
+    /// A block of finite atoms without its Gram matrix.
     pub(crate) fn without_gram(atoms: Matrix) -> Result<Self> {
         Error::check_finite("atoms", &atoms)?;
         Ok(Block {
@@ -67,7 +67,7 @@ impl Block {
         })
     }
 
-    /// A block with its Gram matrix, for atoms that need no check.
+    /// A block with its Gram matrix. The atoms must be finite; they are not checked.
     pub(crate) fn from_finite(atoms: Matrix) -> Self {
         Block {
             gram: Some(gram(&atoms.columns().collect::<Vec<_>>())),
@@ -76,7 +76,7 @@ impl Block {
         }
     }
 
-    /// Stores W'W, or drops it.
+    /// Computes and stores W'W, or drops it.
     pub(crate) fn store_gram(&mut self, stored: bool) -> Result<()> {
         let n = self.len();
         match (stored, &self.gram) {
@@ -90,13 +90,13 @@ impl Block {
         Ok(())
     }
 
-    /// Takes these atoms, of which those in `changed` may differ from before, and brings W'W up to date.
+    /// Replaces the atoms and updates W'W. Only the atoms in `changed` may differ from before.
     pub(crate) fn renew(&mut self, atoms: Matrix, changed: &[usize]) {
         self.atoms = atoms;
         self.renew_gram(changed);
     }
 
-    /// Changes the atoms `changed` in place, and brings W'W up to date.
+    /// Modifies the atoms `changed` in place and updates W'W.
     pub(crate) fn renew_in_place(&mut self, changed: &[usize], change: impl FnOnce(&mut Matrix)) {
         change(&mut self.atoms);
         self.renew_gram(changed);
@@ -124,7 +124,7 @@ impl Block {
         self.len() == 0
     }
 
-    /// W_k'W_k, where it is stored.
+    /// W_k'W_k, if it is stored.
     pub fn gram(&self) -> Option<&Matrix> {
         self.gram.as_ref()
     }

@@ -1,11 +1,11 @@
-//! Pieces handed over as values or as shared ones.
+//! Conversion of values and `Arc`s into shared pieces of a task.
 
 use super::{AtomSet, Regularizer, Residual};
 use std::sync::Arc;
 
-/// A piece of type `T`: an object of a type that implements the trait `T`, or an `Arc<T>`.
+/// A value of a type that implements the trait `T`, or an `Arc<T>`.
 pub trait IntoPiece<T: ?Sized> {
-    /// The piece, shared.
+    /// Converts into a shared trait object.
     fn into_piece(self) -> Arc<T>;
 }
 

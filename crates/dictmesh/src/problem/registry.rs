@@ -1,4 +1,4 @@
-//! Names of residuals, regularizers and atom sets, for files, flags and peers.
+//! The residuals, regularizers and atom sets that files, flags and peers refer to by name.
 
 use super::atoms::{self, AtomSet};
 use super::regularizer::{self, Regularizer};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::spec::{Names, Spec};
 use std::sync::Arc;
 
-/// The pieces of a task that a description may name. [`Registry::default`] has the built-in ones.
+/// Constructors of the pieces of a task, by name. [`Registry::default`] has the built-in ones.
 ///
 /// ```
 /// use dictmesh::problem::{residual::Huber, Registry, TaskSpec};
@@ -58,16 +58,16 @@ impl Default for Registry {
     }
 }
 
-/// A piece without parameters.
+/// The constructor of a piece without parameters.
 fn plain<T: Copy + Send + Sync>(piece: T) -> impl Fn(&Spec) -> Result<T> + Send + Sync {
     move |spec| spec.allow(&[]).map(|()| piece)
 }
 
 impl Registry {
-    /// What [`Error::UnknownName`](crate::Error::UnknownName) calls the kinds of pieces.
+    /// The `kind` of [`Error::UnknownName`](crate::Error::UnknownName) for each type of piece.
     pub(crate) const KINDS: [&'static str; 3] = ["residual", "regularizer", "atom set"];
 
-    /// No names at all.
+    /// A registry without names.
     pub fn empty() -> Self {
         let [residual, regularizer, set] = Registry::KINDS;
         Registry {
@@ -77,7 +77,7 @@ impl Registry {
         }
     }
 
-    /// The same with one more residual, or with another under a name it has.
+    /// Registers a residual. An existing name is replaced.
     pub fn with_residual<R: Residual + 'static>(
         mut self,
         name: &str,
@@ -87,7 +87,7 @@ impl Registry {
         self
     }
 
-    /// The same with one more regularizer, or with another under a name it has.
+    /// Registers a regularizer. An existing name is replaced.
     pub fn with_regularizer<R: Regularizer + 'static>(
         mut self,
         name: &str,
@@ -97,7 +97,7 @@ impl Registry {
         self
     }
 
-    /// The same with one more atom set, or with another under a name it has.
+    /// Registers an atom set. An existing name is replaced.
     pub fn with_set<S: AtomSet + 'static>(
         mut self,
         name: &str,

@@ -32,17 +32,18 @@ use std::fmt::Debug;
 
 /// A strongly convex regularizer h of one agent's codes.
 ///
-/// Slices have one entry per atom of the agent, in the order of its block. A regularizer of another crate
-/// implements the methods without a default, and comes into a task as a value:
-/// `Task::new(residual).regularizer(MyRegularizer)`. [`laws::regularizer`](crate::laws::regularizer) tests it.
+/// Slices have one entry per atom of the agent, in the order of its block. A regularizer of another
+/// crate implements the methods without a default. A task takes it as a value:
+/// `Task::new(residual).regularizer(MyRegularizer)`.
+/// [`laws::regularizer`](crate::laws::regularizer) tests it.
 pub trait Regularizer: Debug + Send + Sync {
-    /// Name and parameters, as files have them.
+    /// Name and parameters.
     fn spec(&self) -> Spec;
 
     /// h(y), infinite outside its domain.
     fn value(&self, y: &[f64]) -> f64;
 
-    /// Replaces s by argmax_y s'y - h(y) - kappa/2 |y|^2: the code, grad h*(s), for `kappa` = 0, and a
+    /// Replaces s by argmax_y s'y - h(y) - kappa/2 |y|^2: the code grad h*(s) for `kappa` = 0, a
     /// proximal step for `kappa` > 0.
     fn argmax(&self, kappa: f64, s: &mut [f64]);
 
@@ -56,24 +57,24 @@ pub trait Regularizer: Debug + Send + Sync {
         dictmesh_kernels::matrix::dot(s, &y) - self.value(&y)
     }
 
-    /// An upper bound of s'y over the y in the domain of h with |y_q| <= reach_q. The default takes every y for
-    /// allowed. Proofs that a sample is infeasible use it.
+    /// An upper bound of s'y over the y in the domain of h with |y_q| <= reach_q. Certificates of
+    /// infeasibility use it. The default assumes that the domain is the whole space.
     fn domain_support(&self, s: &[f64], reach: &[f64]) -> f64 {
         s.iter().zip(reach).map(|(s, reach)| s.abs() * reach).sum()
     }
 
-    /// `Ok` if an agent may have `n` atoms; the error says which numbers are allowed.
+    /// `Ok` if an agent may have `n` atoms; the error states the allowed numbers.
     fn check_atoms(&self, _n: usize) -> Result<()> {
         Ok(())
     }
 
-    /// The scalar penalty of coefficient `q` if h is a sum of such: either all coefficients have one or none.
-    /// Coordinate descent, active sets and SIMD lanes then apply.
+    /// The scalar penalty of coefficient `q` if h is separable: either all coefficients have one or
+    /// none. It enables coordinate descent, active sets and SIMD lanes.
     fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
         None
     }
 
-    /// The name used in files and flags.
+    /// The name in files and flags.
     fn name(&self) -> String {
         self.spec().kind().to_string()
     }
@@ -93,7 +94,8 @@ fn check_gamma_delta(gamma: f64, delta: f64) -> Result<()> {
     Error::check_positive("delta", delta)
 }
 
-/// The piece of gamma |y| + delta/2 y^2 on lo <= y <= hi around y.
+/// The quadratic piece around y of gamma |y| + delta/2 y^2 on lo <= y <= hi; `None` at a kink or a
+/// bound.
 fn elastic_net_piece(gamma: f64, delta: f64, y: f64, lo: f64, hi: f64) -> Option<Piece> {
     if y == 0.0 || y <= lo || y >= hi {
         return None;

@@ -26,14 +26,14 @@ pub use squared_l2::SquaredL2;
 use crate::spec::Spec;
 use std::fmt::Debug;
 
-/// A convex residual function f with what the dual needs of it.
+/// A convex residual function f with its conjugate.
 ///
-/// A residual of another crate implements the methods without a default, and comes into a task as a value:
-/// `Task::new(MyResidual)`. [`laws::residual`](crate::laws::residual) tests it. The default of each optional
-/// method is correct for every residual; another implementation only makes the library faster or lets more
-/// strategies accept the residual.
+/// A residual of another crate implements the methods without a default. A task takes it as a
+/// value: `Task::new(MyResidual)`. [`laws::residual`](crate::laws::residual) tests it. The defaults
+/// of the optional methods are correct for every residual; overriding them enables faster code
+/// paths or more strategies.
 pub trait Residual: Debug + Send + Sync {
-    /// Name and parameters, as files have them.
+    /// Name and parameters.
     fn spec(&self) -> Spec;
 
     /// f(u), infinite outside its domain.
@@ -48,61 +48,62 @@ pub trait Residual: Debug + Send + Sync {
     /// The prox of tau f*, its domain included: argmin_v f*(v) + 1/(2 tau) |v - nu|^2.
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]);
 
-    /// u = argmax_u nu'u - f(u), with NaN in each entry that nu does not determine. The paper's
-    /// z is x - u.
+    /// u = argmax_u nu'u - f(u), with NaN in each entry that nu does not determine. The paper's z
+    /// is x - u.
     fn recover(&self, nu: &[f64], u: &mut [f64]);
 
-    /// The number c for which f* = c/2 |nu|^2 throughout V_f, where there is one: the gradient of f* is then
-    /// c nu. Strategies that follow gradients need it.
+    /// The constant c if f* = c/2 |nu|^2 throughout V_f; the gradient of f* is then c nu. Gradient
+    /// strategies need it.
     fn conjugate_quadratic(&self) -> Option<f64> {
         None
     }
 
-    /// A constant of strong convexity of f* in V_f, 0 if there is none: f* - c/2 |.|^2 is convex, and f has a
-    /// gradient with Lipschitz constant 1/c.
+    /// A strong convexity constant c of f* on V_f, or 0: f* - c/2 |.|^2 is convex. For c > 0, f has
+    /// a gradient with Lipschitz constant 1/c.
     fn conjugate_curvature(&self) -> f64 {
         self.conjugate_quadratic().unwrap_or(0.0)
     }
 
-    /// The distance of u from the domain of f: 0 for the finite residuals.
+    /// The distance of u from the domain of f; 0 if f is finite everywhere.
     fn violation(&self, _u: &[f64]) -> f64 {
         0.0
     }
 
-    /// Whether there are samples that no code can meet (f is an indicator). f* is then positively
-    /// homogeneous, so that a direction d with d'x > f*(d) + (the support function of all W y at d)
-    /// proves it.
+    /// Whether a sample may have no feasible code (f is an indicator). f* is then positively
+    /// homogeneous, so a direction d with d'x > f*(d) + sup_y d'W y is a certificate of
+    /// infeasibility.
     fn can_be_infeasible(&self) -> bool {
         false
     }
 
-    /// Closed forms of the envelope, where they exist: the exact solver then takes Newton steps or solves on
-    /// Gram matrices. Without them it takes accelerated gradient steps.
+    /// Closed forms of the envelope, if they exist. They enable Newton steps and Gram-matrix
+    /// solvers in the exact solver; without them it takes accelerated gradient steps.
     fn envelope(&self) -> Option<&dyn Envelope> {
         None
     }
 
-    /// Whether f, and so f*, depends only on the length of its argument. Every strategy's iterates then turn
-    /// with the data, and a problem can be solved in rotated coordinates.
+    /// Whether f, and so f*, depends only on the norm of its argument. The iterates of
+    /// rotation-equivariant strategies then rotate with the data, so the problem can be solved in
+    /// rotated coordinates.
     fn is_rotation_invariant(&self) -> bool {
         false
     }
 
-    /// For a residual that depends only on lengths but for the box |nu|_inf <= 1, the same with the box on the
-    /// first `rows` rows alone: rows that never reach it can then be rotated. (Not for l1, whose nu is at the
-    /// bound in almost every row.)
+    /// For a residual that is rotation invariant except for the box |nu|_inf <= 1: the same with
+    /// the box on the first `rows` rows alone. Rows that never reach the box can then be rotated.
+    /// Not for l1, whose nu is at the bound in almost every row.
     fn with_box_on_first_rows(&self, _rows: usize) -> Option<Box<dyn Residual>> {
         None
     }
 
-    /// The name used in files and flags.
+    /// The name in files and flags.
     fn name(&self) -> String {
         self.spec().kind().to_string()
     }
 }
 
-/// Closed forms of e(u) = sup_v [u'v - s f*(v) - q/2 |v|^2] for s > 0 and q >= 0. Needs q > 0 unless the
-/// curvature of f* is above 0.
+/// Closed forms of e(u) = sup_v [u'v - s f*(v) - q/2 |v|^2] for s > 0 and q >= 0. q > 0 is required
+/// unless f* is strongly convex.
 pub trait Envelope {
     /// e'(u) = argmax_v u'v - s f*(v) - q/2 |v|^2, into v.
     fn gradient(&self, s: f64, q: f64, u: &[f64], v: &mut [f64]);
@@ -110,13 +111,13 @@ pub trait Envelope {
     /// A generalised Hessian of e at u: diag(`diagonal`) + c u u', returning c.
     fn hessian(&self, s: f64, q: f64, u: &[f64], diagonal: &mut [f64]) -> f64;
 
-    /// The number a for which e(u) = |u|^2 / (2 a), where there is one.
+    /// The constant a if e(u) = |u|^2 / (2 a).
     fn quadratic(&self, _s: f64, _q: f64) -> Option<f64> {
         None
     }
 
-    /// The number a for which e is |u_m|^2 / (2 a) up to |u_m| = a and has slope 1 beyond, summed over the
-    /// entries, where there is one.
+    /// The constant a if e is the sum over the entries of u_m^2 / (2 a) for |u_m| <= a, with slope
+    /// +-1 beyond.
     fn huber_threshold(&self, _s: f64, _q: f64) -> Option<f64> {
         None
     }

@@ -1,4 +1,4 @@
-//! A batch of samples side by side (M x B), dense or sparse.
+//! A batch of samples as columns (M x B), dense or sparse.
 
 mod select;
 pub(crate) mod weights;
@@ -10,9 +10,9 @@ use dictmesh_kernels::products::SAMPLES_TOGETHER;
 use faer::MatMut;
 use rayon::prelude::*;
 
-/// A batch of B samples x of dimension M, one per column, checked to be finite.
+/// A batch of B samples x of dimension M, one per column; all entries are finite.
 ///
-/// Sparse samples stay sparse; the dual vectors computed from them are dense.
+/// Sparse samples stay sparse; their dual vectors are dense.
 ///
 /// ```
 /// use dictmesh::Samples;
@@ -25,11 +25,11 @@ use rayon::prelude::*;
 pub struct Samples {
     rows: usize,
     store: Store,
-    /// One a sample; `None` if all are 1.
+    /// One weight per sample; `None` if all are 1.
     weights: Option<Vec<f64>>,
 }
 
-/// The length of a sample.
+/// The norm of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
     /// |x|_1, the sum of absolute entries.
@@ -54,11 +54,11 @@ enum Store {
 }
 
 impl Samples {
-    /// Numbers of a part of the data that a reader should have in memory at a time. Where atoms start from the first
-    /// part, all readers that keep to it start from the same samples.
+    /// The recommended number of entries that a reader holds in memory at a time. Readers that use
+    /// it initialise atoms from the same first part.
     pub const PART: usize = 1 << 23;
 
-    /// Dense samples: the columns of `x`. NaN and infinite entries are refused.
+    /// Dense samples: the columns of `x`. NaN and infinities are an error.
     pub fn dense(x: Matrix) -> Result<Self> {
         if x.rows() == 0 {
             return Err(Error::Empty {
@@ -79,8 +79,8 @@ impl Samples {
         Samples::dense(Matrix::from_columns(rows, columns)?)
     }
 
-    /// Sparse samples in compressed-column form: sample j has the entries `start[j]..start[j+1]` of
-    /// `row` and `value`. Rows must rise strictly within a sample.
+    /// Sparse samples in compressed sparse column (CSC) form: sample j has the entries
+    /// `start[j]..start[j+1]` of `row` and `value`. Rows must increase strictly within a sample.
     pub fn sparse(
         rows: usize,
         start: Vec<usize>,
@@ -118,7 +118,7 @@ impl Samples {
         matches!(self.store, Store::Sparse { .. })
     }
 
-    /// The samples as columns, where they are dense.
+    /// The matrix of dense samples; `None` if they are sparse.
     pub(crate) fn dense_columns(&self) -> Option<&Matrix> {
         match &self.store {
             Store::Dense(x) => Some(x),
@@ -126,7 +126,7 @@ impl Samples {
         }
     }
 
-    /// The entries (row, value) of sample `j` that are stored, in rising row order.
+    /// The stored entries (row, value) of sample `j`, in ascending row order.
     pub fn entries(&self, j: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match &self.store {
             Store::Dense(x) => Box::new(x.column(j).iter().copied().enumerate()),
@@ -167,7 +167,7 @@ impl Samples {
         }
     }
 
-    /// W'X, K x B. Not a sum depends on the number of threads.
+    /// W'X, K x B. No sum depends on the number of threads.
     pub(crate) fn correlations(&self, atoms: &Matrix) -> Matrix {
         match &self.store {
             Store::Dense(x) => {
@@ -207,11 +207,12 @@ impl Samples {
         }
     }
 
-    /// The samples scaled to norm 1; zero samples stay zero. Sparse stays sparse.
+    /// The samples scaled to norm 1; zero samples stay zero, sparse samples stay sparse.
     pub fn normalised(&self, norm: Norm) -> Samples {
         let mut scaled = self.clone();
         for j in 0..self.len() {
-            // By the largest entry first: sums of huge entries overflow, squares of tiny ones vanish.
+            // Divides by the largest entry first: sums of huge entries overflow, squares of tiny
+            // ones underflow.
             let largest = self.entries(j).fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
             if largest == 0.0 {
                 continue;
@@ -245,10 +246,10 @@ impl Samples {
     }
 }
 
-/// The sum of `value` times what `w` has at `row`.
+/// The sparse dot product sum_e value_e w[row_e].
 fn sparse_dot(row: &[usize], value: &[f64], w: &[f64]) -> f64 {
     count(row.len());
-    // Four independent sums: none waits for the other.
+    // Four independent accumulators hide the latency of the addition.
     let mut sums = [0.0; 4];
     let (rows, values) = (row.chunks_exact(4), value.chunks_exact(4));
     let tail: f64 = (rows.remainder().iter().zip(values.remainder()))
@@ -262,7 +263,7 @@ fn sparse_dot(row: &[usize], value: &[f64], w: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail
 }
 
-/// What [`Samples::sparse`] asks for.
+/// Checks the conditions of [`Samples::sparse`].
 fn check_sparse(rows: usize, start: &[usize], row: &[usize], value: &[f64]) -> Result<()> {
     if rows == 0 {
         return Err(Error::Empty {

@@ -1,7 +1,8 @@
-//! What is being solved: residual, regularizer, and the penalty and set of the atoms.
+//! The task: residual, regularizer, atom penalty and atom set.
 //!
-//! [`Task`] is the working object; it takes its pieces as values. [`TaskSpec`] is the plain description, for
-//! files, flags and peers: [`Task::spec`] writes it, [`TaskSpec::build`] reads it by the names of a [`Registry`].
+//! [`Task`] holds its pieces as values. [`TaskSpec`] is the same as plain data, for files, flags
+//! and peers: [`Task::spec`] returns it, and [`TaskSpec::build`] constructs the task from the names
+//! of a [`Registry`].
 
 use super::{AtomSet, IntoPiece, Registry, Regularizer, Residual};
 use crate::error::{Error, Result};
@@ -31,7 +32,7 @@ fn unit_ball() -> Spec {
     UnitBall.spec()
 }
 
-/// A set without parameters is its name alone, as in the first files.
+/// Serialises a set without parameters as its name alone, for compatibility with existing files.
 fn by_name<S: Serializer>(set: &Spec, to: S) -> std::result::Result<S::Ok, S::Error> {
     match set.parameters().is_empty() {
         true => to.serialize_str(set.kind()),
@@ -45,9 +46,9 @@ fn by_name<S: Serializer>(set: &Spec, to: S) -> std::result::Result<S::Ok, S::Er
 pub struct TaskSpec {
     /// f.
     pub residual: Spec,
-    /// h_y, h_W and the set of every agent without an entry of its own below.
+    /// h_y, h_W and the set of every agent without an entry in `own`.
     pub common: LocalSpec,
-    /// Agents that have their own.
+    /// Agents with their own h_y, h_W and set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<AgentId, LocalSpec>,
 }
@@ -97,9 +98,9 @@ impl TaskSpec {
     /// The names of the presets, as flags and files write them.
     pub const PRESETS: [&'static str; 4] = ["sparse-svd", "biclustering", "nmf", "nmf-huber"];
 
-    /// A preset by name, with the paper's constants where it prints them (bi-clustering: gamma .5,
-    /// delta .01, beta .01; documents: gamma .05, delta .1, eta .2) and gamma = delta = .1 for the
-    /// sparse SVD, of which it prints none.
+    /// A preset by name, with the paper's constants where it prints them: gamma .5, delta .01, beta
+    /// .01 for bi-clustering, and gamma .05, delta .1, eta .2 for documents. The sparse SVD has
+    /// gamma = delta = .1.
     pub fn preset(name: &str) -> Result<Self> {
         match name {
             "sparse-svd" => Ok(TaskSpec::sparse_svd(0.1, 0.1)),
@@ -114,12 +115,12 @@ impl TaskSpec {
         }
     }
 
-    /// The working task of built-in pieces; every parameter is checked.
+    /// Builds the task from the built-in pieces and checks every parameter.
     pub fn build(&self) -> Result<Task> {
         self.build_with(&Registry::default())
     }
 
-    /// The working task of the pieces that `registry` has. A name that it does not have is an error.
+    /// Builds the task from the pieces of `registry`. An unregistered name is an error.
     pub fn build_with(&self, registry: &Registry) -> Result<Task> {
         let own = self.own.iter();
         Ok(Task {
@@ -138,7 +139,7 @@ fn net(kind: &str, gamma: f64, delta: f64) -> Spec {
         .with_number("delta", delta)
 }
 
-/// One agent's share of a task: h_y, h_W and the set W_k.
+/// One agent's part of a task: h_y, h_W and the set W_k.
 #[derive(Clone, Debug)]
 pub struct LocalTask {
     regularizer: Arc<dyn Regularizer>,
@@ -147,7 +148,7 @@ pub struct LocalTask {
 }
 
 impl LocalTask {
-    /// With this h_y, atoms in the unit ball and no h_W.
+    /// A part with this h_y, the unit ball and no h_W.
     pub fn new(regularizer: impl IntoPiece<dyn Regularizer>) -> Self {
         LocalTask {
             regularizer: regularizer.into_piece(),
@@ -156,25 +157,25 @@ impl LocalTask {
         }
     }
 
-    /// The same with this set W_k.
+    /// Sets the atom set W_k.
     pub fn with_atoms(mut self, set: impl IntoPiece<dyn AtomSet>) -> Self {
         self.set = set.into_piece();
         self
     }
 
-    /// The same with this h_W; its weight is checked.
+    /// Sets h_W after checking its weight.
     pub fn with_penalty(mut self, penalty: AtomPenalty) -> Result<Self> {
         penalty.check()?;
         self.penalty = penalty;
         Ok(self)
     }
 
-    /// Of built-in pieces, from its description.
+    /// Builds it from its spec with the built-in pieces.
     pub fn build(spec: &LocalSpec) -> Result<Self> {
         LocalTask::build_with(spec, &Registry::default())
     }
 
-    /// Of the pieces that `registry` has, from its description.
+    /// Builds it from its spec with the pieces of `registry`.
     pub fn build_with(spec: &LocalSpec, registry: &Registry) -> Result<Self> {
         LocalTask {
             regularizer: registry.regularizers().build(&spec.regularizer)?,
@@ -184,7 +185,7 @@ impl LocalTask {
         .with_penalty(spec.penalty)
     }
 
-    /// The description.
+    /// The part as plain data.
     pub fn spec(&self) -> LocalSpec {
         LocalSpec {
             regularizer: self.regularizer.spec(),
@@ -209,7 +210,7 @@ impl LocalTask {
     }
 }
 
-/// A task at work.
+/// The problem that a mesh solves.
 ///
 /// ```
 /// use dictmesh::problem::{Task, TaskSpec};
@@ -234,8 +235,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// With this f. Until others are given, h_y is the elastic net of the preset `sparse-svd`, atoms are in the
-    /// unit ball, and h_W is 0.
+    /// A task with this f. By default h_y is the elastic net of the preset `sparse-svd`, atoms are
+    /// in the unit ball, and h_W is 0.
     pub fn new(residual: impl IntoPiece<dyn Residual>) -> Self {
         Task {
             residual: residual.into_piece(),
@@ -244,25 +245,25 @@ impl Task {
         }
     }
 
-    /// The same with this h_y for every agent without a share of its own.
+    /// Sets h_y for every agent without a part of its own.
     pub fn regularizer(mut self, regularizer: impl IntoPiece<dyn Regularizer>) -> Self {
         self.common.regularizer = regularizer.into_piece();
         self
     }
 
-    /// The same with this set W_k for every agent without a share of its own.
+    /// Sets the atom set W_k for every agent without a part of its own.
     pub fn atoms(mut self, set: impl IntoPiece<dyn AtomSet>) -> Self {
         self.common.set = set.into_piece();
         self
     }
 
-    /// The same with this h_W for every agent without a share of its own; its weight is checked.
+    /// Sets h_W, after checking its weight, for every agent without a part of its own.
     pub fn penalty(mut self, penalty: AtomPenalty) -> Result<Self> {
         self.common = self.common.with_penalty(penalty)?;
         Ok(self)
     }
 
-    /// The same with a share of its own for agent `k`.
+    /// Sets the part of agent `k`.
     pub fn own(mut self, k: AgentId, local: LocalTask) -> Self {
         self.own.insert(k, local);
         self
@@ -293,17 +294,17 @@ impl Task {
         &*self.residual
     }
 
-    /// What agent `k` has of the task.
+    /// The part of agent `k`: its own or the common one.
     pub fn local(&self, k: AgentId) -> &LocalTask {
         self.own.get(&k).unwrap_or(&self.common)
     }
 
-    /// What every agent without an entry of its own has.
+    /// The part of every agent without its own.
     pub fn common(&self) -> &LocalTask {
         &self.common
     }
 
-    /// The description.
+    /// The task as plain data.
     pub fn spec(&self) -> TaskSpec {
         TaskSpec {
             residual: self.residual.spec(),
@@ -314,12 +315,12 @@ impl Task {
         }
     }
 
-    /// Gives the next agent to join, number `k`, a share of its own.
+    /// Sets the part of a new agent `k`.
     pub(crate) fn set_local(&mut self, k: AgentId, local: LocalTask) {
         self.own.insert(k, local);
     }
 
-    /// Forgets agent `k`; later agents move down by one.
+    /// Removes the part of agent `k`; later agents move down by one.
     pub(crate) fn remove_local(&mut self, k: AgentId) {
         self.own.remove(&k);
         let later = self.own.split_off(&k);

@@ -1,12 +1,12 @@
-//! `consensus`: the strategy the paper compares diffusion with. The gradient is taken where the agent
-//! was, not where its neighbours are:
+//! `consensus`: the strategy that the paper compares with diffusion. The step starts at the
+//! combination of the neighbours' iterates, but the gradient is evaluated at the agent's own:
 //!
 //! ```text
 //! nu_k <- Proj_{V_f} { sum over l in N_k of a_lk nu_l  -  mu grad J_k(nu_k) }
 //! ```
 //!
-//! Guarantee: for small mu it converges to a point within O(mu) of nu. Stable for smaller steps than
-//! diffusion: mu must stay below (1 + lambda_min(A)) / sigma_k.
+//! Guarantee: for small mu it converges to a point within O(mu) of nu. Its stability bound is
+//! smaller than that of diffusion: mu < (1 + lambda_min(A)) / sigma_k.
 
 use super::{
     check_quadratic, diffusion, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange,
@@ -19,22 +19,22 @@ use crate::spec::Spec;
 use dictmesh_kernels::matrix::{axpy, Matrix};
 use std::sync::Arc;
 
-/// How large the steps of consensus may be compared with diffusion's: min(1, 1 + lambda_min(A)).
+/// The stability bound relative to that of diffusion: min(1, 1 + lambda_min(A)).
 pub fn stability(common: &SharedConstants) -> f64 {
     (1.0 + common.weights_smallest).clamp(f64::EPSILON, 1.0)
 }
 
-/// Steps up to this are stable: those of [`diffusion::step_bound`], made smaller for the smaller region of stability.
+/// The largest step known to be stable: [`diffusion::step_bound`] scaled by [`stability`].
 pub fn step_bound(common: &SharedConstants) -> f64 {
     stability(common) * diffusion::step_bound(common)
 }
 
-/// The default step: diffusion's, made smaller for the smaller region of stability.
+/// The default step: that of diffusion scaled by [`stability`].
 pub fn default_step(common: &SharedConstants) -> f64 {
     stability(common) * diffusion::default_step(common)
 }
 
-/// The strategy, with its step mu.
+/// The strategy with its step mu.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Consensus {
     /// mu; `None` is [`default_step`].
@@ -89,12 +89,11 @@ impl Strategy for Consensus {
     }
 }
 
-/// nu_k, its gradient, and what was sent.
 #[derive(Debug)]
 struct Iterates {
     mu: f64,
     nu: Matrix,
-    /// nu_k before the exchange: it must not change while neighbours read it.
+    /// nu_k before the exchange; it must not change while neighbours read it.
     sent: Matrix,
     gradient: Matrix,
     workspace: Workspace,

@@ -1,4 +1,4 @@
-//! `diffusion`: adapt, then combine, then project: the paper's main algorithm.
+//! `diffusion`: adapt, combine, project (ATC). The paper's main algorithm.
 //!
 //! ```text
 //! psi_k = nu_k - mu grad J_k(nu_k)
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Guarantee: with a doubly stochastic A and mu below [`step_bound`] it converges to a point within
-//! O(mu) of nu (the paper's O(mu^2) in squared distance). Not guaranteed: that this is close. The
-//! bias does not vanish with more rounds, only with a smaller mu.
+//! O(mu) of nu (O(mu^2) in squared distance, as in the paper). The bias does not vanish with more
+//! rounds, only with a smaller mu.
 
 use super::{
     check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local,
@@ -21,14 +21,15 @@ use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 use std::sync::Arc;
 
-/// The paper's table of step sizes: 1 / (c + N_max/delta), where c is 1 for the squared residual, eta
-/// for Huber and 0 where f* is flat. Needs no atoms; valid for atoms in the unit ball.
+/// The paper's step-size bound 1 / (c + N_max/delta), with c = 1 for the squared residual, eta for
+/// Huber and 0 where f* is not strongly convex. It needs no atoms, and holds for atoms in the unit
+/// ball.
 pub fn step_bound(common: &SharedConstants) -> f64 {
     1.0 / (common.curvature + common.atoms_max.max(1) as f64 / common.delta)
 }
 
-/// The condition behind the table, min over k of 1/sigma_k with sigma_k = c/N + |W_k|^2/delta_k the
-/// Lipschitz constant of grad J_k. Infinite if no agent has any curvature.
+/// The bound min over k of 1/sigma_k, with sigma_k = c/N + |W_k|^2/delta_k the Lipschitz constant
+/// of grad J_k. Infinite if every sigma_k is 0.
 pub fn exact_step_bound<'a>(locals: impl IntoIterator<Item = Local<'a>>) -> f64 {
     locals
         .into_iter()
@@ -40,12 +41,12 @@ pub fn exact_step_bound<'a>(locals: impl IntoIterator<Item = Local<'a>>) -> f64 
         .fold(f64::INFINITY, f64::min)
 }
 
-/// The default step: nine tenths of the table's bound.
+/// The default step: 0.9 times [`step_bound`].
 pub fn default_step(common: &SharedConstants) -> f64 {
     0.9 * step_bound(common)
 }
 
-/// The strategy, with its step mu.
+/// The strategy with its step mu.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Diffusion {
     /// mu; `None` is [`default_step`].
@@ -99,7 +100,6 @@ impl Strategy for Diffusion {
     }
 }
 
-/// nu_k, psi_k, and what the gradient is computed in.
 #[derive(Debug)]
 struct Iterates {
     mu: f64,

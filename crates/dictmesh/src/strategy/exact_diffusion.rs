@@ -1,5 +1,5 @@
-//! `exact-diffusion`: proximal exact diffusion. A correction removes the bias of diffusion, and f* is
-//! handled by its prox, so that all five residuals work:
+//! `exact-diffusion`: proximal exact diffusion. A correction term removes the bias of diffusion. f*
+//! enters through its prox, so all five residuals are supported:
 //!
 //! ```text
 //! psi_k = nu_k - mu g_k(nu_k),   g_k the gradient of J_k without f*
@@ -8,9 +8,9 @@
 //! nu_k  = prox of (mu/N) f* at z_k
 //! ```
 //!
-//! Guarantee: for symmetric A and a step up to 2/L, L the largest |W_k|^2/delta_k, every nu_k tends to
-//! nu itself, at a linear rate where f* is strongly convex. (Alghunaim, Yuan, Sayed 2019 for the
-//! proximal form.)
+//! Guarantee: for symmetric A and a step up to 2/L, L the largest |W_k|^2/delta_k, every nu_k
+//! converges to nu, linearly if f* is strongly convex (Alghunaim, Yuan, Sayed 2019, for the
+//! proximal form).
 
 use super::{
     fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
@@ -23,17 +23,17 @@ use crate::spec::Spec;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::Arc;
 
-/// Steps up to 2/L are stable, with N_max/delta, valid for atoms in the unit ball, for L.
+/// The largest step known to be stable, 2/L. L = N_max/delta holds for atoms in the unit ball.
 pub fn step_bound(common: &SharedConstants) -> f64 {
     2.0 * common.delta / common.atoms_max.max(1) as f64
 }
 
-/// The default step 1.5/L, with N_max/delta, valid for atoms in the unit ball, for L.
+/// The default step 1.5/L, with L as in [`step_bound`].
 pub fn default_step(common: &SharedConstants) -> f64 {
     1.5 * common.delta / common.atoms_max.max(1) as f64
 }
 
-/// The strategy, with its step mu.
+/// The strategy with its step mu.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExactDiffusion {
     /// mu; `None` is [`default_step`].
@@ -94,7 +94,6 @@ impl Strategy for ExactDiffusion {
     }
 }
 
-/// nu_k, z_k, psi_k and phi_k.
 #[derive(Debug)]
 struct Iterates {
     mu: f64,

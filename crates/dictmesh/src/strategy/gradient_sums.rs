@@ -1,15 +1,16 @@
-//! `gradient-sums`: proximal gradient descent on the dual, by one sum over all agents a round.
+//! `gradient-sums`: proximal gradient descent on the dual, with one sum over all agents per round.
 //!
 //! ```text
 //! g    = sum over all agents k of (W_k y_k(nu) - b_k)      to the root of a spanning tree
 //! nu   = prox of mu f* at nu - mu g                        at the root, then to every agent
 //! ```
 //!
-//! All agents hold the same nu. A round is two exchanges, a sum and a broadcast; each costs N - 1 messages,
-//! whatever the graph.
+//! All agents hold the same nu. A round has two exchanges, a sum and a broadcast, of N - 1 messages
+//! each on any graph.
 //!
-//! Guarantee: for mu up to 2 delta/K and atoms in the unit ball nu converges to the solution, linearly where
-//! f* is strongly convex: the gradient of h*(W'nu) is Lipschitz with |W|^2/delta <= K/delta.
+//! Guarantee: for mu up to 2 delta/K and atoms in the unit ball, nu converges to the solution,
+//! linearly if f* is strongly convex. The gradient of h*(W'nu) has the Lipschitz constant
+//! |W|^2/delta <= K/delta.
 
 use super::{
     fill, resolved, step_of, zeros, AgentStrategy, Exchange, Local, SharedConstants, Strategy,
@@ -21,17 +22,17 @@ use crate::spec::Spec;
 use dictmesh_kernels::matrix::{axpy, Matrix};
 use std::sync::Arc;
 
-/// Steps below this are stable: 2 delta/K, valid for atoms in the unit ball.
+/// The stability bound 2 delta/K, valid for atoms in the unit ball.
 pub fn step_bound(shared: &SharedConstants) -> f64 {
     2.0 * shared.delta / shared.atoms.max(1) as f64
 }
 
-/// The default step delta/K, at which each step lowers the dual cost.
+/// The default step delta/K, at which every step decreases the dual cost.
 pub fn default_step(shared: &SharedConstants) -> f64 {
     0.5 * step_bound(shared)
 }
 
-/// The strategy, with its step mu.
+/// The strategy with its step mu.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GradientSums {
     /// mu; `None` is [`default_step`].
@@ -75,16 +76,15 @@ impl Strategy for GradientSums {
     }
 }
 
-/// nu and the agent's part of the gradient.
 #[derive(Debug)]
 struct Iterates {
     mu: f64,
     nu: Matrix,
-    /// The next nu, at the root.
+    /// The next nu, computed at the root.
     next: Matrix,
     /// W_k y_k(nu) - b_k.
     part: Matrix,
-    /// Whether the sum of this round has reached the root.
+    /// Whether this round's sum has reached the root.
     summed: bool,
     workspace: Workspace,
 }

@@ -1,19 +1,19 @@
-//! `jacobi-admm`: the paper's Jacobian ADMM with its sign mended (lambda moves by nu_l - nu_k) and a
-//! weight c on the quadratic term (1 in the paper):
+//! `jacobi-admm`: the paper's Jacobian ADMM with its sign error corrected (lambda moves by nu_l -
+//! nu_k) and a weight c on the quadratic term (1 in the paper):
 //!
 //! ```text
 //! nu_k      = argmin J_k(nu) + sum over neighbours l of [ lambda_kl'(nu_l - nu) + c |nu_l - nu|^2 ]
 //! lambda_kl = lambda_kl + mu (nu_l - nu_k)
 //! ```
 //!
-//! Only L_k = sum over l of lambda_kl enters, so one vector is kept and one is sent:
-//! nu_k = argmin J_k(nu) + c d_k |nu|^2 - (L_k + 2 c sum nu_l)'nu and L_k += mu (sum nu_l - d_k nu_k).
+//! Only L_k = sum over l of lambda_kl enters, so each agent stores one vector and sends one: nu_k =
+//! argmin J_k(nu) + c d_k |nu|^2 - (L_k + 2 c sum nu_l)'nu and L_k += mu (sum nu_l - d_k nu_k).
 //!
-//! Guarantee: none in general. On a regular graph with quadratic costs of curvature h, the mode of the
-//! adjacency eigenvalue beta d stays bounded only for
-//! mu < (2 h + 4 c d (1 + beta)) / (d (1 - beta)), which is tight at the smallest beta. Bipartite graphs
-//! (even rings, paths, grids, stars, trees) have beta = -1, where mu must stay below h/d, about 1/(N d):
-//! there it crawls, and with the paper's constants it never converges.
+//! Guarantee: none in general. On a regular graph with quadratic costs of curvature h, the mode of
+//! the adjacency eigenvalue beta d is bounded only for mu < (2 h + 4 c d (1 + beta)) / (d (1 -
+//! beta)), which is tightest at the smallest beta. Bipartite graphs (even rings, paths, grids,
+//! stars, trees) have beta = -1, so that mu must stay below h/d, about 1/(N d). Convergence is then
+//! slow, and with the paper's constants there is none.
 
 use super::{
     check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
@@ -31,20 +31,20 @@ pub fn default_penalty(common: &SharedConstants) -> f64 {
     relaxed_admm::default_rho(common)
 }
 
-/// The bound above for a weight c, with lambda_min(D + B) for d (1 + beta) and lambda_max(D - B) for d (1 - beta); infinite
-/// for a single agent, which has no multipliers.
+/// The stability bound above for a weight c, with lambda_min(D + B) for d (1 + beta) and
+/// lambda_max(D - B) for d (1 - beta). Infinite for a single agent, which has no multipliers.
 pub fn step_bound(common: &SharedConstants, penalty: f64) -> f64 {
     let h = relaxed_admm::curvature_or_one(common) / common.agents as f64;
     let spectrum = common.spectrum;
     (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest
 }
 
-/// The default step of the multipliers for a weight c: three quarters of the bound, and at most c.
+/// The default step of the multipliers for a weight c: 0.75 times [`step_bound`], at most c.
 pub fn default_step(common: &SharedConstants, penalty: f64) -> f64 {
     penalty.min(0.75 * step_bound(common, penalty))
 }
 
-/// The strategy, with the step mu of its multipliers and the weight c.
+/// The strategy with the step mu of its multipliers and the weight c.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JacobiAdmm {
     /// mu; `None` is [`default_step`].
@@ -100,7 +100,6 @@ impl Strategy for JacobiAdmm {
     }
 }
 
-/// nu_k and the multipliers.
 #[derive(Debug)]
 struct Iterates {
     mu: f64,

@@ -1,4 +1,4 @@
-//! What one agent has available while a batch is coded.
+//! One agent's data and local computations for a batch.
 
 use crate::exact::coding::{start_codes, CodePenalty, Coding};
 use crate::problem::block::Block;
@@ -15,14 +15,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::exact::coding::ScratchPool;
 
-/// What agent k has while a batch of B samples is coded: its own atoms and regularizer, the
-/// residual, N, its share b_k = x/|N_I| of the samples if it is informed, and its degree.
+/// The data of agent k for a batch of B samples.
 ///
-/// The paper's local cost is
-/// J_k(nu) = -b_k'nu + f*(nu)/N + h*(W_k'nu), with b_k = 0 where k is not informed.
+/// The paper's local cost is J_k(nu) = -b_k'nu + f*(nu)/N + h*(W_k'nu), with b_k = x/|N_I| if k is
+/// informed, else 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Local<'a> {
-    /// f, known to all.
+    /// f, the same for all agents.
     pub residual: &'a dyn Residual,
     /// h_y of this agent.
     pub task: &'a LocalTask,
@@ -32,22 +31,22 @@ pub struct Local<'a> {
     pub agents: usize,
     /// b_k, M x B, if the agent is informed.
     pub share: Option<&'a Matrix>,
-    /// Whether the agent is the root of the spanning tree over which sums run.
+    /// Whether the agent is the root of the spanning tree.
     pub is_root: bool,
-    /// The number of neighbours, the agent itself not counted.
+    /// The number of neighbours, without the agent itself.
     pub degree: usize,
     /// B.
     pub samples: usize,
-    /// What argmins compute in.
+    /// Scratch memory of the argmins.
     pub scratch: &'a ScratchPool,
-    /// Set by the caller to end the batch early.
+    /// The caller sets it to stop the batch early.
     pub interrupt: Option<&'a AtomicBool>,
     /// How argmins solve the samples of a batch.
     pub batching: Batching,
 }
 
 impl Local<'_> {
-    /// Whether the caller asked for an end: later results are discarded.
+    /// Whether the caller requested a stop; later results are discarded.
     pub fn is_interrupted(&self) -> bool {
         self.interrupt
             .is_some_and(|flag| flag.load(Ordering::Relaxed))
@@ -73,8 +72,8 @@ impl Local<'_> {
         (y.as_mut_slice().chunks_exact_mut(n)).for_each(|s| h.argmax(0.0, s));
     }
 
-    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Needs a quadratic f*, which
-    /// [`conjugate_quadratic`](crate::problem::Residual::conjugate_quadratic) tells.
+    /// The gradient of J_k, into `out` (M x B): -b_k + f*'(nu)/N + W_k y_k(nu). Requires a
+    /// quadratic f*, see [`conjugate_quadratic`](crate::problem::Residual::conjugate_quadratic).
     pub fn gradient(&self, nu: &Matrix, out: &mut Matrix, workspace: &mut Workspace) {
         let curvature = self.residual.conjugate_quadratic().unwrap_or(0.0);
         self.slope(curvature / self.agents as f64, nu, out, workspace);
@@ -113,8 +112,8 @@ impl Local<'_> {
         }
     }
 
-    /// For each sample v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It starts from the
-    /// codes in the workspace, and leaves those of v there.
+    /// For each sample, v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It is
+    /// warm-started from the codes in the workspace and replaces them by those of v.
     pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
         let blocks = [(self.block.len(), self.task.regularizer())];
         let mut scalars = std::mem::take(&mut workspace.scalars);
@@ -153,14 +152,14 @@ impl Local<'_> {
     }
 }
 
-/// The only atom of an agent, and where its codes go.
+/// The atom of an agent with a single one, and the destination of its codes.
 struct OneAtom<'a> {
     w: &'a [f64],
     h: &'a dyn ScalarPenalty,
     y: &'a mut [f64],
 }
 
-/// `out = weight nu - b`, plus w y(nu) where an agent has one atom, in one go.
+/// `out = weight nu - b`, plus w y(nu) for a single atom, in one pass.
 struct Slope<'a> {
     weight: f64,
     share: Option<&'a Matrix>,
@@ -204,17 +203,17 @@ impl WithSimd for Slope<'_> {
     }
 }
 
-/// What agent k computes in, round after round: its codes, and memory that is made in the first round and
-/// used again in all others, so that a round allocates nothing.
+/// The codes of agent k and buffers that are reused in every round, so that rounds do not allocate.
 #[derive(Debug, Default)]
 pub struct Workspace {
     codes: Matrix,
-    /// Empty between two uses.
+    /// Empty between uses.
     scalars: Vec<&'static dyn ScalarPenalty>,
 }
 
 impl Workspace {
-    /// For the samples and the block of `local`, with codes to start [`Local::argmin`] from.
+    /// A workspace for the samples and the block of `local`, with initial codes for
+    /// [`Local::argmin`].
     pub fn new(local: &Local) -> Self {
         let mut start = vec![0.0; local.block.len()];
         start_codes(local.task.regularizer(), &mut start);
@@ -224,7 +223,7 @@ impl Workspace {
         }
     }
 
-    /// The codes that were found last, N_k x B.
+    /// The most recent codes, N_k x B.
     pub fn codes(&self) -> &Matrix {
         &self.codes
     }

@@ -1,5 +1,5 @@
-//! `relaxed-admm`, the default: relaxed decentralised ADMM in broadcast form. One vector goes to the
-//! neighbours each round, two are kept, s_k and t_k, both 0 at the start; d_k is the degree.
+//! `relaxed-admm`, the default: relaxed decentralised ADMM in broadcast form. Each agent sends one
+//! vector per round and stores two, s_k and t_k, initially 0; d_k is the degree.
 //!
 //! ```text
 //! nu_k = argmin J_k(nu) + rho d_k/2 |nu|^2 - s_k'nu
@@ -7,13 +7,14 @@
 //! t_k <- (1 - alpha) t_k + alpha (2 rho d_k nu_k - s_k)            (old s_k and t_k in both)
 //! ```
 //!
-//! The argmin is closed form for one atom and the squared residual, and a problem in N_k variables
-//! otherwise. Guarantee: every nu_k tends to nu for any rho > 0 and 0 < alpha < 1 (linearly where f*
-//! is strongly convex); y_k and the cost converge for all residuals. (Bastianello, Carli, Schenato,
-//! Todescato 2020.)
+//! The argmin has a closed form for one atom and the squared residual; otherwise it is a problem in
+//! N_k variables. Guarantee: for any rho > 0 and 0 < alpha < 1 every nu_k converges to nu, linearly
+//! if f* is strongly convex; y_k and the cost converge for all residuals (Bastianello, Carli,
+//! Schenato, Todescato 2020).
 //!
-//! With a random start, s_k = t_k = r_k in place of 0. The limit is the same, as it depends on the start through
-//! sum over k of (s_k - t_k) alone, which never changes. r_k fades as (1 - 2 alpha)^round.
+//! A random start has s_k = t_k = r_k instead of 0. The limit is the same, since it depends on the
+//! start only through sum over k of (s_k - t_k), which is invariant. r_k decays as (1 - 2
+//! alpha)^round.
 
 use super::{
     check_constant, fill, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
@@ -27,16 +28,17 @@ use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 use std::sync::Arc;
 
-/// The default relaxation.
+/// The default relaxation alpha (dimensionless; 0.5 is plain ADMM).
 pub const DEFAULT_ALPHA: f64 = 0.9;
 
-/// rho = sqrt(2 m L) / (lambda_2^(1/4) d^(3/4)), with lambda_2 the algebraic connectivity of the graph
-/// and d its mean degree, m = c/N (1/N where f* is flat) and L = (c + |W|^2/delta)/N. Atoms are
-/// private, so (1 + sqrt(K/M))^2, the value for incoherent unit atoms, stands in for |W|^2, and four
-/// times that for non-negative atoms, which are alike. 1 for a single agent, which needs none.
+/// The default rho = sqrt(2 m L) / (lambda_2^(1/4) d^(3/4)), with lambda_2 the algebraic
+/// connectivity of the graph, d its mean degree, m = c/N (1/N if f* is not strongly convex) and L =
+/// (c + |W|^2/delta)/N. It is 1 for a single agent, where rho has no effect.
 ///
-/// Theory suggests 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))), which is too large on rings and paths
-/// and too small on stars; DESIGN.md has the rounds both need.
+/// Atoms are private, so |W|^2 is replaced by (1 + sqrt(K/M))^2, its value for incoherent unit
+/// atoms, and by four times that for non-negative atoms, which are correlated. The theoretical
+/// value 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))) is too large on rings and paths and too
+/// small on stars.
 pub fn default_rho(common: &SharedConstants) -> f64 {
     if common.agents < 2 {
         return 1.0;
@@ -50,7 +52,7 @@ pub fn default_rho(common: &SharedConstants) -> f64 {
         / (common.spectrum.laplacian_second.powf(0.25) * common.mean_degree.powf(0.75))
 }
 
-/// The curvature of f*, or 1 where it has none and only a scale is wanted.
+/// The strong convexity constant of f*, or 1 if there is none, as a scale.
 pub(super) fn curvature_or_one(common: &SharedConstants) -> f64 {
     if common.curvature > 0.0 {
         common.curvature
@@ -59,15 +61,16 @@ pub(super) fn curvature_or_one(common: &SharedConstants) -> f64 {
     }
 }
 
-/// The strategy, with penalty rho, relaxation alpha and the size of a random start.
+/// The strategy with penalty rho, relaxation alpha and the norm of a random start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RelaxedAdmm {
     /// rho; `None` is [`default_rho`].
     pub rho: Option<f64>,
     /// alpha, above 0 and below 1; `None` is [`DEFAULT_ALPHA`].
     pub alpha: Option<f64>,
-    /// Starts from s_k = t_k = r_k, another one for each sample, with |r_k| about this: it hides the first
-    /// messages. `dictmesh-apps` measures what it protects from (`audit`). None by default.
+    /// The approximate norm |r_k| of the random start s_k = t_k = r_k, drawn for each sample;
+    /// `None` starts from 0. It masks the first messages; `dictmesh-apps` measures the protection
+    /// (`audit`).
     pub random_start: Option<f64>,
 }
 
@@ -105,6 +108,7 @@ impl Strategy for RelaxedAdmm {
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        // Checks the given constants first, so that the error does not blame a derived default.
         self.checked()?;
         Ok(Arc::new(RelaxedAdmm {
             rho: fill("rho", self.rho, || default_rho(shared))?,
@@ -127,7 +131,7 @@ impl Strategy for RelaxedAdmm {
     }
 
     fn is_rotation_equivariant(&self) -> bool {
-        // A random start does not lie in the span of atoms and samples.
+        // A random start is outside the span of atoms and samples.
         self.random_start.is_none()
     }
 
@@ -136,7 +140,6 @@ impl Strategy for RelaxedAdmm {
     }
 }
 
-/// nu_k, s_k and t_k.
 #[derive(Debug)]
 struct Iterates {
     rho: f64,
@@ -146,7 +149,7 @@ struct Iterates {
     t: Matrix,
     workspace: Workspace,
     argmin_stop: Stop,
-    /// The size of the random start and the generator of its numbers.
+    /// The norm of the random start and its generator.
     random_start: Option<(f64, Rng)>,
 }
 
@@ -196,7 +199,7 @@ impl AgentStrategy for Iterates {
     }
 }
 
-/// The new s_k and t_k from the old ones.
+/// Updates s_k and t_k.
 struct Absorb<'a> {
     alpha: f64,
     two_rho: f64,

@@ -3,7 +3,7 @@ use crate::error::{Error, Result};
 use crate::problem::regularizer::soft_threshold;
 use serde::{Deserialize, Serialize};
 
-/// The penalty h_W on the atoms, entry by entry.
+/// The entrywise penalty h_W on the atoms.
 ///
 /// ```
 /// use dictmesh::problem::atoms::AtomPenalty;
@@ -25,7 +25,7 @@ pub enum AtomPenalty {
 }
 
 impl AtomPenalty {
-    /// Refuses a weight that is negative or not finite.
+    /// An error if the weight is negative or not finite.
     pub fn check(&self) -> Result<()> {
         match *self {
             AtomPenalty::None => Ok(()),
@@ -41,7 +41,7 @@ impl AtomPenalty {
         }
     }
 
-    /// The prox of `step` h_W: the soft threshold T at `step` beta.
+    /// The prox of `step` h_W: the soft threshold at `step` beta.
     pub fn prox(&self, step: f64, w: &mut [f64]) {
         if let AtomPenalty::L1 { beta } = *self {
             for v in w {

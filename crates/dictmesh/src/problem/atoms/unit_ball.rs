@@ -16,7 +16,7 @@ impl AtomSet for UnitBall {
     }
 
     fn contains(&self, w: &[f64], tolerance: f64) -> bool {
-        // A NaN makes the size NaN, and NaN compares false.
+        // A NaN entry makes the norm NaN, and the comparison false.
         norm(w) <= 1.0 + tolerance
     }
 
@@ -40,7 +40,7 @@ impl AtomSet for NonNegativeUnitBall {
     }
 
     fn contains(&self, w: &[f64], tolerance: f64) -> bool {
-        // A NaN makes the size NaN, and NaN compares false.
+        // A NaN entry makes the norm NaN, and the comparison false.
         w.iter().all(|v| *v >= -tolerance) && norm(w) <= 1.0 + tolerance
     }
 
@@ -60,7 +60,8 @@ fn project_ball(w: &mut [f64]) {
         let shrink = 1.0 / size;
         w.iter_mut().for_each(|v| *v *= shrink);
     } else if size > 1.0 {
-        // By the largest entry first, since its inverse vanishes and the square of a large one overflows.
+        // Divides by the largest entry first: the inverse of a huge norm underflows, and squares of
+        // large entries overflow.
         let largest = w.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         w.iter_mut().for_each(|v| *v /= largest);
         let size = norm(w);
@@ -68,5 +69,6 @@ fn project_ball(w: &mut [f64]) {
     }
 }
 
-/// Norms below this have an inverse.
+/// Norms below this are scaled by their inverse; above, the inverse or a square could leave the f64
+/// range.
 const LARGE: f64 = 1e100;

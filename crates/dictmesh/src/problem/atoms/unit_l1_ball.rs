@@ -2,7 +2,7 @@ use super::{l1_norm, positive_part, scale_to_size_one, AtomSet};
 use crate::spec::Spec;
 
 /// `{ w : |w|_1 <= 1 }`. Projection: `w` if it is inside, else `sign(w_i) max(|w_i| - theta, 0)`
-/// with the one `theta > 0` for which the result has `|w|_1 = 1`.
+/// with the unique `theta > 0` that gives `|w|_1 = 1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitL1Ball;
 
@@ -16,7 +16,7 @@ impl AtomSet for UnitL1Ball {
     }
 
     fn contains(&self, w: &[f64], tolerance: f64) -> bool {
-        // A NaN makes the size NaN, and NaN compares false.
+        // A NaN entry makes the norm NaN, and the comparison false.
         l1_norm(w) <= 1.0 + tolerance
     }
 
@@ -47,7 +47,7 @@ impl AtomSet for NonNegativeUnitL1Ball {
     }
 
     fn contains(&self, w: &[f64], tolerance: f64) -> bool {
-        // A NaN makes the size NaN, and NaN compares false.
+        // A NaN entry makes the norm NaN, and the comparison false.
         w.iter().all(|v| *v >= -tolerance) && l1_norm(w) <= 1.0 + tolerance
     }
 
@@ -69,7 +69,7 @@ fn project_l1_ball(w: &mut [f64]) {
         }
         let theta = simplex_threshold(w, largest);
         for v in w.iter_mut() {
-            // Rounding must not make an entry larger either.
+            // The clamp keeps rounding from increasing an entry.
             *v = ((v.abs() - largest) - theta)
                 .clamp(0.0, v.abs())
                 .copysign(*v);
@@ -79,13 +79,14 @@ fn project_l1_ball(w: &mut [f64]) {
 
 /// The `t` with `sum_i max(d_i - t, 0) = 1`, where `d_i = |w_i| - largest`.
 ///
-/// Distances from the largest entry rather than the entries themselves: `t` lies in [-1, 0) however
-/// large `w` is, so nothing cancels.
+/// With d relative to the largest entry, `t` lies in [-1, 0) for any magnitude of `w`, which avoids
+/// cancellation.
 fn simplex_threshold(w: &[f64], largest: f64) -> f64 {
-    // The entry with d = 0 alone gives t >= -1, so nothing at or below -1 is in the support ...
+    // The entry with d = 0 alone gives t >= -1, so entries with d <= -1 are not in the support.
     let mut d: Vec<f64> = w.iter().map(|v| v.abs() - largest).collect();
     d.retain(|d| *d > -1.0);
-    // ... and leaving entries out only raises t, so nothing below this mean is either.
+    // Removing entries only raises t, so entries at or below this mean are not in the support
+    // either.
     let bound = (d.iter().sum::<f64>() - 1.0) / d.len() as f64;
     d.retain(|d| *d > bound);
     d.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -98,7 +99,7 @@ fn simplex_threshold(w: &[f64], largest: f64) -> f64 {
         }
         t = candidate;
     }
-    // theta = largest + t is not negative. When |w|_1 is 1 but for rounding t may say otherwise, and
-    // every zero of a sparse atom would become an entry of size 1e-17.
+    // theta = largest + t >= 0. If |w|_1 = 1 up to rounding, the computed theta could be negative
+    // and turn zero entries of a sparse atom into rounding noise.
     t.max(-largest)
 }

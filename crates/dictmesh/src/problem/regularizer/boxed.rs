@@ -5,11 +5,11 @@ use super::{
 use crate::error::{Error, Result};
 use crate::spec::Spec;
 
-/// h(y) = gamma |y| + delta/2 y^2 on lo <= y <= hi, infinite elsewhere; the paper's indicator of a
-/// box, eq. (IndicatorFun). The box need not hold 0; its ends may be infinite.
+/// h(y) = gamma |y| + delta/2 y^2 on lo <= y <= hi, infinite elsewhere: the paper's indicator of a
+/// box, eq. (IndicatorFun).
 ///
-/// In one dimension the constrained maximiser of a concave function is the clipped free one, so
-/// y = clip(T_gamma(s) / delta).
+/// The box need not contain 0, and its ends may be infinite. y = clip(T_gamma(s) / delta), since in
+/// one dimension the constrained maximiser of a concave function is the clipped unconstrained one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoxedElasticNet {
     gamma: f64,
@@ -19,7 +19,7 @@ pub struct BoxedElasticNet {
 }
 
 impl BoxedElasticNet {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["gamma", "delta", "lo", "hi"])?;
         let (lo, hi) = (spec.number("lo")?, spec.number("hi")?);
@@ -31,7 +31,7 @@ impl BoxedElasticNet {
         )
     }
 
-    /// With `gamma` >= 0, `delta` > 0 and `lo` <= `hi`.
+    /// Requires `gamma` >= 0, `delta` > 0 and `lo` <= `hi`.
     pub fn new(gamma: f64, delta: f64, lo: f64, hi: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
         let ordered = lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY;
@@ -101,7 +101,7 @@ impl Regularizer for BoxedElasticNet {
 
     fn domain_support(&self, s: &[f64], reach: &[f64]) -> f64 {
         let each = s.iter().zip(reach).map(|(s, reach)| {
-            // 0 * infinity is 0 here.
+            // Defines 0 * infinity as 0.
             let within_box = match s {
                 s if *s > 0.0 => s * self.hi,
                 s if *s < 0.0 => s * self.lo,

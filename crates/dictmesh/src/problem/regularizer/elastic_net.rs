@@ -19,13 +19,13 @@ impl ElasticNet {
         delta: 0.1,
     };
 
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["gamma", "delta"])?;
         ElasticNet::new(spec.required("gamma")?, spec.required("delta")?)
     }
 
-    /// With `gamma` >= 0 and `delta` > 0.
+    /// Requires `gamma` >= 0 and `delta` > 0.
     pub fn new(gamma: f64, delta: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
         Ok(ElasticNet { gamma, delta })

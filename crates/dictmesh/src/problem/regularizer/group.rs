@@ -4,12 +4,13 @@ use crate::spec::Spec;
 use dictmesh_kernels::matrix::{dot, norm};
 use serde::{Deserialize, Serialize};
 
-/// h(y) = gamma sum_g sqrt(n_g) |y_g|_2 + delta/2 |y|^2 over groups g of n_g neighbouring coefficients: a group is
-/// used as a whole or not at all.
+/// h(y) = gamma sum_g sqrt(n_g) |y_g|_2 + delta/2 |y|^2 over groups g of n_g adjacent coefficients:
+/// a group is zero or nonzero as a whole.
 ///
-/// h*(s) = sum_g (|s_g| - gamma sqrt(n_g))_+^2 / (2 delta); y_g = (1 - gamma sqrt(n_g) / |s_g|)_+ s_g / delta.
-/// The factor sqrt(n_g) is that of the group lasso (Yuan and Lin, 2006): under noise, groups of different sizes
-/// exceed their threshold equally often. A group stays at one agent: its block consists of whole groups.
+/// h*(s) = sum_g (|s_g| - gamma sqrt(n_g))_+^2 / (2 delta); y_g = (1 - gamma sqrt(n_g) / |s_g|)_+
+/// s_g / delta. The factor sqrt(n_g) is that of the group lasso (Yuan and Lin, 2006): under noise,
+/// groups of different sizes exceed their threshold equally often. A group is not split over
+/// agents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupElasticNet {
     gamma: f64,
@@ -17,18 +18,18 @@ pub struct GroupElasticNet {
     groups: Groups,
 }
 
-/// How the coefficients of an agent are grouped. In a file, a number or a list of numbers.
+/// The grouping of an agent's coefficients. In JSON, a number or a list of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Groups {
-    /// Groups of this size; an agent may have any multiple of it.
+    /// Groups of this size; an agent's number of atoms is a multiple of it.
     Equal(usize),
-    /// Groups of these sizes, in this order; an agent has their sum.
+    /// Groups of these sizes, in this order; an agent's number of atoms is their sum.
     Sizes(Vec<usize>),
 }
 
 impl GroupElasticNet {
-    /// With `gamma` >= 0, `delta` > 0 and groups of 1 coefficient or more.
+    /// Requires `gamma` >= 0, `delta` > 0 and non-empty groups.
     pub fn new(gamma: f64, delta: f64, groups: Groups) -> Result<Self> {
         super::check_gamma_delta(gamma, delta)?;
         let has_empty = match &groups {
@@ -49,7 +50,7 @@ impl GroupElasticNet {
         })
     }
 
-    /// From its description: `group` is a size or a list of sizes.
+    /// Constructs it from a [`Spec`]: `group` is a size or a list of sizes.
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["gamma", "delta", "group"])?;
         let missing = || Error::parameter("group", "nothing", "must be a size or a list of sizes");
@@ -60,7 +61,7 @@ impl GroupElasticNet {
         )
     }
 
-    /// The sizes of the groups; without end where all are equal.
+    /// The sizes of the groups; an infinite iterator for [`Groups::Equal`].
     fn sizes(&self) -> impl Iterator<Item = usize> + '_ {
         let (equal, sizes): (_, &[usize]) = match &self.groups {
             Groups::Equal(size) => (Some(*size), &[]),
@@ -155,7 +156,6 @@ mod tests {
     use super::super::ElasticNet;
     use super::*;
 
-    /// Groups of one are the elastic net, to rounding.
     #[test]
     fn groups_of_one_are_the_elastic_net() {
         let group = GroupElasticNet::new(0.5, 0.25, Groups::Equal(1)).unwrap();

@@ -11,13 +11,13 @@ pub struct NonNegativeElasticNet {
 }
 
 impl NonNegativeElasticNet {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["gamma", "delta"])?;
         NonNegativeElasticNet::new(spec.required("gamma")?, spec.required("delta")?)
     }
 
-    /// With `gamma` >= 0 and `delta` > 0.
+    /// Requires `gamma` >= 0 and `delta` > 0.
     pub fn new(gamma: f64, delta: f64) -> Result<Self> {
         check_gamma_delta(gamma, delta)?;
         Ok(NonNegativeElasticNet { gamma, delta })

@@ -1,12 +1,14 @@
 //! Regularizers that apply one scalar penalty to every coefficient: h(y) = sum_q p(y_q).
 //!
-//! A type implements [`ScalarPenalty`], and then [`Regularizer`](super::Regularizer) by these functions.
+//! A type implements [`ScalarPenalty`], and then [`Regularizer`](super::Regularizer) with these
+//! functions.
 
 use super::ScalarPenalty;
 
 /// h(y).
 pub fn value(penalty: &impl ScalarPenalty, y: &[f64]) -> f64 {
-    // Eight independent sums: the order is fixed, and the compiler can use vector registers.
+    // Eight independent accumulators: the order of summation is fixed, and the compiler can
+    // vectorise.
     let mut sums = [0.0; 8];
     let parts = y.chunks_exact(8);
     let tail = parts.remainder().iter().map(|y| penalty.value_at(*y));

@@ -2,10 +2,11 @@ use super::{separable, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPen
 use crate::error::{Error, Result};
 use crate::spec::Spec;
 
-/// h(y) = sum_q gamma_q |y_q| + delta/2 |y|^2, on y >= 0 if asked for: each atom has its own gamma_q.
+/// h(y) = sum_q gamma_q |y_q| + delta/2 |y|^2, optionally on y >= 0, with one gamma_q per atom of
+/// the agent.
 ///
-/// y_q = T_{gamma_q}(s_q) / delta, one-sided on y >= 0. A small gamma_q favours atom q, and gamma_q = 0 makes its
-/// coefficient free of l1 shrinkage. The list has one entry per atom of the agent.
+/// y_q = T_{gamma_q}(s_q) / delta, one-sided on y >= 0. A small gamma_q favours atom q; gamma_q = 0
+/// removes its l1 shrinkage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedElasticNet {
     gamma: Vec<f64>,
@@ -21,7 +22,7 @@ enum Nets {
 }
 
 impl WeightedElasticNet {
-    /// With every `gamma` >= 0 and `delta` > 0.
+    /// Requires every `gamma` >= 0 and `delta` > 0.
     pub fn new(gamma: Vec<f64>, delta: f64, non_negative: bool) -> Result<Self> {
         super::check_gamma_delta(0.0, delta)?;
         let each = gamma.iter();
@@ -38,7 +39,7 @@ impl WeightedElasticNet {
         Ok(WeightedElasticNet { gamma, delta, nets })
     }
 
-    /// From its description: `gamma` is a list.
+    /// Constructs it from a [`Spec`]: `gamma` is a list.
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["gamma", "delta", "non_negative"])?;
         let gamma: Option<Vec<f64>> = spec.get("gamma")?;
@@ -124,7 +125,6 @@ impl Regularizer for WeightedElasticNet {
 mod tests {
     use super::*;
 
-    /// Equal weights are the plain net, and the description comes back.
     #[test]
     fn equal_weights_are_the_elastic_net() {
         let s = [2.0, -0.3, -1.5];

@@ -3,24 +3,24 @@ use crate::error::{Error, Result};
 use crate::spec::Spec;
 use dictmesh_kernels::matrix::norm;
 
-/// f(u) = 0 on |u| <= sigma and infinite beyond; f*(nu) = sigma |nu|: basis pursuit with noise, the
-/// paper's set C. f* has no gradient at 0, so the gradient strategies refuse it.
+/// f(u) = 0 on |u| <= sigma and infinite beyond; f*(nu) = sigma |nu|: basis pursuit denoising, the
+/// paper's set C. f* is not differentiable at 0, so the gradient strategies reject it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ball {
     sigma: f64,
 }
 
-/// Norms are rounded; a point on the sphere counts as inside.
+/// Relative tolerance within which a point counts as on the sphere, for rounded norms.
 const SPHERE_ROUNDING: f64 = 1e-12;
 
 impl Ball {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["sigma"])?;
         Ball::new(spec.required("sigma")?)
     }
 
-    /// The ball of radius `sigma` > 0 (for 0 there is [`Equality`](super::Equality)).
+    /// The ball of radius `sigma` > 0; for 0 use [`Equality`](super::Equality).
     pub fn new(sigma: f64) -> Result<Self> {
         if sigma == 0.0 {
             return Err(Error::parameter(

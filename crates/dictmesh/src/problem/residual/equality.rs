@@ -9,7 +9,7 @@ use dictmesh_kernels::matrix::norm;
 pub struct Equality;
 
 impl Equality {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&[])?;
         Ok(Equality)

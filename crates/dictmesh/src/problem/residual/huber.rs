@@ -6,22 +6,22 @@ use dictmesh_kernels::matrix::dot;
 /// f(u) = sum_m L(u_m) with L(u) = u^2 / (2 eta) for |u| < eta and |u| - eta/2 beyond;
 /// f*(nu) = eta/2 |nu|^2 on |nu|_inf <= 1.
 ///
-/// The paper's appendix prints the conjugate with 1/2; its table, with eta/2, is right.
+/// The paper's appendix prints f* with 1/2; its table, with eta/2, is correct.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Huber {
     eta: f64,
-    /// How many rows have the box; the others are quadratic throughout.
+    /// Number of rows with the box; the loss is quadratic in the others.
     boxed: usize,
 }
 
 impl Huber {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["eta"])?;
         Huber::new(spec.required("eta")?)
     }
 
-    /// The Huber loss that turns from quadratic to linear at `eta` > 0.
+    /// The Huber loss with threshold `eta` > 0 between its quadratic and linear parts.
     pub fn new(eta: f64) -> Result<Self> {
         Error::check_positive("eta", eta)?;
         Ok(Huber {
@@ -30,12 +30,12 @@ impl Huber {
         })
     }
 
-    /// Where the loss turns from quadratic to linear.
+    /// The threshold between the quadratic and linear parts.
     pub fn eta(&self) -> f64 {
         self.eta
     }
 
-    /// How many of `rows` rows have the box.
+    /// Number of rows with the box, of `rows`.
     fn boxed(&self, rows: usize) -> usize {
         self.boxed.min(rows)
     }
@@ -73,7 +73,7 @@ impl Residual for Huber {
     }
 
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]) {
-        // Separable: shrink, then clip, is exact in each coordinate.
+        // Exact because separable: shrink, then clip each entry.
         let shrink = 1.0 / (1.0 + tau * self.eta);
         nu.iter_mut().for_each(|v| *v *= shrink);
         let boxed = self.boxed(nu.len());
@@ -85,7 +85,7 @@ impl Residual for Huber {
     }
 
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
-        // At |nu_m| = 1 any |u_m| >= eta of that sign fits.
+        // At |nu_m| = 1 every |u_m| >= eta of that sign is a maximiser.
         let eta = self.eta;
         u.iter_mut().zip(nu).for_each(|(u, nu)| *u = eta * nu);
         for (u, nu) in u.iter_mut().zip(&nu[..self.boxed(nu.len())]) {
@@ -128,7 +128,7 @@ impl Envelope for Huber {
     }
 
     fn huber_threshold(&self, s: f64, q: f64) -> Option<f64> {
-        // Only where all rows have it.
+        // Only if every row has the box.
         (self.boxed == usize::MAX).then_some(s * self.eta + q)
     }
 }

@@ -7,7 +7,7 @@ use crate::spec::Spec;
 pub struct L1;
 
 impl L1 {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&[])?;
         Ok(L1)

@@ -8,7 +8,7 @@ use dictmesh_kernels::matrix::dot;
 pub struct SquaredL2;
 
 impl SquaredL2 {
-    /// From its description.
+    /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&[])?;
         Ok(SquaredL2)

@@ -1,11 +1,11 @@
-//! Some of the samples, some of their rows, and samples put together.
+//! Selection of samples and rows, and concatenation.
 
 use super::{Samples, Store};
 use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
 impl Samples {
-    /// Samples `range` as a batch of their own. Panics, as slicing does, if it reaches past the end.
+    /// The samples `range` as a batch. Panics if the range is out of bounds.
     pub fn range(&self, range: std::ops::Range<usize>) -> Samples {
         let weights = self.weights().map(|w| w[range.clone()].to_vec());
         let store = match &self.store {
@@ -29,7 +29,7 @@ impl Samples {
         }
     }
 
-    /// The samples at `indices`, in that order. Panics, as indexing does, if one does not exist.
+    /// The samples at `indices`, in that order. Panics if an index is out of bounds.
     pub fn select(&self, indices: &[usize]) -> Samples {
         let store = match &self.store {
             Store::Dense(x) => Store::Dense(Matrix::from_fn(self.rows, indices.len(), |i, j| {
@@ -57,7 +57,7 @@ impl Samples {
         }
     }
 
-    /// The samples of all parts, one after the other; sparse if every part is.
+    /// The samples of all parts, concatenated; sparse if every part is.
     pub fn joined(parts: &[Samples]) -> Result<Samples> {
         let rows = parts.first().map_or(0, |part| part.rows);
         for part in parts {
@@ -87,7 +87,7 @@ impl Samples {
         Samples::dense(all)?.weighted(weights)
     }
 
-    /// The samples in these rows only, which must rise. Panics, as indexing does, if one does not exist.
+    /// The samples restricted to these rows, in ascending order. Panics if a row is out of bounds.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
         let store = match &self.store {
             Store::Dense(x) => Store::Dense(Matrix::from_fn(rows.len(), x.cols(), |i, j| {

@@ -4,18 +4,20 @@
 //! min over W of  sum_j w_j [ min_y f(x_j - W y) + h_y(y) ] / sum_j w_j  +  h_W(W)
 //! ```
 //!
-//! Codes and dual vectors do not depend on it. The dictionary update takes sum_j w_j nu_j y_j' / sum_j w_j
-//! for the mean of nu y', and sum_j w_j y_qj^2 for the energy of atom q.
+//! Codes and dual vectors do not depend on the weights. The dictionary update replaces the mean of
+//! nu y' by sum_j w_j nu_j y_j' / sum_j w_j, and the energy of atom q by sum_j w_j y_qj^2.
 
 use super::Samples;
 use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
 impl Samples {
-    /// The samples with these weights, in place of any they had.
+    /// Sets the weights of the samples, replacing any previous ones.
     ///
-    /// In one batch, a weight of 2 equals the sample given twice, and 0 equals leaving it out. Only ratios
-    /// within a batch matter.
+    /// Within one batch, weight 2 equals giving the sample twice, and weight 0 equals omitting it.
+    /// A common factor on all weights has no effect. A factor on one batch alone has none either,
+    /// except on [`Update::Adaptive`](crate::Update::Adaptive), which accumulates w_j y_qj^2 over
+    /// batches.
     ///
     /// ```
     /// use dictmesh::Samples;
@@ -52,12 +54,12 @@ impl Samples {
     }
 }
 
-/// `y` with column j times w_j, for the sums of w_j nu_j y_j'.
+/// `y` with column j scaled by w_j, for the sums of w_j nu_j y_j'.
 pub(crate) fn weigh(y: &Matrix, weights: &[f64]) -> Matrix {
     Matrix::from_fn(y.rows(), y.cols(), |q, j| y.get(q, j) * weights[j])
 }
 
-/// The mean of one value per sample by the weights, all 1 if not given; 0 if they add up to 0.
+/// The weighted mean of one value per sample (weights 1 if `None`); 0 if the weights sum to 0.
 pub(crate) fn mean(values: impl Iterator<Item = f64>, weights: Option<&[f64]>) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for (j, value) in values.enumerate() {
