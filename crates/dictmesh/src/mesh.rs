@@ -3,7 +3,6 @@
 mod access;
 mod agreement;
 pub mod averaging;
-mod batch_codes;
 mod builder;
 mod chunk;
 mod events;
@@ -11,39 +10,39 @@ mod exchange;
 mod growth;
 mod inference_result;
 pub mod learning;
-pub mod measure;
 mod restore;
 pub mod rounds;
 mod run;
 pub mod stopping;
+mod warm;
 
-use batch_codes::BatchCarry;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use events::{Event, Warning};
-use inference_result::demote_if_nonfinite;
 pub use inference_result::Inference;
 pub use restore::Progress;
 pub use run::Run;
 pub use stopping::Stopping;
 
-use crate::accel::{Accels, AgentView, BatchCodes};
+use crate::accel::{Accels, BatchCodes, Memory};
 use crate::error::{Error, Result};
-use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
 use crate::graph::{Mixing, Spectrum, Topology, WeightRule, Weights};
-use crate::problem::block::{stores_grams, Block};
+use crate::problem::block::Block;
+use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::problem::task::{LocalTask, Task};
+use crate::strategy::Strategy;
 use crate::strategy::{Local, ScratchPool};
-use crate::strategy::{SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use learning::{plan_update, AtomStats, PlannedUpdate, Update};
 use rayon::prelude::*;
+use run::demote_if_nonfinite;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use warm::State;
 
 /// One agent of a mesh: its part of the task, its private atoms, and whether it is informed.
 #[derive(Clone, Debug)]
@@ -52,6 +51,14 @@ struct Agent {
     block: Block,
     informed: bool,
     used: AtomStats,
+}
+
+/// State carried from one batch to the next.
+#[derive(Default)]
+struct BatchCarry {
+    /// The final iterates, if the next batch may be warm-started from them.
+    warm: Option<State>,
+    memory: Memory,
 }
 
 /// A mesh of agents that jointly code samples and learn their own atoms.
@@ -222,6 +229,50 @@ impl Mesh {
         Ok((found, movement.unwrap_or(0.0)))
     }
 
+    /// Codes a batch of a block.
+    fn code(
+        &self,
+        block: &Samples,
+        batch: Range<usize>,
+        carry: &mut BatchCarry,
+    ) -> Result<BatchCodes> {
+        let view = self.batch_of(block);
+        if let Some(codes) = self.accels.code(&view, batch.clone(), &mut carry.memory) {
+            return Ok(codes);
+        }
+        let x = &block.range(batch);
+        let mut run = match carry.warm.take() {
+            Some(state) if state.samples == x.len() => Run::start_warm(self, x, state)?,
+            _ if self.warm_start => Run::start(self, x)?,
+            _ => Run::start_accelerated(self, x)?,
+        };
+        let stop = run.until(&self.stopping);
+        let found = run.found_without_duals(stop);
+        let codes = BatchCodes {
+            rounds: found.rounds,
+            bytes: found.bytes,
+            stop: Some(found.stop),
+            infeasible: found.infeasible.first().copied(),
+            cost: found.mean_cost(),
+            sparsity: found.mean_sparsity(),
+            products: match (stop, x.weights()) {
+                (Stop::Interrupted, _) => Vec::new(),
+                (_, None) => run.products(&found.codes),
+                (_, Some(weights)) => {
+                    let weighed: Vec<Matrix> =
+                        found.codes.iter().map(|y| weigh(y, weights)).collect();
+                    run.products(&weighed)
+                }
+            },
+            codes: found.codes,
+        };
+        // Duals of a diverged or infeasible batch are no valid warm start.
+        if self.warm_start && matches!(found.stop, Stop::Converged | Stop::RoundLimit) {
+            carry.warm = Some(run.into_state()?);
+        }
+        Ok(codes)
+    }
+
     /// Updates every agent's atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. All
     /// updates are computed, in the memory of the products, before the first is written. If the
     /// result is not finite, no agent changes.
@@ -253,70 +304,6 @@ impl Mesh {
         movement
     }
 
-    /// The centralised solution over all blocks, with certificates of its duality gap.
-    pub fn exact(&self, x: &Samples) -> Result<Exact> {
-        self.check_samples(x)?;
-        let parts = self.parts();
-        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
-    }
-
-    /// The codes of [`exact`](Mesh::exact) in sparse form, with their certificates. They are
-    /// bit-identical to those of `exact`; for sparse codes this is faster and uses a fraction of
-    /// the memory.
-    pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
-        self.check_samples(x)?;
-        let parts = self.parts();
-        self.in_pool(|| exact::codes(self.task.residual(), &parts, x, exact::TOLERANCE))
-    }
-
-    /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst
-    /// outcome.
-    pub fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
-        self.check_samples(x)?;
-        let parts = self.parts();
-        self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
-    }
-
-    /// The agents as speed-ups receive them.
-    fn views(&self) -> Vec<AgentView<'_>> {
-        (self.agents.iter())
-            .map(|agent| AgentView {
-                task: &agent.task,
-                block: &agent.block,
-            })
-            .collect()
-    }
-
-    fn parts(&self) -> Vec<Part<'_>> {
-        (self.agents.iter())
-            .map(|agent| Part {
-                block: &agent.block,
-                task: &agent.task,
-            })
-            .collect()
-    }
-
-    /// The constants shared by all agents, from which default steps follow.
-    pub fn common(&self) -> SharedConstants {
-        let delta = self
-            .agents
-            .iter()
-            .map(|agent| agent.task.regularizer().strong_convexity())
-            .fold(f64::INFINITY, f64::min);
-        SharedConstants {
-            agents: self.agents.len(),
-            rows: self.rows,
-            atoms: self.atoms(),
-            atoms_max: self.agents.iter().map(|a| a.block.len()).max().unwrap_or(0),
-            delta,
-            curvature: self.task.residual().conjugate_curvature(),
-            weights_smallest: self.mixing.smallest,
-            non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
-            mean_degree: self.topology.mean_degree(),
-            spectrum: self.spectrum,
-        }
-    }
-
     /// The data of agent `k` for a batch; `share` is b = x/|N_I|, used by informed agents.
     fn local<'a>(&'a self, k: AgentId, share: Option<&'a Matrix>, samples: usize) -> Local<'a> {
         let agent = &self.agents[k];
@@ -344,17 +331,6 @@ impl Mesh {
             });
         }
         Ok(())
-    }
-
-    /// Stores the Gram matrices of all blocks or of none; required after every change of a block
-    /// size.
-    fn share_gram_budget(&mut self) -> Result<()> {
-        let stored = stores_grams(self.agents.iter().map(|a| a.block.len()), self.rows);
-        (self.agents.iter_mut()).try_for_each(|agent| agent.block.store_gram(stored))
-    }
-
-    fn blocks(&self) -> Vec<&Block> {
-        self.agents.iter().map(|agent| &agent.block).collect()
     }
 
     /// Runs `work` in the mesh's own thread pool, if it has one.

@@ -10,7 +10,7 @@ use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
 use dictmesh::accel::Batching;
-use dictmesh::network::measure::has_diverged;
+use dictmesh::network::has_diverged;
 use dictmesh::network::{product_of_fired, update_block};
 use dictmesh::strategy::Local;
 use dictmesh::AgentId;

@@ -5,7 +5,9 @@ use super::talk::{Halt, Talk};
 use crate::codec::SCALARS;
 use crate::error::Error;
 use crate::exchange::{Phase, Tag};
-use dictmesh::network::{combine, infer, measure, round, Carrier, Flood, Rounds, StoppingRule};
+use dictmesh::network::{
+    combine, has_diverged, infer, relative_change, round, Carrier, Flood, Rounds, StoppingRule,
+};
 use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Local};
 use dictmesh::{AgentId, Matrix, Stop, Stopping};
 
@@ -127,7 +129,7 @@ impl Inference<'_> {
 
     fn has_diverged(&self, nu: &Matrix) -> bool {
         let delta = self.local.task.regularizer().strong_convexity();
-        (self.sizes).is_some_and(|sizes| measure::has_diverged(nu, sizes, delta))
+        (self.sizes).is_some_and(|sizes| has_diverged(nu, sizes, delta))
     }
 }
 
@@ -163,7 +165,7 @@ impl Rounds for Course<'_, '_> {
         let (nu, degree) = (self.strategy.dual(), self.inference.local.degree);
         let sums = self.last == Some(Exchange::Combine(Combine::NeighbourSum));
         let sum = sums.then(|| (degree, self.heard.as_slice()));
-        let residual = measure::residual(nu, &self.before, sum);
+        let residual = relative_change(nu, &self.before, sum);
         (residual.is_finite() && !self.inference.has_diverged(nu)).then_some(residual)
     }
 

@@ -11,7 +11,7 @@ mod scalars;
 mod tap;
 
 use common::Plan;
-use dictmesh::network::measure;
+use dictmesh::network::relative_change;
 use dictmesh::strategy;
 use dictmesh::AgentId;
 use dictmesh::Spec;
@@ -92,7 +92,7 @@ impl Story {
                     &mut sum,
                 );
                 let residual =
-                    measure::residual(nu, &before[k], sums.then_some((around.len(), &sum[..])));
+                    relative_change(nu, &before[k], sums.then_some((around.len(), &sum[..])));
                 let known = self.residuals.entry(from).or_default();
                 known.insert(residual.to_bits());
             }

@@ -1,14 +1,17 @@
 //! Accessors of a mesh, and setters for use between batches.
 
 use super::{Mesh, Stopping};
-use crate::accel::Accels;
+use crate::accel::{Accels, AgentView, Batch};
 use crate::error::Result;
+use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
 use crate::mesh::learning::{AtomStats, Update};
-use crate::problem::block::Block;
+use crate::problem::block::{stores_grams, Block};
+use crate::problem::samples::Samples;
 use crate::problem::task::Task;
-use crate::strategy::Strategy;
+use crate::strategy::{SharedConstants, Strategy};
+use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -135,5 +138,95 @@ impl Mesh {
             all.extend_from_slice(agent.block.atoms().as_slice());
         }
         Matrix::from_fn(self.rows, self.atoms(), |i, j| all[j * self.rows + i])
+    }
+
+    /// The centralised solution over all blocks, with certificates of its duality gap.
+    pub fn exact(&self, x: &Samples) -> Result<Exact> {
+        self.check_samples(x)?;
+        let parts = self.parts();
+        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+    }
+
+    /// The codes of [`exact`](Mesh::exact) in sparse form, with their certificates. They are
+    /// bit-identical to those of `exact`; for sparse codes this is faster and uses a fraction of
+    /// the memory.
+    pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
+        self.check_samples(x)?;
+        let parts = self.parts();
+        self.in_pool(|| exact::codes(self.task.residual(), &parts, x, exact::TOLERANCE))
+    }
+
+    /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst
+    /// outcome.
+    pub fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        self.check_samples(x)?;
+        let parts = self.parts();
+        self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
+    }
+
+    /// The agents as speed-ups receive them.
+    pub(super) fn views(&self) -> Vec<AgentView<'_>> {
+        (self.agents.iter())
+            .map(|agent| AgentView {
+                task: &agent.task,
+                block: &agent.block,
+            })
+            .collect()
+    }
+
+    pub(super) fn parts(&self) -> Vec<Part<'_>> {
+        (self.agents.iter())
+            .map(|agent| Part {
+                block: &agent.block,
+                task: &agent.task,
+            })
+            .collect()
+    }
+
+    /// The constants shared by all agents, from which default steps follow.
+    pub fn common(&self) -> SharedConstants {
+        let delta = self
+            .agents
+            .iter()
+            .map(|agent| agent.task.regularizer().strong_convexity())
+            .fold(f64::INFINITY, f64::min);
+        SharedConstants {
+            agents: self.agents.len(),
+            rows: self.rows,
+            atoms: self.atoms(),
+            atoms_max: self.agents.iter().map(|a| a.block.len()).max().unwrap_or(0),
+            delta,
+            curvature: self.task.residual().conjugate_curvature(),
+            weights_smallest: self.mixing.smallest,
+            non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
+            mean_degree: self.topology.mean_degree(),
+            spectrum: self.spectrum,
+        }
+    }
+
+    /// Stores the Gram matrices of all blocks or of none; required after every change of a block
+    /// size.
+    pub(super) fn share_gram_budget(&mut self) -> Result<()> {
+        let stored = stores_grams(self.agents.iter().map(|a| a.block.len()), self.rows);
+        (self.agents.iter_mut()).try_for_each(|agent| agent.block.store_gram(stored))
+    }
+
+    pub(super) fn blocks(&self) -> Vec<&Block> {
+        self.agents.iter().map(|agent| &agent.block).collect()
+    }
+
+    /// The batch as speed-ups receive it.
+    pub(super) fn batch_of<'a>(&'a self, x: &'a Samples) -> Batch<'a> {
+        Batch {
+            residual: self.task.residual(),
+            agents: self.views(),
+            x,
+            strategy: &*self.strategy,
+            tolerance: self.stopping.tolerance,
+            rounds: self.stopping.rounds,
+            scratch: &self.scratch,
+            interrupt: self.interrupt.as_deref(),
+            batching: self.accels.batching(),
+        }
     }
 }

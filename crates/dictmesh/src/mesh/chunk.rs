@@ -1,8 +1,8 @@
 //! A chunk of samples (or a whole batch) that all agents code in lock-step.
 
 use super::exchange::{InProcess, Links};
-use super::measure;
 use super::rounds::round;
+use super::stopping::{has_diverged, max_or_nan, relative_change};
 use super::Mesh;
 use crate::accel::{Batch, Chunk, Reduced};
 use crate::error::Result;
@@ -223,14 +223,13 @@ impl<'m> SampleChunk<'m> {
         each.fold(0.0, |largest, (k, (nu, before))| {
             let degree = self.mesh.topology().degree(k);
             let sum = sums.then(|| (degree, self.heard.column(k)));
-            measure::larger(largest, measure::residual(nu, before, sum))
+            max_or_nan(largest, relative_change(nu, before, sum))
         })
     }
 
     pub fn has_diverged(&self) -> bool {
         let delta = self.mesh.common().delta;
-        self.duals()
-            .any(|nu| measure::has_diverged(nu, &self.sizes, delta))
+        self.duals().any(|nu| has_diverged(nu, &self.sizes, delta))
     }
 
     /// The worst outcome of the agents' last argmins.

@@ -1,14 +1,13 @@
 //! The result of the inference of a batch.
 
-use super::chunk::SampleChunk;
 use super::run::{side_by_side, Run};
+use super::stopping::max_or_nan;
 use crate::accel::{lift_all, Term};
 use crate::problem::samples::weights::mean;
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
-use dictmesh_kernels::products::{add_product, fired, product};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -41,7 +40,7 @@ pub struct Inference {
 
 /// The largest distance of an agent's nu_k from the mean over agents, relative to the norm of the
 /// mean; NaN if an entry is not finite.
-fn disagreement(duals: &[&Matrix]) -> f64 {
+pub(super) fn disagreement(duals: &[&Matrix]) -> f64 {
     let Some(first) = duals.first() else {
         return 0.0;
     };
@@ -54,20 +53,11 @@ fn disagreement(duals: &[&Matrix]) -> f64 {
         for (nu, mean) in nu.columns().zip(mean.columns()) {
             let apart = distance(nu, mean);
             if apart != 0.0 {
-                most = largest(most, apart / norm(mean).max(f64::MIN_POSITIVE));
+                most = max_or_nan(most, apart / norm(mean).max(f64::MIN_POSITIVE));
             }
         }
     }
     most
-}
-
-/// The maximum; NaN if either is NaN, which `f64::max` would drop.
-fn largest(a: f64, b: f64) -> f64 {
-    if a.is_nan() || b.is_nan() {
-        f64::NAN
-    } else {
-        a.max(b)
-    }
 }
 
 /// The mean number of nonzero coefficients per sample, over all agents.
@@ -139,37 +129,6 @@ impl Run<'_> {
         }
     }
 
-    /// As [`found`](Run::found), without duals.
-    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
-        let local_costs = self.local_costs();
-        let costs = (0..self.x.len())
-            .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
-            .collect();
-        let disagreements = self.chunks.par_iter().map(|chunk| {
-            let duals: Vec<&Matrix> = chunk.duals().collect();
-            disagreement(&duals)
-        });
-        Inference {
-            disagreement: disagreements.reduce(|| 0.0, largest),
-            duals: Vec::new(),
-            codes: self.codes(),
-            weights: self.x.weights().map(<[f64]>::to_vec),
-            stop: demote_if_nonfinite(stop, &local_costs),
-            local_costs,
-            costs,
-            rounds: self.rounds(),
-            bytes: self.bytes(),
-            infeasible: self.infeasible(),
-        }
-    }
-
-    /// The infeasible samples, by their index in the batch.
-    fn infeasible(&self) -> Vec<usize> {
-        let each = self.chunks.iter();
-        each.flat_map(|chunk| chunk.infeasible.iter().map(|j| chunk.samples.start + j))
-            .collect()
-    }
-
     /// Every agent's nu_k in all rows.
     fn lifted(&self) -> Vec<Matrix> {
         let agents = self.mesh.agents.len();
@@ -200,75 +159,6 @@ impl Run<'_> {
             .map(|k| side_by_side(each.iter().map(|duals| &*duals[k])))
             .collect()
     }
-
-    /// nu_k y_k' of each agent, with one column per atom that fired (has a nonzero code). A matrix
-    /// may have no rows if no atom fired. For weighted samples, `codes` are w_j y_j. Reduced chunks
-    /// are lifted in the product, not per nu_k.
-    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
-        // The atoms that fired, as (agent, atom); each is a column.
-        let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
-        let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
-            .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
-            .collect();
-        let mut terms = Vec::new();
-        for chunk in &self.chunks {
-            let Some(reduced) = &chunk.reduced else {
-                continue;
-            };
-            for (column, (k, q)) in fired.iter().enumerate() {
-                for at in 0..chunk.samples.len() {
-                    let sample = chunk.samples.start + at;
-                    let scale = codes[*k].get(*q, sample);
-                    if scale != 0.0 {
-                        terms.push(Term {
-                            column,
-                            scale,
-                            sample,
-                            lift: reduced.lift(at, chunk.agents[*k].dual().column(at)),
-                        });
-                    }
-                }
-            }
-        }
-        let none = |fired: &Vec<usize>| Matrix::zeros(0, fired.len());
-        let mut out: Vec<Matrix> = of_agents.iter().map(none).collect();
-        if !terms.is_empty() {
-            let all = lift_all(&self.mesh.blocks(), self.x, fired.len(), &terms);
-            let mut from = 0;
-            for out in &mut out {
-                let count = out.cols();
-                *out = all.columns_range(from..from + count);
-                from += count;
-            }
-        }
-        for chunk in self.chunks.iter().filter(|chunk| chunk.reduced.is_none()) {
-            add_products(chunk, codes, &of_agents, &mut out);
-        }
-        out
-    }
-}
-
-/// Adds nu_k y_k' of a chunk in all rows. Samples are added in order, so the sum does not depend on
-/// the chunks.
-fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out: &mut [Matrix]) {
-    let each = chunk.agents.par_iter().zip(codes).zip(fired).zip(out);
-    each.for_each(|(((agent, y), fired), out)| {
-        let (first, samples) = (chunk.samples.start, chunk.samples.len());
-        let y = Matrix::from_fn(fired.len(), samples, |i, j| y.get(fired[i], first + j));
-        match out.rows() {
-            0 => *out = product(agent.dual(), &y),
-            _ => add_product(agent.dual(), &y, out),
-        }
-    });
-}
-
-/// The outcome, demoted to `Diverged` if a local cost is not finite.
-pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
-    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
-        stop
-    } else {
-        stop.worse(Stop::Diverged)
-    }
 }
 
 #[cfg(test)]
@@ -287,7 +177,7 @@ mod tests {
         }
         assert_eq!(disagreement(&[&zero, &zero]), 0.0);
         // NaN propagates, in either order.
-        assert!(largest(f64::NAN, 1.0).is_nan() && largest(1.0, f64::NAN).is_nan());
-        assert_eq!(largest(1.0, 2.0), 2.0);
+        assert!(max_or_nan(f64::NAN, 1.0).is_nan() && max_or_nan(1.0, f64::NAN).is_nan());
+        assert_eq!(max_or_nan(1.0, 2.0), 2.0);
     }
 }

@@ -2,16 +2,16 @@
 
 use super::chunk::SampleChunk;
 use super::exchange::Links;
-use super::measure;
+use super::inference_result::{disagreement, Inference};
 use super::rounds::{infer, Rounds};
-use super::stopping::{Flood, Stopping, StoppingRule};
+use super::stopping::{max_or_nan, Flood, Stopping, StoppingRule};
 use super::Mesh;
-use crate::accel::{Accels, Batch};
-use crate::error::{Error, Result};
+use crate::accel::{lift_all, Accels, Batch, Term};
+use crate::error::Result;
 use crate::problem::samples::Samples;
-use crate::spec::Spec;
 use crate::strategy::AgentStrategy;
 use crate::Stop;
+use dictmesh_kernels::products::{add_product, fired, product};
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
 use std::convert::Infallible;
@@ -39,37 +39,7 @@ impl<'m> Run<'m> {
         Run::new(mesh, x, &mesh.accels, None)
     }
 
-    /// A run from the final iterates of an earlier one. Its strategy, number of samples, dimension
-    /// and block sizes must be the same.
-    pub(super) fn start_warm(mesh: &'m Mesh, x: &'m Samples, state: State) -> Result<Self> {
-        let now = State::shape(mesh, x.rows(), x.len())?;
-        let differs = |what: &str, given: String, expected: String| {
-            Err(Error::Unsupported {
-                what: format!("a run with {what} {given}"),
-                with: format!("{what} {expected}"),
-                why: "its state does not fit; start a new run".to_string(),
-            })
-        };
-        let shape = |s: &State| (s.rows, s.samples);
-        if state.strategy != now.strategy {
-            return differs(
-                "the strategy",
-                state.strategy.to_string(),
-                now.strategy.to_string(),
-            );
-        }
-        if shape(&state) != shape(&now) {
-            let say = |(rows, samples)| format!("{rows} x {samples}");
-            return differs("batches of", say(shape(&state)), say(shape(&now)));
-        }
-        if state.sizes != now.sizes {
-            let say = |sizes: &[usize]| format!("{sizes:?}");
-            return differs("blocks of", say(&state.sizes), say(&now.sizes));
-        }
-        Run::new(mesh, x, &Accels::none(), Some(state.agents))
-    }
-
-    fn new(
+    pub(super) fn new(
         mesh: &'m Mesh,
         x: &'m Samples,
         accels: &Accels,
@@ -120,17 +90,6 @@ impl<'m> Run<'m> {
         self.mesh.agents.len() == 1 && self.mesh.strategy.solves_alone()
     }
 
-    /// The state for a warm start.
-    pub(super) fn into_state(self) -> Result<State> {
-        let mut state = State::shape(self.mesh, self.x.rows(), self.x.len())?;
-        state.agents = self
-            .chunks
-            .into_iter()
-            .flat_map(|chunk| chunk.agents)
-            .collect();
-        Ok(state)
-    }
-
     /// The array that every agent sent in the last exchange, M x B. Requires at least one round.
     pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
         (self.chunks.iter()).flat_map(|chunk| chunk.agents.iter().map(|agent| agent.outgoing()))
@@ -177,6 +136,83 @@ impl<'m> Run<'m> {
             .map(|k| each.iter().flat_map(|costs| &costs[k]).copied().collect())
             .collect()
     }
+
+    /// As [`found`](Run::found), without duals.
+    pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
+        let local_costs = self.local_costs();
+        let costs = (0..self.x.len())
+            .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
+            .collect();
+        let disagreements = self.chunks.par_iter().map(|chunk| {
+            let duals: Vec<&Matrix> = chunk.duals().collect();
+            disagreement(&duals)
+        });
+        Inference {
+            disagreement: disagreements.reduce(|| 0.0, max_or_nan),
+            duals: Vec::new(),
+            codes: self.codes(),
+            weights: self.x.weights().map(<[f64]>::to_vec),
+            stop: demote_if_nonfinite(stop, &local_costs),
+            local_costs,
+            costs,
+            rounds: self.rounds(),
+            bytes: self.bytes(),
+            infeasible: self.infeasible(),
+        }
+    }
+
+    /// The infeasible samples, by their index in the batch.
+    fn infeasible(&self) -> Vec<usize> {
+        let each = self.chunks.iter();
+        each.flat_map(|chunk| chunk.infeasible.iter().map(|j| chunk.samples.start + j))
+            .collect()
+    }
+
+    /// nu_k y_k' of each agent, with one column per atom that fired (has a nonzero code). A matrix
+    /// may have no rows if no atom fired. For weighted samples, `codes` are w_j y_j. Reduced chunks
+    /// are lifted in the product, not per nu_k.
+    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
+        // The atoms that fired, as (agent, atom); each is a column.
+        let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
+        let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
+            .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
+            .collect();
+        let mut terms = Vec::new();
+        for chunk in &self.chunks {
+            let Some(reduced) = &chunk.reduced else {
+                continue;
+            };
+            for (column, (k, q)) in fired.iter().enumerate() {
+                for at in 0..chunk.samples.len() {
+                    let sample = chunk.samples.start + at;
+                    let scale = codes[*k].get(*q, sample);
+                    if scale != 0.0 {
+                        terms.push(Term {
+                            column,
+                            scale,
+                            sample,
+                            lift: reduced.lift(at, chunk.agents[*k].dual().column(at)),
+                        });
+                    }
+                }
+            }
+        }
+        let none = |fired: &Vec<usize>| Matrix::zeros(0, fired.len());
+        let mut out: Vec<Matrix> = of_agents.iter().map(none).collect();
+        if !terms.is_empty() {
+            let all = lift_all(&self.mesh.blocks(), self.x, fired.len(), &terms);
+            let mut from = 0;
+            for out in &mut out {
+                let count = out.cols();
+                *out = all.columns_range(from..from + count);
+                from += count;
+            }
+        }
+        for chunk in self.chunks.iter().filter(|chunk| chunk.reduced.is_none()) {
+            add_products(chunk, codes, &of_agents, &mut out);
+        }
+        out
+    }
 }
 
 /// All agents run in this process, so a flood reaches every agent at once.
@@ -209,7 +245,7 @@ impl Rounds for Run<'_> {
             .par_iter()
             .map(|c| c.largest_residual())
             .collect();
-        let residual = each.into_iter().fold(0.0, measure::larger);
+        let residual = each.into_iter().fold(0.0, max_or_nan);
         (residual.is_finite() && !Rounds::has_diverged(self)).then_some(residual)
     }
 
@@ -246,24 +282,25 @@ pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) 
     out
 }
 
-/// The iterates of a run, with the strategy and sizes they are valid for.
-#[derive(Debug)]
-pub(super) struct State {
-    strategy: Spec,
-    rows: usize,
-    pub samples: usize,
-    sizes: Vec<usize>,
-    agents: Vec<Box<dyn AgentStrategy>>,
+/// Adds nu_k y_k' of a chunk in all rows. Samples are added in order, so the sum does not depend on
+/// the chunks.
+fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out: &mut [Matrix]) {
+    let each = chunk.agents.par_iter().zip(codes).zip(fired).zip(out);
+    each.for_each(|(((agent, y), fired), out)| {
+        let (first, samples) = (chunk.samples.start, chunk.samples.len());
+        let y = Matrix::from_fn(fired.len(), samples, |i, j| y.get(fired[i], first + j));
+        match out.rows() {
+            0 => *out = product(agent.dual(), &y),
+            _ => add_product(agent.dual(), &y, out),
+        }
+    });
 }
 
-impl State {
-    fn shape(mesh: &Mesh, rows: usize, samples: usize) -> Result<Self> {
-        Ok(State {
-            strategy: mesh.strategy.resolve(&mesh.common())?.spec(),
-            rows,
-            samples,
-            sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),
-            agents: Vec::new(),
-        })
+/// The outcome, demoted to `Diverged` if a local cost is not finite.
+pub(super) fn demote_if_nonfinite(stop: Stop, local_costs: &[Vec<f64>]) -> Stop {
+    if local_costs.iter().flatten().all(|cost| cost.is_finite()) {
+        stop
+    } else {
+        stop.worse(Stop::Diverged)
     }
 }
