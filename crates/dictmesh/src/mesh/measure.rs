@@ -3,7 +3,7 @@
 
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
 
-/// Minimum number of rounds between two measurements; fewer are too noisy to estimate a rate.
+/// Minimum number of rounds between two measurements; a rate needs that many.
 const WINDOW: usize = 5;
 /// Relative changes up to this are rounding error, which does not decrease further.
 const ROUNDING: f64 = 1e-14;
