@@ -1,4 +1,4 @@
-//! A learned model as plain data, saved and loaded.
+//! A learned model as plain data, with save and load.
 //!
 //! ```
 //! use dictmesh::problem::Task;
@@ -31,27 +31,32 @@
 //!
 //! # The file
 //!
-//! A [safetensors](https://github.com/huggingface/safetensors) file, which any program that reads
-//! these opens. For each agent k whose block it holds:
+//! A [safetensors](https://github.com/huggingface/safetensors) file. For each agent k whose block
+//! it holds:
 //!
 //! | tensor | type | shape | |
 //! |---|---|---|---|
 //! | `agent.{k}.atoms` | F64 | N_k x M | one atom per row |
 //! | `agent.{k}.energy` | F64 | N_k | S_q of [`Update::Adaptive`] |
-//! | `agent.{k}.samples` | U64 | N_k | samples each atom took part in |
+//! | `agent.{k}.samples` | U64 | N_k | number of samples in which each atom fired |
 //!
-//! and as metadata `format` = `dictmesh-model`, `version` = `1`, `description`: the [`Description`] as
-//! JSON, and `checksum`: eight hexadecimal digits, the CRC-32 (that of zip and png) of the header as
-//! compact JSON with sorted keys and without this entry, followed by the tensors' data. Tensors, metadata and fields of the description that this version does
-//! not know are passed over, so that later versions may add some; a change that would mislead an
-//! older program raises the version, and the older program refuses the file.
+//! The metadata has `format` = `dictmesh-model`, `version` = `1`, `description` (the
+//! [`Description`] as JSON) and `checksum`. The checksum is eight hexadecimal digits: the CRC-32
+//! (as in zip and png) of the header as compact JSON with sorted keys and without this entry,
+//! followed by the tensors' data. Unknown tensors, metadata and top-level fields of the description
+//! are ignored, so that later versions may add some. An incompatible change raises the version, and
+//! older programs reject the file.
 //!
-//! Guaranteed: numbers are stored bit-identically; equal models give equal bytes; a file of
-//! this name is at any time the old one or the new one, whole ([`Model::save`]); reading takes no
-//! more memory than a small multiple of the file's size, and bytes of any kind give a model that
-//! keeps all the rules or an error, never a panic; damage of up to 32 bits in a row is always noticed, and
-//! other damage but for one case in 2^32. Not guaranteed: secrecy. Who may read the file may read the
-//! atoms in it, and who may write it may change them and the checksum.
+//! Guarantees:
+//!
+//! - Numbers are stored bit-identically, and equal models give equal bytes.
+//! - [`Model::save`] is atomic: at any time the file is either the old one or the new one.
+//! - Reading uses at most a small multiple of the file's size in memory.
+//! - Arbitrary bytes give a model that passes [`Model::check`] or an error, never a panic.
+//! - Damage within 32 consecutive bits is always detected; other damage is missed once in 2^32.
+//!
+//! Not guaranteed: secrecy or authenticity. The file contains the atoms in plain form, and the
+//! checksum can be recomputed.
 
 mod check;
 mod format;
@@ -75,15 +80,15 @@ use format::Fault;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What was learned, and all that is needed to use it or to learn on.
+/// A learned model, with everything needed to use it or to continue learning.
 ///
-/// Plain data: nothing keeps the fields consistent while they are changed, but
-/// [`check`](Model::check) is made whenever a model is saved, loaded or turned into a mesh.
+/// The fields are plain data and may become inconsistent when they are changed.
+/// [`check`](Model::check) runs whenever a model is saved, loaded or turned into a mesh.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Everything but the atoms.
+    /// Everything except the atoms.
     pub description: Description,
-    /// The agents' blocks, rising in their number: those of all agents, or of some.
+    /// The blocks of all agents or of some, in ascending order of the agent.
     pub blocks: Vec<BlockData>,
 }
 
@@ -91,7 +96,7 @@ fn all() -> String {
     "all".to_string()
 }
 
-/// Speed-ups by their names, or as older files have them: `true` for all, `false` for none.
+/// Names of speed-ups, or in older files `true` for all and `false` for none.
 fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -106,50 +111,51 @@ fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result
     })
 }
 
-/// A mesh without its atoms: the choices made for it, and its progress.
+/// A mesh without its atoms: its options and its progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// What is being solved.
+    /// The problem to solve.
     pub task: TaskSpec,
-    /// N, the number of agents of the mesh, whether or not their blocks are here.
+    /// N, the number of agents of the mesh, including those without a block here.
     pub agents: usize,
-    /// Who talks to whom.
+    /// The edges of the graph.
     pub edges: Vec<(AgentId, AgentId)>,
     /// The rule of the combination weights.
     pub weights: WeightRule,
-    /// The inference strategy, as it was given.
+    /// The inference strategy as given, before constants are resolved.
     pub strategy: Spec,
-    /// When the rounds of one batch end.
+    /// The stopping rule of one batch.
     pub stopping: Stopping,
     /// The dictionary update.
     pub update: Update,
     /// Samples per update.
     pub batch: usize,
-    /// Whether learning starts each batch from where the last one ended.
+    /// Whether learning warm-starts each batch from the final iterates of the previous one.
     pub warm_start: bool,
-    /// The speed-ups: "all", "none" or names separated by commas. Older files have `reduction` in its place.
+    /// The speed-ups: "all", "none" or comma-separated names. Older files have it under
+    /// `reduction`.
     #[serde(default = "all", alias = "reduction", deserialize_with = "accel_names")]
     pub accel: String,
-    /// The seed of everything random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// The agents that samples reach.
+    /// The informed agents.
     pub informed: Vec<AgentId>,
     /// M, the dimension of a sample.
     pub rows: usize,
     /// The names of the M entries of a sample, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature_names: Option<Vec<String>>,
-    /// How far the mesh came.
+    /// The progress counters.
     pub progress: Progress,
-    /// The program that wrote the file; writing fills it in.
+    /// The program that wrote the file; set on writing.
     #[serde(default)]
     pub written_by: String,
-    /// Free room, kept as it is: how samples are prepared, thresholds, notes.
+    /// Application data, stored unchanged: preprocessing of samples, thresholds, notes.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One agent's block: its atoms and what it remembers of their use.
+/// One agent's block: its atoms and their statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockData {
     /// The agent's number.
@@ -158,27 +164,26 @@ pub struct BlockData {
     pub atoms: Matrix,
     /// S_q of each atom, the discounted sum of y_q^2.
     pub energy: Vec<f64>,
-    /// How many samples each atom took part in since it was started.
+    /// The number of samples in which each atom fired since its initialisation.
     pub samples: Vec<u64>,
 }
 
-/// What stands for the path of a model that is not in a file.
+/// Replaces the path of a model that is not in a file.
 const IN_MEMORY: &str = "(in memory)";
 
 impl Model {
-    /// The number before the dot in the version of the file format this program writes; it reads
-    /// all files up to it.
+    /// The major version of the file format that this program writes. It reads all versions up to
+    /// it.
     pub const VERSION: u32 = 1;
 
-    /// What [`Description::written_by`] becomes in a file that this program writes.
+    /// The value of [`Description::written_by`] in files of this program.
     pub const WRITTEN_BY: &'static str = concat!("dictmesh ", env!("CARGO_PKG_VERSION"));
 
-    /// Writes the model to a file, in place of one that may be there.
+    /// Writes the model to a file, replacing an existing one.
     ///
-    /// The file appears whole or not at all: it is written under a passing name beside its place, put
-    /// on the disk, and renamed. If anything fails, the old file is untouched and nothing else is
-    /// left. A symbolic link is replaced, not followed. Who may read the file is as for any new file
-    /// (the umask decides).
+    /// The write is atomic: a temporary file in the same directory is written, synced and renamed.
+    /// If writing or renaming fails, the old file is unchanged and no other file is left. A
+    /// symbolic link is replaced, not followed. File permissions follow the umask.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = format::header(self).map_err(|e| refused(path, e.to_string()))?;
@@ -188,8 +193,8 @@ impl Model {
         })
     }
 
-    /// Writes agent `k`'s block alone, with the same description, so that its file shows no other agent's
-    /// atoms. As [`save`](Model::save) otherwise.
+    /// Writes agent `k`'s block alone with the same description, so that the file contains no other
+    /// agent's atoms. As [`save`](Model::save) otherwise.
     pub fn save_agent(&self, k: AgentId, path: impl AsRef<Path>) -> Result<()> {
         let Some(block) = self.blocks.iter().find(|block| block.agent == k) else {
             let here: Vec<AgentId> = self.blocks.iter().map(|block| block.agent).collect();
@@ -206,15 +211,17 @@ impl Model {
         alone.save(path)
     }
 
-    /// The model in a file, checked.
+    /// Reads and checks a model file.
     ///
-    /// [`Error::Io`] if the file cannot be read; [`Error::Model`] if it is no model file, damaged, cut
-    /// short, of a newer version, or breaks a rule of [`check`](Model::check).
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the file cannot be read; [`Error::Model`] if it is not a model file,
+    /// damaged, truncated, of a newer version, or fails [`check`](Model::check).
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
         Model::load_with(path, &Registry::default())
     }
 
-    /// The same for tasks of the pieces that `registry` has.
+    /// As [`load`](Model::load), with the pieces of `registry`.
     pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Model> {
         let path = path.as_ref();
         let fault = |fault| match fault {
@@ -235,12 +242,12 @@ impl Model {
         Ok(bytes)
     }
 
-    /// The model in the bytes of a file; as [`load`](Model::load).
+    /// The model from the bytes of a file; as [`load`](Model::load).
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         Model::from_bytes_with(bytes, &Registry::default())
     }
 
-    /// The same for tasks of the pieces that `registry` has.
+    /// As [`from_bytes`](Model::from_bytes), with the pieces of `registry`.
     pub fn from_bytes_with(bytes: &[u8], registry: &Registry) -> Result<Model> {
         format::read(&mut { bytes }, bytes.len() as u64, registry).map_err(|fault| match fault {
             Fault::Io(source) => in_memory(source),

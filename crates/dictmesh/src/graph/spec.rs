@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// The serialisable description of a [`Topology`], without its number of agents.
 ///
-/// In JSON, an object with the name under `kind`, such as `{"kind": "erdos-renyi", "p": 0.5,
-/// "seed": 1}`.
+/// In JSON, an object with the name under `kind`, such as
+/// `{"kind": "erdos-renyi", "p": 0.5, "seed": 1}`.
 ///
 /// ```
 /// use dictmesh::TopologySpec;

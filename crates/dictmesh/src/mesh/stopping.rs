@@ -203,7 +203,7 @@ impl StoppingRule {
             if self.single && run.flood().trouble == Flood::NEVER {
                 let stop = run.argmin_stop();
                 if stop == Stop::Infeasible {
-                    run.proves_infeasible()?; // which samples
+                    run.proves_infeasible()?; // lists the samples
                 }
                 return Ok(Some(stop));
             }

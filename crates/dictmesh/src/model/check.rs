@@ -1,4 +1,4 @@
-//! The rules a model keeps.
+//! Validation of a model.
 
 use super::{BlockData, Description, Model};
 use crate::accel::Accels;
@@ -9,32 +9,36 @@ use crate::problem::Task;
 use crate::registry::Registry;
 use crate::strategy::Strategy;
 
-/// How far an atom may be outside its set: room for atoms that were rounded to single precision.
+/// Tolerance for atoms outside their set; covers atoms rounded to single precision.
 const OUTSIDE: f64 = 1e-6;
-/// No count is larger: such a one is damage, and adding to it would overflow some day.
+/// Upper limit of counters: a larger one indicates damage and could overflow.
 const MOST: u64 = 1 << 53;
 
 impl Model {
-    /// Whether the model is one that a mesh could have: every choice is allowed and goes with the
-    /// others, and every block has the sizes the description says, with finite atoms that lie in
-    /// their agent's set (within 1e-6). Blocks may be missing, but not all of them.
+    /// `Ok` if a mesh could have this model.
     ///
-    /// As for a mesh, whether the update suits the residual is only asked when it learns.
+    /// The options must be valid and compatible. Every block must have the sizes of the
+    /// description, with finite atoms in the agent's set (within 1e-6). Some blocks may be missing,
+    /// but not all. The constants of the update are checked when a mesh is built, its fit with the
+    /// residual when it learns.
     ///
-    /// A piece of the task that is not built in is an error; see [`check_with`](Model::check_with).
+    /// # Errors
+    ///
+    /// Also for a piece that is not built in; see [`check_with`](Model::check_with).
     pub fn check(&self) -> Result<()> {
         self.check_with(&Registry::default())
     }
 
-    /// The same with the pieces that `registry` has.
+    /// As [`check`](Model::check), with the pieces of `registry`.
     pub fn check_with(&self, registry: &Registry) -> Result<()> {
         let task = registry.task(&self.description.task)?;
         let strategy = registry.strategy(&self.description.strategy)?;
         self.check_parts(Some(&task), Some(&*strategy))
     }
 
-    /// The same before a model is written. A piece of another crate has no name here, so the rules about it
-    /// are left to the mesh that has it and to the program that loads the file.
+    /// As [`check`](Model::check), before writing. Pieces of other crates are skipped, since they
+    /// are not registered here; the mesh that has them and the program that loads the file check
+    /// them.
     pub(super) fn check_to_write(&self) -> Result<()> {
         let registry = Registry::default();
         let task = known(registry.task(&self.description.task))?;
@@ -65,7 +69,7 @@ impl Model {
     }
 }
 
-/// `None` for a piece whose name is not built in; other errors stay.
+/// `None` for a piece that is not built in; other errors are returned.
 fn known<T>(piece: Result<T>) -> Result<Option<T>> {
     match piece {
         Ok(piece) => Ok(Some(piece)),
@@ -79,7 +83,7 @@ fn check_description(
     task: Option<&Task>,
     strategy: Option<&dyn Strategy>,
 ) -> Result<()> {
-    // Before anything of the size of `agents` is made: damage can make it any number.
+    // Before any allocation proportional to `agents`, which may be damaged.
     if d.edges.len().saturating_add(1) < d.agents {
         return Err(Error::parameter(
             "agents",
@@ -160,7 +164,7 @@ fn check_block(block: &BlockData, d: &Description, task: Option<&Task>) -> Resul
             ));
         }
     }
-    // An overflow to infinity only means that the atom no longer moves.
+    // An infinite energy is valid: the atom's step is 0.
     if let Some(q) = block.energy.iter().position(|s| s.is_nan() || *s < 0.0) {
         return Err(Error::parameter(
             "energy",

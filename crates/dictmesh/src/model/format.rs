@@ -1,7 +1,7 @@
-//! A model as the bytes of a safetensors file, and back.
+//! Encoding of a model as a safetensors file, and decoding.
 //!
-//! The header is written here rather than by the safetensors crate, which keeps metadata in an order
-//! that changes from run to run: the same model shall be the same bytes. It is read by that crate.
+//! The safetensors crate reads the header but does not write it: its metadata order changes from
+//! run to run, and equal models must give equal bytes.
 
 use super::{BlockData, Description, Model};
 use crate::error::Error;
@@ -15,19 +15,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufWriter, Read, Write};
 
 const FORMAT: &str = "dictmesh-model";
-/// The longest header safetensors readers accept.
+/// The maximum header length that safetensors readers accept, in bytes.
 const MAX_HEADER: u64 = 100_000_000;
-/// The header begins after its length.
+/// Length in bytes of the field that precedes the header and holds its length.
 const LENGTH: u64 = 8;
-/// The metadata entry with the CRC-32 of all the rest.
+/// The metadata entry with the CRC-32 of the rest of the file.
 const CHECKSUM: &str = "checksum";
 const TENSORS: [&str; 3] = ["atoms", "energy", "samples"];
 
-/// Why a model could not be read.
+/// The reason why a model cannot be read.
 pub(super) enum Fault {
-    /// The system failed.
+    /// An I/O error.
     Io(io::Error),
-    /// The bytes are not right.
+    /// Invalid content.
     Why(String),
 }
 
@@ -43,8 +43,8 @@ impl From<String> for Fault {
     }
 }
 
-/// The checksum of a file: of its header as compact JSON with sorted keys and without the checksum
-/// itself, then of the tensors' data. So it does not matter in which order a program wrote the header.
+/// The checksum of a file: the header as compact JSON with sorted keys and without the checksum,
+/// then the tensors' data. It does not depend on the order in which a program wrote the header.
 #[derive(Default)]
 struct Sum(crc32fast::Hasher);
 
@@ -77,7 +77,7 @@ fn tensor_name(k: AgentId, what: &str) -> String {
     format!("agent.{k}.{what}")
 }
 
-/// Everything before the tensors' data, of a model that keeps the rules.
+/// The header of a file, with its length field; checks the model first.
 pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
     model.check_to_write()?;
     let metadata = json!({
@@ -106,7 +106,7 @@ pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
         metadata[CHECKSUM] = sum.words().into();
     }
     let mut text = serde_json::to_vec(&entries).map_err(unwritable)?;
-    // The data begins at a multiple of 8 bytes, so that readers may map it.
+    // Aligns the data to 8 bytes, so that readers can memory-map it.
     text.resize(text.len().next_multiple_of(8), b' ');
     if text.len() as u64 > MAX_HEADER {
         return Err(Error::parameter(
@@ -123,12 +123,12 @@ pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
     Ok(header)
 }
 
-/// The description as JSON that is sure to come back the same.
+/// The description as JSON, verified to deserialise to the same value.
 fn describe(description: &Description) -> crate::Result<String> {
     let mut stamped = description.clone();
     stamped.written_by = Model::WRITTEN_BY.to_string();
     let text = serde_json::to_string(&stamped).map_err(unwritable)?;
-    // JSON has no NaN and no infinity, and its readers no unlimited nesting.
+    // JSON has no NaN or infinity, and parsers limit the nesting depth.
     match serde_json::from_str::<Description>(&text) {
         Ok(back) if back == stamped => Ok(text),
         Ok(_) => Err(unwritable("it would come back changed")),
@@ -160,8 +160,8 @@ pub(super) fn write_data(model: &Model, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A model from a stream of `len` bytes. Nothing in it is believed before its checksum was found right,
-/// but for its length and version, and nothing is made that is larger than what the stream holds.
+/// Reads a model from a stream of `len` bytes. Only the header's length, format and version are
+/// used before the checksum is verified. Allocations are bounded by the stream's length.
 pub(super) fn read(from: &mut dyn Read, len: u64, pieces: &Registry) -> Result<Model, Fault> {
     let (metadata, mut sum) = read_header(from, len)?;
     let data = read_bytes(from, metadata.data_len() as u64)?;
@@ -178,8 +178,8 @@ pub(super) fn read(from: &mut dyn Read, len: u64, pieces: &Registry) -> Result<M
     }
 }
 
-/// The header, if it is that of a model file, of a version this program reads and of this length; and
-/// its part of the checksum.
+/// Reads the header and checks its format, version and length. Returns it with its part of the
+/// checksum.
 fn read_header(from: &mut dyn Read, len: u64) -> Result<(Metadata, Sum), Fault> {
     const FOREIGN: &str = "it is not a safetensors file, so not a model file";
     if len == 0 {
@@ -220,7 +220,7 @@ fn read_header(from: &mut dyn Read, len: u64) -> Result<(Metadata, Sum), Fault> 
     Ok((metadata, sum))
 }
 
-/// Whether the content is what was written.
+/// `Ok` if the checksum matches the content.
 fn check_sum(metadata: Option<&HashMap<String, String>>, found: &str) -> Result<(), String> {
     match metadata.and_then(|m| m.get(CHECKSUM)) {
         Some(written) if written == found => Ok(()),
@@ -312,7 +312,7 @@ fn blocks_in(metadata: &Metadata, data: &[u8], rows: usize) -> Result<Vec<BlockD
         .collect()
 }
 
-/// The agent that a tensor of this name belongs to, if it is one of ours.
+/// The agent that a tensor of this name belongs to; `None` for unknown tensors.
 fn agent_in(name: &str) -> Option<AgentId> {
     let (k, what) = name.strip_prefix("agent.")?.split_once('.')?;
     TENSORS.contains(&what).then(|| k.parse().ok()).flatten()
@@ -351,7 +351,7 @@ fn numbers<T>(bytes: &[u8], number: impl Fn([u8; 8]) -> T) -> Vec<T> {
     words.iter().map(|word| number(*word)).collect()
 }
 
-/// Exactly `len` bytes; that many are known to be there.
+/// Reads exactly `len` bytes, which the stream is expected to have.
 fn read_bytes(from: &mut dyn Read, len: u64) -> Result<Vec<u8>, Fault> {
     let mut bytes = Vec::new();
     let fits = usize::try_from(len).is_ok_and(|len| bytes.try_reserve_exact(len).is_ok());

@@ -1,15 +1,18 @@
-//! The files of several agents put together.
+//! Joining the files of several agents.
 
 use super::{Description, Model};
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 
 impl Model {
-    /// One model with the blocks of all `parts`, in any order.
+    /// Joins the blocks of all `parts`, in any order, into one model. Agents may still be missing.
     ///
-    /// Their descriptions must agree in everything but [`written_by`](Description::written_by), of
-    /// which the first is kept; the error names what differs. No agent may appear twice. Agents may
-    /// still be missing.
+    /// The first [`written_by`](Description::written_by) is kept.
+    ///
+    /// # Errors
+    ///
+    /// If the descriptions differ in any other field, which the error names, or if an agent appears
+    /// twice.
     pub fn join(parts: Vec<Model>) -> Result<Model> {
         let mut parts = parts.into_iter();
         let Some(mut joined) = parts.next() else {
@@ -45,14 +48,14 @@ impl Model {
         Ok(joined)
     }
 
-    /// Whose blocks there are, in words.
+    /// The agents whose blocks are present, for messages.
     fn contents(&self) -> String {
         let agents: Vec<_> = self.blocks.iter().map(|block| block.agent).collect();
         super::blocks_of(&agents)
     }
 }
 
-/// The fields that differ, each with both values if they are short.
+/// The fields that differ, with both values if they are short.
 fn differences(a: &Description, b: &Description) -> Result<Vec<String>> {
     let (a, b) = (fields(a)?, fields(b)?);
     let missing = Value::Null;

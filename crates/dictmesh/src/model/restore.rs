@@ -1,4 +1,4 @@
-//! From a mesh to a model and back: the one place that maps one to the other.
+//! Conversion between a mesh and a model.
 
 use super::{blocks_of, BlockData, Description, Model};
 use crate::accel::Accels;
@@ -10,7 +10,7 @@ use crate::mesh::Mesh;
 use crate::registry::Registry;
 
 impl Mesh {
-    /// The state and all choices of the mesh as plain data. The number of threads is not part of it; the
+    /// The state and all options of the mesh as plain data, except the number of threads. The
     /// caller adds feature names and extra data.
     pub fn to_model(&self) -> Model {
         let description = Description {
@@ -44,18 +44,19 @@ impl Mesh {
         }
     }
 
-    /// The mesh of a model that has the blocks of all agents.
+    /// Restores a mesh from a model with the blocks of all agents.
     ///
-    /// Everything is checked as [`Model::check`] and the builder do. The mesh goes on exactly where
-    /// the one that made the model stood: coding, learning, growing and restarting atoms give the
-    /// same results to the last bit, on the same kind of machine. It uses all cores.
+    /// Coding, learning, growing and restarting atoms give results bit-identical to those of the
+    /// original mesh, on the same kind of machine. It uses all cores.
     ///
-    /// A piece of the task that is not built in is an error with its name.
+    /// # Errors
+    ///
+    /// Those of [`Model::check`] and the builder, or if a block is missing.
     pub fn from_model(model: &Model) -> Result<Mesh> {
         Mesh::from_model_with(model, &Registry::default())
     }
 
-    /// The same for tasks of the pieces that `registry` has.
+    /// As [`from_model`](Mesh::from_model), with the pieces of `registry`.
     pub fn from_model_with(model: &Model, registry: &Registry) -> Result<Mesh> {
         model.check_with(registry)?;
         let d = &model.description;

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Atomic writes of files.
 
 use super::format::Fault;
 use crate::error::Error;
@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
-/// Puts what `content` writes in place of the file `path`, or fails and changes nothing: it is written beside it,
-/// brought to the disk, and renamed.
+/// Atomically replaces the file `path` by the output of `content`: writes a temporary file in the
+/// same directory, syncs it and renames it. Before the rename, an error leaves `path` unchanged.
 pub fn write_whole(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -20,14 +20,14 @@ pub fn write_whole(
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // A device or a pipe would be replaced by the renaming.
+    // Renaming would replace a device or a pipe.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Err(Error::Model {
             path: path.to_path_buf(),
             why: "it is there and is not a regular file: name another".to_string(),
         });
     }
-    // Asked first because the answer is plainer than that of creating a file in it.
+    // Gives a clearer error than the creation of a file in a missing directory.
     fs::metadata(directory).map_err(failed(directory))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".dictmesh-").suffix(".part");
@@ -36,7 +36,7 @@ pub fn write_whole(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Dropped on every way out below, which removes it, unless it was put in its place.
+    // Dropping it on an early return deletes the temporary file.
     let part = builder.tempfile_in(directory).map_err(failed(directory))?;
     let fill = || {
         let mut out = BufWriter::with_capacity(1 << 20, part.as_file());
@@ -50,23 +50,22 @@ pub fn write_whole(
     sync_directory(directory).map_err(failed(directory))
 }
 
-/// Puts the renaming on the disk too, where the system lets a program do that.
+/// Syncs the directory, so that a rename is durable, where the system supports it.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, PermissionDenied, Unsupported};
     if !cfg!(unix) {
         return Ok(());
     }
     match File::open(directory).and_then(|directory| directory.sync_all()) {
-        // A directory one may write to but not read, or a file system that has no such call: the
-        // file is in its place all the same.
+        // Not readable, or not supported by the file system: the file is in place anyway.
         Err(e) if matches!(e.kind(), InvalidInput | PermissionDenied | Unsupported) => Ok(()),
         other => other,
     }
 }
 
-/// The file, and its length.
+/// Opens a file and returns its length.
 pub(super) fn open(path: &Path) -> Result<(BufReader<File>, u64), Fault> {
-    // Asked before opening, which would wait for ever on a pipe.
+    // Checked before opening, which would block on a pipe.
     if !fs::metadata(path)?.is_file() {
         return Err(Fault::Why("it is not a regular file".to_string()));
     }
