@@ -283,7 +283,7 @@ fn record(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<Traffic> {
         sent.push(messages);
     }
     Ok(Traffic {
-        strategy: mesh.strategy().resolve(&mesh.common())?,
+        strategy: mesh.strategy().resolve(&mesh.shared_constants())?,
         sent,
     })
 }

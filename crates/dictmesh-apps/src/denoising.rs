@@ -171,7 +171,7 @@ impl Denoising {
         // The same atoms and their statistics with the larger gamma.
         let blocks = (0..mesh.agents()).map(|k| {
             let atoms = mesh.block(k).atoms().clone();
-            (atoms, mesh.atom_use(k).clone())
+            (atoms, mesh.atom_stats(k).clone())
         });
         let (rows, progress) = (mesh.rows(), mesh.progress());
         let mut mesh = (self.builder(gamma)?).restore(rows, blocks.collect(), progress)?;

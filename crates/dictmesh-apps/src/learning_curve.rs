@@ -122,7 +122,7 @@ impl<'a> Target<'a> {
         mesh.set_strategy(strategy.clone())?;
         let mut run = mesh.run(self.x)?;
         let mut curve = LearningCurve {
-            strategy: strategy.resolve(&mesh.common())?,
+            strategy: strategy.resolve(&mesh.shared_constants())?,
             points: Vec::new(),
             nu: [None; 3],
             y: [None; 3],

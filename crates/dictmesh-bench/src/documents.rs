@@ -63,7 +63,7 @@ impl Documents {
         }
         mesh.set_stopping(Stopping::tolerance(1e-3))?;
         let converged = mesh.infer(&x)?;
-        let strategy = mesh.strategy().resolve(&mesh.common())?;
+        let strategy = mesh.strategy().resolve(&mesh.shared_constants())?;
         Ok(json!({
             "seconds": round,
             "strategy": strategy.spec(),

@@ -152,7 +152,7 @@ impl Agent {
     }
 
     /// How its atoms were used.
-    pub fn atom_use(&self) -> &AtomStats {
+    pub fn atom_stats(&self) -> &AtomStats {
         &self.state.used
     }
 

@@ -205,7 +205,7 @@ fn a_newcomer_is_stood_or_ends_the_run_with_a_reason() {
             .unwrap();
         let step = dictmesh::strategy::build(&coding.plan.strategy)
             .unwrap()
-            .step(&coding.mesh.common());
+            .step(&coding.mesh.shared_constants());
         let stands = step.is_none_or(|(mu, largest)| mu <= largest);
         let right = coding.goes_on(name);
         println!("{name}, a newcomer with {atoms} atoms: stands {stands}, right {right}");

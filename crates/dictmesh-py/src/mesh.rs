@@ -238,7 +238,7 @@ impl Mesh {
     fn atom_samples(&self) -> Vec<u64> {
         let agents = 0..self.inner.agents();
         agents
-            .flat_map(|k| self.inner.atom_use(k).samples.clone())
+            .flat_map(|k| self.inner.atom_stats(k).samples.clone())
             .collect()
     }
 

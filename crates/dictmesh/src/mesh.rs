@@ -50,7 +50,7 @@ struct Agent {
     task: LocalTask,
     block: Block,
     informed: bool,
-    used: AtomStats,
+    stats: AtomStats,
 }
 
 /// State carried from one batch to the next.
@@ -288,9 +288,11 @@ impl Mesh {
         let planned: Vec<PlannedUpdate> = agents
             .map(|((agent, product), y)| {
                 let Agent {
-                    task, block, used, ..
+                    task, block, stats, ..
                 } = agent;
-                plan_update(&update, s, residual, task, product, y, weights, block, used)
+                plan_update(
+                    &update, s, residual, task, product, y, weights, block, stats,
+                )
             })
             .collect();
         let squares = planned.iter().map(|p| p.movement() * p.movement());
@@ -298,7 +300,7 @@ impl Mesh {
         if movement.is_finite() {
             let agents = self.agents.par_iter_mut().zip(planned);
             agents.for_each(|(agent, planned)| {
-                planned.commit(&agent.task, &mut agent.block, &mut agent.used);
+                planned.commit(&agent.task, &mut agent.block, &mut agent.stats);
             });
         }
         movement

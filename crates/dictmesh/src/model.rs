@@ -64,7 +64,7 @@ mod join;
 mod restore;
 mod store;
 
-pub use store::{sync_directory, write_whole};
+pub use store::{sync_directory, write_atomic};
 
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
@@ -187,7 +187,7 @@ impl Model {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let header = format::header(self).map_err(|e| refused(path, e.to_string()))?;
-        store::write_whole(path, |out| {
+        store::write_atomic(path, |out| {
             out.write_all(&header)?;
             format::write_data(self, out)
         })

@@ -127,7 +127,7 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
 
     /// Processes the result of the exchange, M x B by columns. Returns whether this completes a
     /// round, that is, whether nu_k has its next value.
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool;
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool;
 
     /// The agent's estimate nu_k.
     fn dual(&self) -> &Matrix;

@@ -125,7 +125,11 @@ fn learning_saves_and_loads_by_name() {
 }
 
 fn settings(mesh: &Mesh, k: usize) -> AgentSettings {
-    let strategy = mesh.strategy().resolve(&mesh.common()).unwrap().spec();
+    let strategy = mesh
+        .strategy()
+        .resolve(&mesh.shared_constants())
+        .unwrap()
+        .spec();
     let neighbours = mesh.topology().neighbours(k).iter();
     AgentSettings {
         run: "extend".to_string(),

@@ -88,7 +88,7 @@ fn work(args: &Args) -> Result<Ended> {
     tracing::info!(samples = agent.position(), "ended: {how}");
     match outcome {
         Outcome::Ended | Outcome::Left => {
-            let used = &agent.atom_use().samples;
+            let used = &agent.atom_stats().samples;
             let unused = !used.is_empty() && used.iter().all(|samples| *samples == 0);
             if unused && agent.position() > 0 {
                 tracing::warn!(

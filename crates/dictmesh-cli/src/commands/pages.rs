@@ -113,7 +113,7 @@ pub fn atoms_at_agents(mesh: &Mesh) -> String {
 pub fn atom_samples(mesh: &Mesh) -> Vec<u64> {
     let agents = 0..mesh.agents();
     agents
-        .flat_map(|k| mesh.atom_use(k).samples.clone())
+        .flat_map(|k| mesh.atom_stats(k).samples.clone())
         .collect()
 }
 

@@ -201,7 +201,7 @@ pub(super) mod tests {
                     ours.strategy,
                     strategy::build(&plain.strategy)
                         .unwrap()
-                        .resolve(&mesh.common())
+                        .resolve(&mesh.shared_constants())
                         .unwrap()
                         .spec()
                 );

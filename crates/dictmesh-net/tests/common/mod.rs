@@ -89,7 +89,7 @@ impl Plan {
 
     pub fn settings(&self, mesh: &Mesh, k: AgentId) -> AgentSettings {
         let strategy = (dictmesh::strategy::build(&self.strategy).unwrap())
-            .resolve(&mesh.common())
+            .resolve(&mesh.shared_constants())
             .unwrap()
             .spec();
         let neighbours = self.topology.neighbours(k).iter();

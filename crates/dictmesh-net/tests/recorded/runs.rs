@@ -136,7 +136,7 @@ fn agreed_by(agents: usize) -> impl Fn(&[Event]) -> bool {
 fn a_join_and_a_leave_tell_who_is_there_and_nothing_else() {
     let mut plan = plan("relaxed-admm");
     plan.strategy = (strategy::build(&plan.strategy).unwrap())
-        .resolve(&plan.mesh(false).common())
+        .resolve(&plan.mesh(false).shared_constants())
         .unwrap()
         .spec();
     plan.x = super::common::samples(8, 24, 7);

@@ -58,7 +58,7 @@ impl Mesh {
     /// Sets the strategy.
     pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
-        strategy.resolve(&self.common())?;
+        strategy.resolve(&self.shared_constants())?;
         self.strategy = strategy;
         Ok(())
     }
@@ -122,8 +122,8 @@ impl Mesh {
     }
 
     /// The statistics of agent `k`'s atoms.
-    pub fn atom_use(&self, k: AgentId) -> &AtomStats {
-        &self.agents[k].used
+    pub fn atom_stats(&self, k: AgentId) -> &AtomStats {
+        &self.agents[k].stats
     }
 
     /// The number of blocks learned.
@@ -184,7 +184,7 @@ impl Mesh {
     }
 
     /// The constants shared by all agents, from which default steps follow.
-    pub fn common(&self) -> SharedConstants {
+    pub fn shared_constants(&self) -> SharedConstants {
         let delta = self
             .agents
             .iter()

@@ -130,13 +130,13 @@ impl MeshBuilder {
         {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
-                used: AtomStats::fresh(atoms.cols()),
+                stats: AtomStats::fresh(atoms.cols()),
                 block: Block::without_gram(atoms)?,
                 informed: informed[k],
             });
         }
         mesh.share_gram_budget()?;
-        mesh.strategy.resolve(&mesh.common())?;
+        mesh.strategy.resolve(&mesh.shared_constants())?;
         Ok(mesh)
     }
 

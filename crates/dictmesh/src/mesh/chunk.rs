@@ -29,7 +29,7 @@ pub(super) struct SampleChunk<'m> {
     pub samples: Range<usize>,
     pub agents: Vec<Box<dyn AgentStrategy>>,
     /// Column k: the array (M x B) that agent k receives in an exchange.
-    heard: Matrix,
+    received: Matrix,
     /// b = x/|N_I|, the same for all informed agents; in the rows of the reduction, if there is
     /// one.
     share: Matrix,
@@ -42,7 +42,7 @@ pub(super) struct SampleChunk<'m> {
     is_whole_batch: bool,
     pub rounds: usize,
     /// Number of arrays sent over an edge so far.
-    pub crossings: u64,
+    pub arrays_sent: u64,
     /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
@@ -59,13 +59,17 @@ impl<'m> SampleChunk<'m> {
         chunk: Chunk,
         agents: Option<Vec<Box<dyn AgentStrategy>>>,
     ) -> Result<Self> {
-        let least: f64 = mesh.agents.iter().map(|agent| agent.least_code()).sum();
+        let least: f64 = mesh
+            .agents
+            .iter()
+            .map(|agent| agent.least_code_norm())
+            .sum();
         let sizes = chunk.samples.clone().map(|j| batch.x.norm(j) + least);
         let started = agents.is_some();
         let agents = match agents {
             Some(agents) => agents,
             None => {
-                let strategy = mesh.strategy.resolve(&mesh.common())?;
+                let strategy = mesh.strategy.resolve(&mesh.shared_constants())?;
                 let each = (0..mesh.agents.len()).map(|k| strategy.agent(mesh.own(k)));
                 each.collect::<Result<_>>()?
             }
@@ -79,11 +83,11 @@ impl<'m> SampleChunk<'m> {
             reduced: chunk.reduced,
             batch,
             agents,
-            heard: Matrix::default(),
+            received: Matrix::default(),
             share: Matrix::default(),
             parallel: false,
             rounds: 0,
-            crossings: 0,
+            arrays_sent: 0,
             exchange: None,
             before: Vec::new(),
             infeasible: Vec::new(),
@@ -113,7 +117,7 @@ impl<'m> SampleChunk<'m> {
         let weight = 1.0 / informed as f64;
         share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
         let entries = share.as_slice().len();
-        self.heard = Matrix::zeros(entries, self.agents.len());
+        self.received = Matrix::zeros(entries, self.agents.len());
         self.parallel = (self.is_whole_batch || self.reduced.is_none())
             && entries * self.agents.len() >= PARALLEL;
         self.share = share;
@@ -126,7 +130,7 @@ impl<'m> SampleChunk<'m> {
             agent.start(&self.local(k));
         }
         self.agents = agents;
-        (self.rounds, self.crossings) = (0, 0);
+        (self.rounds, self.arrays_sent) = (0, 0);
     }
 
     /// The data of agent `k` for these samples.
@@ -164,12 +168,12 @@ impl<'m> SampleChunk<'m> {
     /// holds.
     fn rounds_until(&mut self, to: usize, keep: bool) -> bool {
         let mut agents = std::mem::take(&mut self.agents);
-        let mut heard = std::mem::take(&mut self.heard);
+        let mut received = std::mem::take(&mut self.received);
         let locals: Vec<Local<'_>> = (0..agents.len()).map(|k| self.local(k)).collect();
         let mut carrier = InProcess {
             links: &self.links,
             parallel: self.parallel,
-            crossings: 0,
+            arrays_sent: 0,
         };
         let (mut rounds, mut exchange, mut holds) = (self.rounds, self.exchange, true);
         let mut before = Vec::new();
@@ -181,7 +185,7 @@ impl<'m> SampleChunk<'m> {
                 &mut agents,
                 &locals,
                 &mut carrier,
-                &mut heard,
+                &mut received,
                 self.parallel,
             );
             exchange = Some(last);
@@ -191,8 +195,8 @@ impl<'m> SampleChunk<'m> {
                 reduced.still_holds(&self.batch, self.samples.start, &duals)
             });
         }
-        self.crossings += carrier.crossings;
-        (self.agents, self.heard, self.before) = (agents, heard, before);
+        self.arrays_sent += carrier.arrays_sent;
+        (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);
         holds
     }
@@ -222,13 +226,13 @@ impl<'m> SampleChunk<'m> {
         let each = self.duals().zip(&self.before).enumerate();
         each.fold(0.0, |largest, (k, (nu, before))| {
             let degree = self.mesh.topology().degree(k);
-            let sum = sums.then(|| (degree, self.heard.column(k)));
+            let sum = sums.then(|| (degree, self.received.column(k)));
             max_or_nan(largest, relative_change(nu, before, sum))
         })
     }
 
     pub fn has_diverged(&self) -> bool {
-        let delta = self.mesh.common().delta;
+        let delta = self.mesh.shared_constants().delta;
         self.duals().any(|nu| has_diverged(nu, &self.sizes, delta))
     }
 
@@ -284,7 +288,7 @@ impl<'m> SampleChunk<'m> {
 
 impl super::Agent {
     /// An upper bound of |W_k y_0|, with y_0 the feasible code nearest to 0.
-    fn least_code(&self) -> f64 {
+    fn least_code_norm(&self) -> f64 {
         let mut y = vec![0.0; self.block.len()];
         start_codes(self.task.regularizer(), &mut y);
         // y_0 is mostly zero, and the atoms need not be read.

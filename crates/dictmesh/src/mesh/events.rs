@@ -66,14 +66,14 @@ impl Mesh {
     /// The bounds on diffusion's step: the paper's table, and the minimum over the agents' norms.
     pub fn step_bounds(&self) -> (f64, f64) {
         (
-            diffusion::step_bound(&self.common()),
+            diffusion::step_bound(&self.shared_constants()),
             diffusion::exact_step_bound((0..self.agents.len()).map(|k| self.local(k, None, 0))),
         )
     }
 
     /// The valid settings that may not converge.
     pub fn warnings(&self) -> Vec<Warning> {
-        let shared = self.common();
+        let shared = self.shared_constants();
         let Some(factor) = self.strategy.stability(&shared) else {
             return Vec::new();
         };

@@ -48,7 +48,7 @@ impl<'m> Links<'m> {
     }
 
     /// Number of arrays sent over an edge in this exchange.
-    pub fn crossings(&self, exchange: Exchange) -> u64 {
+    pub fn arrays_sent(&self, exchange: Exchange) -> u64 {
         let n = self.topology.agents();
         match exchange {
             Exchange::Combine(_) => (0..n).map(|k| self.topology.degree(k) as u64).sum(),
@@ -82,21 +82,21 @@ impl<'m> Links<'m> {
         })
     }
 
-    /// Performs the exchange; column k of `heard` is the result for agent k.
+    /// Performs the exchange; column k of `received` is the result for agent k.
     pub fn exchange(
         &self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        heard: &mut Matrix,
+        received: &mut Matrix,
         parallel: bool,
     ) {
         match exchange {
-            Exchange::Combine(rule) => self.combine(rule, agents, heard, parallel),
-            Exchange::SumToRoot => sum_to_root(self.topology.spanning_tree(), agents, heard),
+            Exchange::Combine(rule) => self.combine(rule, agents, received, parallel),
+            Exchange::SumToRoot => sum_to_root(self.topology.spanning_tree(), agents, received),
             Exchange::Broadcast => {
                 let root = agents[self.topology.spanning_tree().root()].outgoing();
                 (0..agents.len())
-                    .for_each(|k| heard.column_mut(k).copy_from_slice(root.as_slice()));
+                    .for_each(|k| received.column_mut(k).copy_from_slice(root.as_slice()));
             }
         }
     }
@@ -105,7 +105,7 @@ impl<'m> Links<'m> {
         &self,
         rule: Combine,
         agents: &[Box<dyn AgentStrategy>],
-        heard: &mut Matrix,
+        received: &mut Matrix,
         parallel: bool,
     ) {
         let rule = self.rule(rule);
@@ -124,25 +124,25 @@ impl<'m> Links<'m> {
         };
         // Does not depend on the number of threads.
         let rows = (TILE / agents.len().max(1)).clamp(512, 4096);
-        over_tiles(0, rows, heard.view_mut(), parallel, &tile);
+        over_tiles(0, rows, received.view_mut(), parallel, &tile);
     }
 }
 
 /// Each agent adds the sums of its children in ascending order and passes the result to its parent.
-fn sum_to_root(tree: &SpanningTree, agents: &[Box<dyn AgentStrategy>], heard: &mut Matrix) {
+fn sum_to_root(tree: &SpanningTree, agents: &[Box<dyn AgentStrategy>], received: &mut Matrix) {
     for (k, agent) in agents.iter().enumerate() {
-        heard
+        received
             .column_mut(k)
             .copy_from_slice(agent.outgoing().as_slice());
     }
     for &k in tree.order.iter().rev() {
         for &child in &tree.children[k] {
-            let (part, sum) = two_columns(heard, child, k);
+            let (part, sum) = two_columns(received, child, k);
             axpy(1.0, part, sum);
         }
     }
     for k in (0..agents.len()).filter(|k| *k != tree.root()) {
-        heard.column_mut(k).fill(0.0);
+        received.column_mut(k).fill(0.0);
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) struct InProcess<'a, 'm> {
     pub links: &'a Links<'m>,
     pub parallel: bool,
     /// Number of arrays sent over an edge so far.
-    pub crossings: u64,
+    pub arrays_sent: u64,
 }
 
 impl Carrier for InProcess<'_, '_> {
@@ -172,10 +172,11 @@ impl Carrier for InProcess<'_, '_> {
         &mut self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        heard: &mut Matrix,
+        received: &mut Matrix,
     ) -> Result<(), Infallible> {
-        self.links.exchange(exchange, agents, heard, self.parallel);
-        self.crossings += self.links.crossings(exchange);
+        self.links
+            .exchange(exchange, agents, received, self.parallel);
+        self.arrays_sent += self.links.arrays_sent(exchange);
         Ok(())
     }
 }

@@ -23,7 +23,7 @@ impl Mesh {
         let mut atoms = agent.block.atoms().clone();
         atoms.append_columns(&new)?;
         agent.block = Block::without_gram(atoms)?;
-        agent.used.grow(count);
+        agent.stats.grow(count);
         self.draws += 1;
         self.share_gram_budget()
     }
@@ -63,7 +63,7 @@ impl Mesh {
             task,
             block,
             informed,
-            used: AtomStats::fresh(count),
+            stats: AtomStats::fresh(count),
         });
         self.adopt(topology, weights);
         self.draws += 1;
@@ -105,7 +105,7 @@ impl Mesh {
     pub fn unused_atoms(&self) -> Vec<(AgentId, usize)> {
         let mut unused = Vec::new();
         for (k, agent) in self.agents.iter().enumerate() {
-            for (q, samples) in agent.used.samples.iter().enumerate() {
+            for (q, samples) in agent.stats.samples.iter().enumerate() {
                 if *samples == 0 {
                     unused.push((k, q));
                 }
@@ -136,8 +136,8 @@ impl Mesh {
         for (w, &(k, q)) in fresh.columns().zip(which) {
             let agent = &mut self.agents[k];
             (agent.block).renew_in_place(&[q], |atoms| atoms.column_mut(q).copy_from_slice(w));
-            agent.used.energy[q] = 0.0;
-            agent.used.samples[q] = 0;
+            agent.stats.energy[q] = 0.0;
+            agent.stats.samples[q] = 0;
         }
         self.draws += 1;
         Ok(())

@@ -136,12 +136,12 @@ pub fn update_block(
     product: Matrix,
     y: &Matrix,
     block: &mut Block,
-    used: &mut AtomStats,
+    stats: &mut AtomStats,
 ) -> f64 {
-    let planned = plan_update(update, s, residual, task, product, y, None, block, used);
+    let planned = plan_update(update, s, residual, task, product, y, None, block, stats);
     let movement = planned.movement();
     if movement.is_finite() {
-        planned.commit(task, block, used);
+        planned.commit(task, block, stats);
     }
     movement
 }
@@ -154,22 +154,22 @@ pub struct PlannedUpdate {
     which: Vec<usize>,
     /// Other atoms that only their penalty moves, in ascending order, with their steps.
     /// [`commit`](PlannedUpdate::commit) recomputes them, since storing them would copy most atoms.
-    pulled: Vec<(usize, f64)>,
+    by_penalty_alone: Vec<(usize, f64)>,
     /// The atoms that change, in ascending order.
     changed: Vec<usize>,
-    used: AtomStats,
+    stats: AtomStats,
     movement: f64,
 }
 
 impl PlannedUpdate {
     /// An update without change, for a batch of zero total weight.
-    fn nothing(used: AtomStats) -> Self {
+    fn nothing(stats: AtomStats) -> Self {
         PlannedUpdate {
             atoms: Matrix::default(),
             which: Vec::new(),
-            pulled: Vec::new(),
+            by_penalty_alone: Vec::new(),
             changed: Vec::new(),
-            used,
+            stats,
             movement: 0.0,
         }
     }
@@ -180,8 +180,8 @@ impl PlannedUpdate {
     }
 
     /// Writes the new atoms and their statistics. The arguments must be those of [`plan_update`].
-    pub fn commit(self, task: &LocalTask, block: &mut Block, used: &mut AtomStats) {
-        *used = self.used;
+    pub fn commit(self, task: &LocalTask, block: &mut Block, stats: &mut AtomStats) {
+        *stats = self.stats;
         if self.changed.is_empty() {
             return;
         }
@@ -192,15 +192,15 @@ impl PlannedUpdate {
             for (q, w) in self.which.iter().zip(self.atoms.columns()) {
                 atoms.column_mut(*q).copy_from_slice(w);
             }
-            for (q, p) in &self.pulled {
-                pull(task, *p, atoms.column_mut(*q));
+            for (q, p) in &self.by_penalty_alone {
+                apply_prox(task, *p, atoms.column_mut(*q));
             }
         });
     }
 }
 
 /// Applies the prox of the penalty with step p, then the projection.
-fn pull(task: &LocalTask, p: f64, w: &mut [f64]) {
+fn apply_prox(task: &LocalTask, p: f64, w: &mut [f64]) {
     task.penalty().prox(p, w);
     task.set().project(w);
 }
@@ -223,28 +223,28 @@ pub fn plan_update(
     y: &Matrix,
     weights: Option<&[f64]>,
     block: &Block,
-    used: &AtomStats,
+    stats: &AtomStats,
 ) -> PlannedUpdate {
     let batch = weights.map_or(y.cols() as f64, |weights| weights.iter().sum());
-    let mut used = used.clone();
+    let mut stats = stats.clone();
     if batch == 0.0 {
-        return PlannedUpdate::nothing(used);
+        return PlannedUpdate::nothing(stats);
     }
     let uses = uses(y, weights);
     let steps: Vec<Option<f64>> = (uses.iter().enumerate())
         .map(|(q, (fired, energy))| {
-            used.samples[q] += fired;
+            stats.samples[q] += fired;
             match *update {
                 Update::Constant { mu_w } => Some(mu_w),
                 Update::Schedule { mu_w } => Some(mu_w / s as f64),
                 Update::Adaptive { forgetting } => {
-                    let discounted = forgetting * used.energy[q] + energy;
-                    used.energy[q] = match task.penalty() {
-                        AtomPenalty::L1 { beta } if beta > 0.0 => discounted.max(used.energy[q]),
+                    let discounted = forgetting * stats.energy[q] + energy;
+                    stats.energy[q] = match task.penalty() {
+                        AtomPenalty::L1 { beta } if beta > 0.0 => discounted.max(stats.energy[q]),
                         _ => discounted,
                     };
-                    let p = residual.conjugate_curvature() * batch / used.energy[q];
-                    (used.energy[q] > 0.0).then_some(p)
+                    let p = residual.conjugate_curvature() * batch / stats.energy[q];
+                    (stats.energy[q] > 0.0).then_some(p)
                 }
             }
         })
@@ -261,7 +261,7 @@ pub fn plan_update(
     debug_assert!(product.rows() != old.rows() || which.len() == product.cols());
     // An atom with zero gradient and no penalty is left unchanged (bit-identical): projecting it
     // again could round it.
-    let is_still =
+    let is_unchanged =
         |q: usize| steps[q].is_none() || (!fired(q) && task.penalty() == AtomPenalty::None);
     let mut new = product;
     let columns = new.as_mut_slice().par_chunks_mut(old.rows().max(1));
@@ -273,10 +273,10 @@ pub fn plan_update(
                 true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
                 false => w.copy_from_slice(old),
             }
-            if is_still(q) {
+            if is_unchanged(q) {
                 return 0.0;
             }
-            pull(task, p, w);
+            apply_prox(task, p, w);
             distance_squared(w, old)
         })
         .collect();
@@ -285,26 +285,26 @@ pub fn plan_update(
     let mut moved: Vec<f64> = (0..n)
         .into_par_iter()
         .with_min_len(ATOMS)
-        .map(|q| match (has_column[q] || is_still(q), steps[q]) {
+        .map(|q| match (has_column[q] || is_unchanged(q), steps[q]) {
             (false, Some(p)) => {
                 let mut w = old.column(q).to_vec();
-                pull(task, p, &mut w);
+                apply_prox(task, p, &mut w);
                 distance_squared(&w, old.column(q))
             }
             _ => 0.0,
         })
         .collect();
     let by_penalty = |q: &usize| !has_column[*q] && moved[*q] > 0.0;
-    let pulled: Vec<usize> = (0..n).filter(by_penalty).collect();
+    let by_penalty_alone: Vec<usize> = (0..n).filter(by_penalty).collect();
     (which.iter().zip(moved_by_product)).for_each(|(q, by)| moved[*q] = by);
     PlannedUpdate {
         atoms: new,
         which,
-        pulled: (pulled.into_iter())
+        by_penalty_alone: (by_penalty_alone.into_iter())
             .filter_map(|q| steps[q].map(|p| (q, p)))
             .collect(),
         changed: (0..n).filter(|q| moved[*q] > 0.0).collect(),
-        used,
+        stats,
         movement: moved.iter().sum::<f64>().sqrt(),
     }
 }
@@ -398,7 +398,11 @@ impl AtomInit<'_> {
             Error::check_dimension("rows of the samples", samples.rows(), rows)?;
             let usable: Vec<usize> = (0..samples.len())
                 .filter(|j| samples.weight(*j) > 0.0)
-                .filter(|j| samples.entries(*j).any(|(_, v)| reaches(set, v)))
+                .filter(|j| {
+                    samples
+                        .entries(*j)
+                        .any(|(_, v)| survives_projection(set, v))
+                })
                 .collect();
             let chosen = index::sample(rng, usable.len(), count.min(usable.len()));
             let mut chosen = chosen.into_iter();
@@ -425,6 +429,6 @@ impl AtomInit<'_> {
 }
 
 /// Whether an entry can be nonzero after the projection onto the set.
-fn reaches(set: &dyn AtomSet, entry: f64) -> bool {
+fn survives_projection(set: &dyn AtomSet, entry: f64) -> bool {
     entry > 0.0 || (entry < 0.0 && !set.is_non_negative())
 }

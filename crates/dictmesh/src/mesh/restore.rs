@@ -76,19 +76,19 @@ impl MeshBuilder {
     ) -> Result<Mesh> {
         let sizes: Vec<usize> = blocks.iter().map(|(atoms, _)| atoms.cols()).collect();
         let (mut mesh, informed) = self.without_agents(rows, &sizes)?;
-        for (k, (atoms, used)) in blocks.into_iter().enumerate() {
+        for (k, (atoms, stats)) in blocks.into_iter().enumerate() {
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
                 block: Block::without_gram(atoms)?,
                 informed: informed[k],
-                used,
+                stats,
             });
         }
         mesh.blocks_learned = progress.blocks_learned;
         mesh.samples_learned = progress.samples_learned;
         mesh.draws = progress.draws;
         mesh.share_gram_budget()?;
-        mesh.strategy.resolve(&mesh.common())?;
+        mesh.strategy.resolve(&mesh.shared_constants())?;
         Ok(mesh)
     }
 }

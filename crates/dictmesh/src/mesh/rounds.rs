@@ -60,12 +60,12 @@ pub trait Carrier {
     /// The error of a failed exchange.
     type Error;
 
-    /// Performs the exchange; column i of `heard` is the result for `agents[i]`.
+    /// Performs the exchange; column i of `received` is the result for `agents[i]`.
     fn carry(
         &mut self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        heard: &mut Matrix,
+        received: &mut Matrix,
     ) -> Result<(), Self::Error>;
 }
 
@@ -75,7 +75,7 @@ pub fn round<C: Carrier>(
     agents: &mut [Box<dyn AgentStrategy>],
     locals: &[Local<'_>],
     carrier: &mut C,
-    heard: &mut Matrix,
+    received: &mut Matrix,
     parallel: bool,
 ) -> Result<Exchange, C::Error> {
     loop {
@@ -84,10 +84,10 @@ pub fn round<C: Carrier>(
         let wanted = each(agents, parallel, adapt);
         // nu_k = sum_l a_lk psi_l over the neighbours, a sum to the root, or a broadcast.
         let exchange = wanted.unwrap_or(Exchange::Broadcast); // no agent: nothing to carry
-        carrier.carry(exchange, agents, heard)?;
-        let heard = &*heard;
+        carrier.carry(exchange, agents, received)?;
+        let received = &*received;
         let absorb = |(i, agent): (usize, &mut Box<dyn AgentStrategy>)| {
-            agent.absorb(&locals[i], heard.column(i))
+            agent.absorb(&locals[i], received.column(i))
         };
         if each(agents, parallel, absorb).unwrap_or(true) {
             return Ok(exchange);

@@ -121,7 +121,7 @@ impl<'m> Run<'m> {
         let arrays = self
             .chunks
             .iter()
-            .map(|chunk| chunk.crossings * array(chunk));
+            .map(|chunk| chunk.arrays_sent * array(chunk));
         arrays.sum::<u64>() + self.flooded
     }
 

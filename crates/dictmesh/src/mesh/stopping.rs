@@ -11,9 +11,9 @@ const WINDOW: usize = 5;
 /// Relative changes up to this are rounding error, which does not decrease further.
 const ROUNDING: f64 = 1e-14;
 /// Divergence threshold for |nu|, in units of the sample's magnitude times (1 + 1/delta).
-const RUNAWAY: f64 = 1e12;
+const DIVERGENCE_FACTOR: f64 = 1e12;
 /// Number of measurements from which the rate is estimated.
-const MEMORY: usize = 4;
+const RATE_MEASUREMENTS: usize = 4;
 
 /// The parameters of the stopping rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,7 +194,7 @@ impl StoppingRule {
         if self.infeasible_by.is_some_and(|by| rounds >= by) {
             return Ok(Some(Stop::Infeasible));
         }
-        if let Some(stop) = self.judge(run.flood(), rounds) {
+        if let Some(stop) = self.decide(run.flood(), rounds) {
             return Ok(Some(stop));
         }
         let measures = self.measures(rounds);
@@ -207,11 +207,11 @@ impl StoppingRule {
                 }
                 return Ok(Some(stop));
             }
-            if let Some(stop) = self.judge(run.flood(), rounds) {
+            if let Some(stop) = self.decide(run.flood(), rounds) {
                 return Ok(Some(stop));
             }
         }
-        self.prove(run, rounds, measures)?;
+        self.try_infeasible(run, rounds, measures)?;
         if self
             .infeasible_by
             .is_some_and(|by| by <= rounds || rounds >= limit)
@@ -247,7 +247,7 @@ impl StoppingRule {
 
     /// The outcome that follows from information that has reached every agent; all agents decide in
     /// the same round.
-    fn judge(&mut self, flood: &Flood, rounds: usize) -> Option<Stop> {
+    fn decide(&mut self, flood: &Flood, rounds: usize) -> Option<Stop> {
         if rounds as f64 >= flood.trouble + self.diameter as f64 {
             return Some(Stop::Diverged);
         }
@@ -260,7 +260,7 @@ impl StoppingRule {
 
     /// Tries to certify infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network
     /// one attempt takes as many rounds as two floods.
-    fn prove<R: Rounds>(
+    fn try_infeasible<R: Rounds>(
         &mut self,
         run: &mut R,
         rounds: usize,
@@ -317,7 +317,7 @@ pub fn max_or_nan(a: f64, b: f64) -> f64 {
 pub fn has_diverged(nu: &Matrix, sizes: &[f64], delta: f64) -> bool {
     nu.columns().zip(sizes).any(|(nu, size)| {
         // nu scales with the sample, and for an equality residual also with delta.
-        let bound = RUNAWAY * size.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
+        let bound = DIVERGENCE_FACTOR * size.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
         let length = norm(nu);
         !length.is_finite() || length > bound
     })
@@ -333,17 +333,17 @@ impl RateEstimator {
     /// Adds a residual. Returns whether the estimated remaining distance is within the tolerance.
     fn meets(&mut self, residual: f64, window: usize, tolerance: f64) -> bool {
         self.residuals.insert(0, residual);
-        self.residuals.truncate(MEMORY);
+        self.residuals.truncate(RATE_MEASUREMENTS);
         if residual <= ROUNDING {
             return true;
         }
-        if self.residuals.len() < MEMORY {
+        if self.residuals.len() < RATE_MEASUREMENTS {
             return false;
         }
         // Residuals oscillate, so the rate compares the maxima of the newer and the older half.
-        let (newer, older) = self.residuals.split_at(MEMORY / 2);
+        let (newer, older) = self.residuals.split_at(RATE_MEASUREMENTS / 2);
         let largest = |half: &[f64]| half.iter().copied().fold(0.0, f64::max);
-        let windows = (window * MEMORY / 2) as f64;
+        let windows = (window * RATE_MEASUREMENTS / 2) as f64;
         let rate = (largest(newer) / largest(older)).powf(1.0 / windows);
         let residual = largest(newer);
         // The remaining sum of a geometric series with this rate.

@@ -21,7 +21,7 @@ pub(super) struct State {
 impl State {
     fn shape(mesh: &Mesh, rows: usize, samples: usize) -> Result<Self> {
         Ok(State {
-            strategy: mesh.strategy.resolve(&mesh.common())?.spec(),
+            strategy: mesh.strategy.resolve(&mesh.shared_constants())?.spec(),
             rows,
             samples,
             sizes: mesh.agents.iter().map(|a| a.block.len()).collect(),

@@ -35,8 +35,8 @@ impl Mesh {
         let block = |k: AgentId| BlockData {
             agent: k,
             atoms: self.block(k).atoms().clone(),
-            energy: self.atom_use(k).energy.clone(),
-            samples: self.atom_use(k).samples.clone(),
+            energy: self.atom_stats(k).energy.clone(),
+            samples: self.atom_stats(k).samples.clone(),
         };
         Model {
             description,

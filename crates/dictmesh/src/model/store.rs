@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Atomically replaces the file `path` by the output of `content`: writes a temporary file in the
 /// same directory, syncs it and renames it. Before the rename, an error leaves `path` unchanged.
-pub fn write_whole(
+pub fn write_atomic(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> crate::Result<()> {
@@ -82,8 +82,8 @@ mod tests {
     fn a_failure_in_mid_write_keeps_the_old_file_and_leaves_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model");
-        write_whole(&path, |out| out.write_all(b"old")).unwrap();
-        let broken = write_whole(&path, |out| {
+        write_atomic(&path, |out| out.write_all(b"old")).unwrap();
+        let broken = write_atomic(&path, |out| {
             out.write_all(&[1; 3_000_000])?;
             Err(io::Error::from(io::ErrorKind::StorageFull))
         });
@@ -96,7 +96,7 @@ mod tests {
     fn a_failure_before_there_was_a_file_leaves_none() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("model");
-        write_whole(&path, |_| Err(io::Error::other("no"))).unwrap_err();
+        write_atomic(&path, |_| Err(io::Error::other("no"))).unwrap_err();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

@@ -117,9 +117,9 @@ impl AgentStrategy for Iterates {
         &self.sent
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
         let nu = self.nu.as_mut_slice();
-        nu.copy_from_slice(heard);
+        nu.copy_from_slice(received);
         axpy(-self.mu, self.gradient.as_slice(), nu);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));

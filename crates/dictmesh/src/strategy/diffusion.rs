@@ -129,8 +129,8 @@ impl AgentStrategy for Iterates {
         &self.psi
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
-        self.nu.as_mut_slice().copy_from_slice(heard);
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+        self.nu.as_mut_slice().copy_from_slice(received);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));
         }

@@ -129,9 +129,9 @@ impl AgentStrategy for Iterates {
         &self.phi
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
-        self.z.as_mut_slice().copy_from_slice(heard);
-        self.nu.as_mut_slice().copy_from_slice(heard);
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+        self.z.as_mut_slice().copy_from_slice(received);
+        self.nu.as_mut_slice().copy_from_slice(received);
         let tau = self.mu / local.agents as f64;
         for j in 0..self.nu.cols() {
             local.residual.conjugate_prox(tau, self.nu.column_mut(j));

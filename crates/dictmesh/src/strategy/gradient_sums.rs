@@ -113,13 +113,13 @@ impl AgentStrategy for Iterates {
         }
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
         if self.summed {
-            self.nu.as_mut_slice().copy_from_slice(heard);
+            self.nu.as_mut_slice().copy_from_slice(received);
         } else if local.is_root {
             let next = self.next.as_mut_slice();
             next.copy_from_slice(self.nu.as_slice());
-            axpy(-self.mu, heard, next);
+            axpy(-self.mu, received, next);
             for j in 0..self.next.cols() {
                 local
                     .residual

@@ -131,12 +131,12 @@ impl AgentStrategy for Iterates {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
         let degree = local.degree as f64;
         let nu = self.nu.as_slice();
         let multiplier = self.multiplier.as_mut_slice();
         for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
-            .zip(heard)
+            .zip(received)
             .enumerate()
         {
             multiplier[i] += self.mu * (sum - degree * nu[i]);

@@ -176,7 +176,7 @@ impl AgentStrategy for Iterates {
         &self.nu
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
         let two_rho = 2.0 * self.rho;
         dispatch(Absorb {
             alpha: self.alpha,
@@ -185,7 +185,7 @@ impl AgentStrategy for Iterates {
             s: self.s.as_mut_slice(),
             t: self.t.as_mut_slice(),
             nu: self.nu.as_slice(),
-            sum: heard,
+            sum: received,
         });
         true
     }

@@ -101,7 +101,9 @@ fn samples_of_weight_zero_are_left_out() {
                 assert_eq!(stop, Stop::Converged);
                 let moved = distance(mesh.dictionary().as_slice(), start.as_slice());
                 assert!(moved > 1e-3, "{moved:e}");
-                let used: Vec<_> = (0..sizes.len()).map(|k| mesh.atom_use(k).clone()).collect();
+                let used: Vec<_> = (0..sizes.len())
+                    .map(|k| mesh.atom_stats(k).clone())
+                    .collect();
                 (mesh.dictionary(), used)
             };
             let (weighed, used) = learned(&x.clone().weighted(vec![1.0, 1.0, 0.0]).unwrap());

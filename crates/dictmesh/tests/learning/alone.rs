@@ -208,10 +208,10 @@ fn interrupted_it_leaves_no_trace() {
     let x = documents(200, 64, 10);
     let start = x.range(0..20).to_dense();
     let mut learned = mesh(TaskSpec::nmf(0.01, 1e-3), 32, 1, &start);
-    let before = (learned.dictionary(), learned.atom_use(0).clone());
+    let before = (learned.dictionary(), learned.atom_stats(0).clone());
     learned.interrupt_by(Arc::new(AtomicBool::new(true)));
     assert_eq!(learned.learn(&x, go_on).unwrap(), Stop::Interrupted);
-    assert!(before == (learned.dictionary(), learned.atom_use(0).clone()));
+    assert!(before == (learned.dictionary(), learned.atom_stats(0).clone()));
 }
 
 /// Threads change nothing, where samples are solved in lanes and shared part by part: in batches that are taken in

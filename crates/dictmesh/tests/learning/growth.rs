@@ -41,8 +41,8 @@ pub fn assert_works(mesh: &mut Mesh, label: &str) {
         "{label}: weights of another graph"
     );
     for k in 0..mesh.agents() {
-        assert_eq!(mesh.atom_use(k).samples.len(), mesh.block(k).len());
-        assert_eq!(mesh.atom_use(k).energy.len(), mesh.block(k).len());
+        assert_eq!(mesh.atom_stats(k).samples.len(), mesh.block(k).len());
+        assert_eq!(mesh.atom_stats(k).energy.len(), mesh.block(k).len());
     }
 }
 
@@ -55,7 +55,7 @@ fn atoms_are_added_in_mid_stream() {
     let mut mesh = mesh();
     assert_works(&mut mesh, "before");
     let before = mesh.block(1).atoms().clone();
-    let used = mesh.atom_use(1).clone();
+    let used = mesh.atom_stats(1).clone();
     let x = noise(M, 6, 3);
     mesh.add_atoms(1, 2, AtomInit::Samples(&x)).unwrap();
     mesh.add_atoms(2, 1, AtomInit::Random).unwrap();
@@ -66,9 +66,9 @@ fn atoms_are_added_in_mid_stream() {
         before,
         "the old ones stay"
     );
-    assert_eq!(mesh.atom_use(1).samples[..3], used.samples);
+    assert_eq!(mesh.atom_stats(1).samples[..3], used.samples);
     assert_eq!(
-        mesh.atom_use(1).samples[3..],
+        mesh.atom_stats(1).samples[3..],
         [0, 0],
         "the new ones are fresh"
     );

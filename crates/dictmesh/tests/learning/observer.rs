@@ -75,7 +75,7 @@ fn an_event_tells_of_its_own_batch() {
     );
     let moved = distance(&before, &mesh.dictionary());
     assert!((heard[0].movement - moved).abs() < 1e-12);
-    let counted: u64 = (0..4).flat_map(|k| &mesh.atom_use(k).samples).sum();
+    let counted: u64 = (0..4).flat_map(|k| &mesh.atom_stats(k).samples).sum();
     assert_eq!(counted as f64, 4.0 * expected.mean_sparsity());
 }
 

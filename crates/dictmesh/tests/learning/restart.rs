@@ -49,7 +49,7 @@ fn unused_atoms_are_found_and_restarted() {
     assert_eq!(mesh.unused_atoms(), [], "it takes part now");
     mesh.restart_atoms(&[(0, 1)], AtomInit::Random).unwrap();
     assert_eq!(mesh.unused_atoms(), [(0, 1)]);
-    assert_eq!(mesh.atom_use(0).energy[1], 0.0);
+    assert_eq!(mesh.atom_stats(0).energy[1], 0.0);
     mesh.restart_atoms(&[], AtomInit::Random).unwrap();
     let before = mesh.dictionary();
     for (which, words) in [((0, 2), "agent 0 has 2 atoms"), ((2, 0), "agent = 2")] {

@@ -283,7 +283,7 @@ fn a_batch_whose_update_overflows_changes_nothing() {
             .update(update)
             .build(2, &[1, 1], AtomInit::Given(&start))
             .unwrap();
-        let (used, progress) = (mesh.atom_use(1).clone(), mesh.progress());
+        let (used, progress) = (mesh.atom_stats(1).clone(), mesh.progress());
         let mut seen = Vec::new();
         let stop = mesh.learn(&x, |event| {
             seen.push((event.samples, event.movement.is_finite()));
@@ -292,7 +292,7 @@ fn a_batch_whose_update_overflows_changes_nothing() {
         assert_eq!(stop.unwrap(), Stop::Diverged);
         assert_eq!(seen, [(0, false)]);
         assert_eq!(mesh.dictionary(), start);
-        assert_eq!((mesh.atom_use(0), mesh.atom_use(1)), (&used, &used));
+        assert_eq!((mesh.atom_stats(0), mesh.atom_stats(1)), (&used, &used));
         assert_eq!(mesh.progress(), progress);
     }
 }

@@ -71,7 +71,7 @@ fn a_weight_of_two_is_the_sample_twice() {
                         .unwrap();
                     }
                     let energy: Vec<f64> = (0..mesh.agents())
-                        .flat_map(|k| mesh.atom_use(k).energy.clone())
+                        .flat_map(|k| mesh.atom_stats(k).energy.clone())
                         .collect();
                     (mesh.dictionary(), energy, cost, sparsity)
                 };
@@ -107,7 +107,7 @@ fn a_batch_of_weight_zero_changes_no_atom() {
     };
     let mut learner = mesh(AtomInit::Samples(&x));
     assert_eq!(learner.dictionary(), mesh(AtomInit::Random).dictionary());
-    let (before, used) = (learner.dictionary(), learner.atom_use(0).clone());
+    let (before, used) = (learner.dictionary(), learner.atom_stats(0).clone());
     learner
         .learn(&x, |event| {
             assert_eq!(
@@ -118,7 +118,7 @@ fn a_batch_of_weight_zero_changes_no_atom() {
         })
         .unwrap();
     assert_eq!(learner.dictionary(), before);
-    assert_eq!(learner.atom_use(0), &used);
+    assert_eq!(learner.atom_stats(0), &used);
 }
 
 /// Codes and the cost of each sample do not depend on weights; the mean cost does.

@@ -219,7 +219,10 @@ fn steps_above_the_bound_are_named() {
     let (table, exact) = mesh(None).step_bounds();
     assert!((table - 1.0 / (1.0 + 2.0 / 0.3)).abs() < 1e-15);
     assert!(table < exact);
-    let resolved = mesh(None).strategy().resolve(&mesh(None).common()).unwrap();
+    let resolved = mesh(None)
+        .strategy()
+        .resolve(&mesh(None).shared_constants())
+        .unwrap();
     let default = resolved.spec().required("mu").unwrap();
     assert!(default < table);
     assert!(mesh(None).warnings().is_empty());

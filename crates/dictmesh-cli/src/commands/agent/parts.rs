@@ -203,7 +203,7 @@ pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> 
     };
     let owner = json!({ "run": config.run, "id": config.id });
     description.extra.insert(OWNER.into(), owner);
-    let used = agent.atom_use();
+    let used = agent.atom_stats();
     Model {
         description,
         blocks: vec![BlockData {

@@ -194,7 +194,10 @@ fn agents(args: &Args, size: usize) -> Result<Options> {
 
 fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
     let mesh = &begun.state.mesh;
-    let strategy = mesh.strategy().resolve(&mesh.common()).map_err(say)?;
+    let strategy = mesh
+        .strategy()
+        .resolve(&mesh.shared_constants())
+        .map_err(say)?;
     let (part, total) = (begun.data.feed(mesh).part(), begun.data.total);
     let block = part.min(total) as u64;
     if matches!(mesh.update_rule(), Update::Schedule { .. })
@@ -267,7 +270,7 @@ fn observer(
 /// The rank's own block, with the description that all have.
 fn save(begun: &Begun, agent: &Agent, rank: usize, path: &Path) -> Result<()> {
     let mut model = begun.data.model(&begun.state)?;
-    let used = agent.atom_use();
+    let used = agent.atom_stats();
     model.description.progress.samples_learned = agent.position();
     model.blocks = vec![BlockData {
         agent: rank,

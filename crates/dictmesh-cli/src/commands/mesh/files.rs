@@ -1,7 +1,7 @@
 //! The files of a mesh, as `mesh init`, `mesh add` and `launch` write them.
 
 use super::super::{refusal, say, Result};
-use dictmesh::network::write_whole;
+use dictmesh::network::write_atomic;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentConfig, MeshConfig};
 use dictmesh_net::words::plain;
@@ -27,7 +27,7 @@ pub fn draft(beside: &Path) -> Result<TempDir> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    write_whole(path, |to| to.write_all(text.as_bytes())).map_err(say)
+    write_atomic(path, |to| to.write_all(text.as_bytes())).map_err(say)
 }
 
 /// What agent `k` is told, into its directory. A file that says the same already stays as it is, with all that a person
