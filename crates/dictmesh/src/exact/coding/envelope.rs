@@ -2,7 +2,7 @@
 //! threshold and with slope 1 beyond ([`outliers`](super::outliers)). Then, for g = W'c/a,
 //!
 //! ```text
-//! y = argmin 1/2 y'(G/a)y - g'y + h(y),    v = e'(c - W y) = (c - W y)/a, clamped to +-1 if bounded
+//! y = argmin 1/2 y'(G/a)y - g'y + h(y),  v = e'(c - W y) = (c - W y)/a, clamped to +-1 if bounded
 //! ```
 //!
 //! and y is optimal if and only if it is the code of s = W'v. Several samples are solved at once
