@@ -1,4 +1,4 @@
-//! Scratch memory that is made once and reused.
+//! Scratch memory that is allocated once and reused.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -34,7 +34,7 @@ const QUIET: f64 = 4.0 * f64::EPSILON;
 const CALM: f64 = 1e-13;
 /// Turns in a row that do not halve the smallest violation so far.
 const IDLE: usize = 6;
-/// Coordinates that may join the active set per turn, if it has less than twice as many.
+/// Coordinates that may join the active set per turn; a larger set may grow by half.
 const JOIN: usize = 8;
 /// Coordinates whose violation is below this share of the largest do not join yet: the first to
 /// join often remove it.
@@ -119,7 +119,7 @@ impl WithSimd for Solve<'_, '_> {
     }
 }
 
-/// [`Quadratic::start`], compiled likewise.
+/// [`Quadratic::start`], compiled for each SIMD instruction set.
 struct SideBySide<'s, 'a> {
     lanes: &'s mut Lanes,
     problem: Problem<'s, 'a>,

@@ -311,8 +311,7 @@ impl Accels {
         Accels { all: all.into() }
     }
 
-    /// No speed-up. Agents of a network use [`Lanes`] alone: it is needed to reproduce their
-    /// results.
+    /// No speed-up. Agents of a network solve in lanes; [`Lanes`] alone gives the same results.
     pub fn none() -> Self {
         Accels { all: Vec::new() }
     }

@@ -1,6 +1,6 @@
 //! One agent without neighbours, with the squared residual: its argmin is the whole problem, with
-//! cost 1/2 |nu|^2 + h(y). If samples are sparse and W'W is stored, it is solved on W'W and W'x,
-//! and neither the cost nor nu y' needs the dense nu:
+//! cost 1/2 |nu|^2 + h(y). If samples are sparse and W'W is stored, it is solved on W'W and W'x.
+//! Neither the cost nor nu y' then needs the dense nu:
 //!
 //! ```text
 //! y     = argmin 1/2 y'(W'W)y - (W'x)'y + h(y)

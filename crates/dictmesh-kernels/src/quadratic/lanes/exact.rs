@@ -1,6 +1,6 @@
 //! The problem on a support, one support per SIMD lane. While no coefficient changes its sign it is
-//! one linear system, (H + delta I) y = g - z, with z the end of the subdifferential of h at 0 on
-//! the side of y.
+//! one linear system, (H + delta I) y = g - z. Here z_q is the end of the subdifferential of h at 0
+//! on the side of y_q.
 
 use super::factor::Factor;
 use super::{Problem, LANES_F64};

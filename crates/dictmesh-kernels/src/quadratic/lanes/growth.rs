@@ -9,7 +9,7 @@ use crate::work::count;
 const SWEEPS: usize = 5;
 /// Limit of KKT scans per lane.
 const LOOKS: usize = 24;
-/// Coordinates that may join per scan, if the active set has less than twice as many.
+/// Coordinates that may join an active set per scan; a larger set may grow by half.
 const JOIN: usize = 8;
 
 /// Coordinates per tile. They are minimised one after the other; changes of other tiles are added

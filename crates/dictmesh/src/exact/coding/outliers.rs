@@ -2,8 +2,8 @@
 //!
 //! e(u) = |u|^2 / (2 a) while |u_m| <= a, with slope 1 beyond, is min_z |u - z|^2 / (2 a) + |z|_1:
 //! entries too large for noise are outliers z. With the unit vectors as further atoms, whose codes
-//! are z, the problem is again quadratic, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one
-//! Gram matrix for all samples.
+//! are z, the problem is again quadratic, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1. It has
+//! one Gram matrix for all samples.
 
 use super::envelope::Augmented;
 use super::{Coding, Scratch};
