@@ -1,7 +1,6 @@
-//! W as one matrix, or as blocks of columns that lie apart: products with either, without joining them.
+//! Products with W, stored as one matrix or as separate blocks of columns.
 //!
-//! A dictionary of several agents is [`Blocks`]. A copy with all atoms side by side would take as much
-//! memory again.
+//! The dictionary of several agents is [`Blocks`]: one contiguous copy would double the memory.
 
 use crate::gram::gram;
 use crate::loops::{add_atoms, Correlate};
@@ -12,7 +11,7 @@ use faer::{MatMut, MatRef};
 /// The atoms, M x n.
 #[derive(Clone, Copy, Debug)]
 pub enum Atoms<'a> {
-    /// Side by side.
+    /// One contiguous matrix.
     Matrix(&'a Matrix),
     /// Blocks from left to right.
     Blocks(&'a Blocks<'a>),
@@ -39,7 +38,7 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Blocks of `rows` rows.
+    /// Blocks of `rows` rows. Errors if a block has another number of rows.
     pub fn new(rows: usize, blocks: Vec<&'a Matrix>) -> Result<Self, ShapeError> {
         for block in &blocks {
             ShapeError::check("rows of the atoms", block.rows(), rows)?;
@@ -124,8 +123,8 @@ impl<'a> Atoms<'a> {
         correlate_blocks(self.blocks(), v, s);
     }
 
-    /// The largest singular value squared, |W|^2; 0 without atoms. Memory: the smaller of M^2 and n^2 numbers,
-    /// beside the atoms.
+    /// The largest singular value squared, |W|^2; 0 without atoms. [`Blocks`] take min(M, n)^2
+    /// numbers of memory beside the atoms.
     pub fn spectral_norm_squared(&self) -> f64 {
         let blocks = match self {
             Atoms::Matrix(w) => return w.spectral_norm_squared(),

@@ -1,4 +1,4 @@
-//! Small positive definite systems, as the support of a sparse code gives them.
+//! Small positive definite systems, such as those on the support of a sparse code.
 
 use crate::matrix::Matrix;
 use crate::simd::{dot, padded, Simd};
@@ -6,19 +6,18 @@ use crate::work;
 use faer::linalg::solvers::Solve;
 use faer::Side;
 
-/// Unknowns up to which a plain factorisation is faster than a library's, which takes longer to set up
-/// than these take to solve.
+/// Unknowns up to which this factorisation is faster than faer's, which has more set-up.
 const SMALL: usize = 64;
 
-/// The length of the columns that [`solve`] takes: n rows of the matrix, the right side, and padding.
+/// The length of the columns for [`solve`]: n rows of the matrix, the right side, and padding.
 #[inline(always)]
 pub fn width(n: usize) -> usize {
     padded(n + 1)
 }
 
-/// Solves A x = b for a symmetric positive definite A. `a` is n columns of length [`width`]: a column of
-/// A, its entry of b, and finite padding; it is overwritten. `x` has room for [`width`] numbers. False,
-/// and nothing of use in either, if a pivot is not positive.
+/// Solves A x = b for a symmetric positive definite A. `a` has n columns of length [`width`]: a
+/// column of A, its entry of b, and finite padding; it is overwritten. `x` has at least [`width`]
+/// entries. Returns false if a pivot is not positive; `a` and `x` are then unspecified.
 ///
 /// With b as one more row of A, factoring A = L L' leaves L^-1 b there.
 #[inline(always)]
@@ -29,7 +28,7 @@ pub fn solve<S: Simd>(simd: S, a: &mut [f64], x: &mut [f64], n: usize) -> bool {
     }
     let width = width(n);
     for j in 0..n {
-        // Rows above j in the same vector are computed with it, and are not read by anyone.
+        // Rows above j in the same vector are computed too, but never read.
         let top = j / S::F64_LANES * S::F64_LANES;
         let (left, own) = a.split_at_mut(j * width);
         eliminate(simd, left, width, j, top, &mut own[top..width]);
@@ -48,17 +47,17 @@ pub fn solve<S: Simd>(simd: S, a: &mut [f64], x: &mut [f64], n: usize) -> bool {
     for j in (0..n).rev() {
         let top = j / S::F64_LANES * S::F64_LANES;
         let column = &a[j * width..(j + 1) * width];
-        // x is still 0 where L has something else.
+        // x is still 0 in all rows that are not below the diagonal of L.
         let known = dot(simd, &column[top..], &x[top..width]);
         x[j] = (column[n] - known) * column[j];
     }
     true
 }
 
-/// Subtracts from column j, from row `top` on, what the columns left of it say.
+/// Subtracts the contributions of the columns left of column j from it, from row `top` on.
 #[inline(always)]
 fn eliminate<S: Simd>(simd: S, left: &[f64], width: usize, j: usize, top: usize, own: &mut [f64]) {
-    /// So many vectors of the column stay in registers while the columns left of it pass by.
+    /// V vectors of the column stay in registers while the loop runs over the columns left of it.
     #[inline(always)]
     fn some<S: Simd, const V: usize>(
         simd: S,
@@ -109,7 +108,7 @@ mod tests {
     use crate::simd::{dispatch, WithSimd};
     use crate::test_data::{gaussian, stream};
 
-    /// A and b as `solve` takes them.
+    /// A and b in the layout of `solve`.
     fn system(a: &Matrix, b: &[f64]) -> Vec<f64> {
         let width = width(b.len());
         let mut out = vec![0.0; width * b.len()];
@@ -120,7 +119,7 @@ mod tests {
         out
     }
 
-    /// `solve` as this CPU does it.
+    /// `solve` for the instruction set of this CPU.
     struct Here<'a>(&'a mut [f64], &'a mut [f64], usize);
 
     impl WithSimd for Here<'_> {

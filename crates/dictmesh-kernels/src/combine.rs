@@ -1,9 +1,10 @@
-//! What an agent makes of what arrived, one definition for the mesh in this process and agents on a network.
+//! The weighted sum of received messages, for the mesh in this process and for agents on a network.
 
 use crate::simd::{add_all, dispatch, Simd, WithSimd};
 
-/// `out` becomes the sum of a_l x_l over the pairs (a_l, x_l), each entry summed in the order of the pairs: agents
-/// give them by rising AgentId, so that no result depends on what arrived first. Each x_l is as long as `out`.
+/// `out = sum_l a_l x_l` over the pairs (a_l, x_l), each entry summed in the order of the pairs.
+/// Agents sort them by AgentId, so that no result depends on the order of arrival. Each x_l is as
+/// long as `out`.
 pub fn combine<'x>(pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone, out: &mut [f64]) {
     dispatch(Combination { pairs, out });
 }
@@ -18,7 +19,7 @@ impl<'x, I: Iterator<Item = (f64, &'x [f64])> + Clone> WithSimd for Combination<
 
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
-        /// Pairs at a time. Where they lie is found out before the sums begin, which then stay in registers.
+        /// Pairs at a time. They are collected before the sums begin, which then stay in registers.
         const SOME: usize = 32;
         let mut anew = true;
         loop {

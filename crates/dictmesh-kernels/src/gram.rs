@@ -1,6 +1,8 @@
-//! W'W, brought up to date by the atoms that changed. Each product of two atoms is computed in the same way wherever
-//! they stand and whatever else is renewed: W'W depends on W alone, so that learning goes on from stored atoms as if
-//! it had never been broken off, to the bit.
+//! W'W, with incremental updates for the atoms that changed.
+//!
+//! Each inner product is summed in one order, for any positions of the atoms and any set of changed
+//! ones. W'W thus depends on W alone: learning resumed from stored atoms is bit-identical to an
+//! uninterrupted run.
 
 use crate::matrix::Matrix;
 use crate::simd::{dispatch, Simd, WithSimd};
@@ -9,12 +11,12 @@ use rayon::prelude::*;
 use std::array;
 use std::ops::Range;
 
-/// Rows worked on at a time: a piece of each atom stays in the cache.
+/// Rows per tile: the tile of an atom stays in cache.
 const ROWS: usize = 512;
-/// So many atoms have their products with so many others added up at once, in registers.
+/// Register tile: `LEFT` x `RIGHT` inner products are accumulated at once.
 const LEFT: usize = 4;
 const RIGHT: usize = 3;
-/// The side of squares that stay in the first cache.
+/// Side of the tiles that `mirror` copies, in entries: they fit in the first-level cache.
 const SQUARE: usize = 16;
 
 /// W'W of these atoms.
@@ -25,7 +27,7 @@ pub fn gram(atoms: &[&[f64]]) -> Matrix {
     out
 }
 
-/// Renews the rows and columns of `gram` that belong to the `changed` atoms.
+/// Recomputes the rows and columns of `gram` that belong to the `changed` atoms.
 pub fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
     let n = atoms.len();
     if changed.len() == n {
@@ -33,7 +35,8 @@ pub fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
         add_products(atoms, 0, gram);
         return mirror(gram);
     }
-    // Those that changed behind the others, each with all before it: of the products between them one half is enough.
+    // Changed atoms come last, each paired with all atoms before it: of the products among them
+    // only one triangle is computed.
     let mut is_changed = vec![false; n];
     changed.iter().for_each(|q| is_changed[*q] = true);
     let others = (0..n).filter(|q| !is_changed[*q]);
@@ -42,7 +45,7 @@ pub fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
     let mut columns = Matrix::zeros(n, changed.len());
     add_products(&ordered, n - changed.len(), &mut columns);
     for (q, column) in changed.iter().zip(columns.columns()) {
-        // Up to the atom itself: what stands behind it is not computed.
+        // Entries beyond the atom itself are not computed.
         for (p, value) in order.iter().zip(column) {
             gram.column_mut(*q)[*p] = *value;
             gram.column_mut(*p)[*q] = *value;
@@ -53,7 +56,7 @@ pub fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
     }
 }
 
-/// Adds to each column of `out` the products of an atom, `first` and those behind it, with all atoms up to itself.
+/// Adds to column j of `out` the inner products of atom `first + j` with all atoms up to itself.
 fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
     let rows = atoms.first().map_or(0, |w| w.len());
     let size = atoms.len() * RIGHT;
@@ -67,12 +70,11 @@ fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
                 out,
             });
         };
-        // Where atoms come into being outside of a pool, the one of the process must not be asked: after a fork
-        // nobody in it would answer.
+        // Outside of a pool, run on this thread: after a fork the global pool has no threads.
         match rayon::current_thread_index() {
             Some(_) => (out.as_mut_slice().par_chunks_mut(size))
                 .enumerate()
-                .with_max_len(4) // the further behind, the more work
+                .with_max_len(4) // later columns take more work
                 .for_each(add),
             None => (out.as_mut_slice().chunks_mut(size))
                 .enumerate()
@@ -81,7 +83,7 @@ fn add_products(atoms: &[&[f64]], first: usize, out: &mut Matrix) {
     }
 }
 
-/// Fills the other triangle.
+/// Copies the upper triangle to the lower one.
 fn mirror(gram: &mut Matrix) {
     let n = gram.cols();
     let entries = gram.as_mut_slice();
@@ -96,12 +98,12 @@ fn mirror(gram: &mut Matrix) {
     }
 }
 
-/// Some rows' share of the products of the atoms `right` with all up to them.
+/// The contribution of `rows` to the inner products of the atoms `right` with all up to them.
 struct Products<'a> {
     atoms: &'a [&'a [f64]],
     right: Range<usize>,
     rows: Range<usize>,
-    /// A column for each of `right`.
+    /// One column per atom of `right`.
     out: &'a mut [f64],
 }
 
@@ -122,7 +124,7 @@ impl WithSimd for Products<'_> {
     }
 }
 
-/// For the first `count` atoms with those of `right`.
+/// Adds the inner products of the first `count` atoms with those of `right`.
 #[inline(always)]
 fn add_columns<'a, S: Simd, const Q: usize>(
     simd: S,
@@ -142,7 +144,7 @@ fn add_columns<'a, S: Simd, const Q: usize>(
     }
 }
 
-/// Each sum is one chain of multiply-adds over the rows, in whatever company.
+/// Adds P x Q inner products. The order of each sum over the rows is the same for all P and Q.
 #[inline(always)]
 fn add_square<S: Simd, const P: usize, const Q: usize>(
     simd: S,
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
     use crate::test_data::{gaussian, stream};
 
-    /// Against faer's product; and each entry has the same bits whatever was renewed beside it.
+    /// Matches faer's product, and each entry is bit-identical for any set of changed atoms.
     #[test]
     fn products_do_not_depend_on_what_was_renewed_with_them() {
         for (rows, n) in [(1, 1), (3, 2), (12, 4), (100, 37), (513, 8), (1500, 23)] {

@@ -1,19 +1,19 @@
-//! Arithmetic without agents: what dictmesh computes with, and nothing about meshes.
+//! Numerical kernels of dictmesh, without agents or meshes.
 //!
 //! | module | what it computes |
 //! |---|---|
 //! | [`matrix`] | dense column-major matrices, products, norms |
 //! | [`atoms`] | W'v and W y for atoms in one matrix or in blocks |
-//! | [`gram`] | W'W, renewed for the atoms that changed |
-//! | [`quadratic`] | min_y 1/2 y'Hy - g'y + h(y) for separable h: active set, small problems, SIMD lanes |
+//! | [`gram`] | W'W, with incremental updates for changed atoms |
+//! | [`quadratic`] | min_y 1/2 y'Hy - g'y + h(y), h separable: active set, small CD, SIMD lanes |
 //! | [`cholesky`] | small positive definite systems |
 //! | [`products`] | nu y' for codes that are mostly 0 |
-//! | [`combine`] | weighted sums of equally long vectors |
+//! | [`combine`] | weighted sums of vectors of equal length |
 //! | [`subset_sums`] | sums over neighbours on dense graphs with one common weight |
 //!
-//! Functions take slices and views whose shapes the caller has checked, and panic on others, as an index
-//! does; `dictmesh` checks shapes once, at its entrance. No result depends on the number of threads.
-//! Results may differ in the last digits between CPUs with different vector units.
+//! The caller checks shapes: on a mismatch a kernel panics, like an index out of range. `dictmesh`
+//! checks them once, at its public API. No result depends on the number of threads. Results may
+//! differ in the last digits between CPUs with different vector units.
 
 pub mod atoms;
 pub mod cholesky;
@@ -35,7 +35,7 @@ mod work;
 pub use matrix::{Matrix, ShapeError};
 pub use penalty::{Piece, ScalarPenalty};
 
-/// Counts multiply-adds with the feature `count-work`; without it, does nothing.
+/// Counts multiply-adds if the feature `count-work` is enabled; a no-op otherwise.
 #[inline(always)]
 pub fn count(multiply_adds: usize) {
     work::count(multiply_adds);

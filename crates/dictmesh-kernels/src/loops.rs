@@ -1,4 +1,4 @@
-//! Loops over the entries of one sample, compiled for the vector unit of the CPU.
+//! Loops over the entries of one sample, compiled for each SIMD instruction set.
 
 use crate::matrix::Matrix;
 use crate::quadratic::Coordinate;
@@ -9,7 +9,7 @@ use crate::simd::{self, dispatch, Simd, WithSimd};
 pub struct Targets<'a> {
     /// The vectors c.
     pub c: &'a [f64],
-    /// What is added to each, where given.
+    /// Added to each c, if given.
     pub share: Option<&'a [f64]>,
 }
 
@@ -57,7 +57,7 @@ impl WithSimd for Energies<'_> {
     }
 }
 
-/// One atom for every sample.
+/// The codes and dual vectors of all samples for a single atom, in closed form.
 pub struct OneAtom<'a> {
     /// The coordinate of the atom.
     pub coordinate: Coordinate<'a>,
@@ -116,7 +116,7 @@ impl WithSimd for AddAtoms<'_> {
         let mut terms: [(f64, &[f64]); SOME] = [(0.0, &[]); SOME];
         let mut count = 0;
         for (w, y) in self.atoms.columns().zip(self.y) {
-            terms[count] = (self.factor * y, w); // overwritten unless it counts: no branch to guess wrong
+            terms[count] = (self.factor * y, w); // overwritten if y is 0: no unpredictable branch
             count += usize::from(*y != 0.0);
             if count == SOME {
                 simd::add_all(simd, false, terms.iter().copied(), self.u);

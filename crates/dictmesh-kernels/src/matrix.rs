@@ -1,12 +1,12 @@
-//! Plain dense matrices: column-major, contiguous, so that a column (one sample, one atom, one
-//! dual vector) is a slice.
+//! Dense matrices, column-major and contiguous: a column (one sample, one atom, one dual vector) is
+//! a slice.
 
 use crate::simd::{self, dispatch, Simd, WithSimd};
 use crate::work::{self, count};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
-/// Two sizes that must agree do not.
+/// A size differs from the expected one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: got {given}, expected {expected}")]
 pub struct ShapeError {
@@ -109,13 +109,13 @@ impl Matrix {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// Column `j`, to be changed.
+    /// Column `j`, mutable.
     #[inline]
     pub fn column_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.rows..(j + 1) * self.rows]
     }
 
-    /// The columns from left to right (none has entries if there are no rows).
+    /// The columns from left to right (empty slices if there are no rows).
     pub fn columns(&self) -> impl Iterator<Item = &[f64]> {
         (0..self.cols).map(|j| self.column(j))
     }
@@ -126,7 +126,7 @@ impl Matrix {
         &self.data
     }
 
-    /// All entries, column by column, to be changed.
+    /// All entries, column by column, mutable.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
         &mut self.data
@@ -157,7 +157,7 @@ impl Matrix {
         }
     }
 
-    /// `[self, right]`, side by side.
+    /// Appends the columns of `right`. Errors if it has another number of rows.
     pub fn append_columns(&mut self, right: &Matrix) -> Result<(), ShapeError> {
         ShapeError::check("rows of the appended columns", right.rows, self.rows)?;
         self.data.extend_from_slice(&right.data);
@@ -187,7 +187,7 @@ impl Matrix {
 
     /// The largest singular value squared, |self|^2; 0 for an empty matrix.
     pub fn spectral_norm_squared(&self) -> f64 {
-        // The eigenvalues of the smaller Gram matrix; it is symmetric and of side min(rows, cols).
+        // Eigenvalues of the smaller of the two Gram matrices, of side min(rows, cols).
         let gram = if self.cols <= self.rows {
             self.transpose_times(self)
         } else {
@@ -203,7 +203,7 @@ impl Matrix {
         Some((at % self.rows, at / self.rows, self.data[at]))
     }
 
-    /// Another shape in the same memory; what the entries are then is not said.
+    /// Changes the shape and reuses the memory. The entries are unspecified.
     pub fn reshape(&mut self, rows: usize, cols: usize) {
         self.data.resize(rows * cols, 0.0);
         (self.rows, self.cols) = (rows, cols);
@@ -222,7 +222,7 @@ impl Matrix {
     }
 }
 
-/// The largest eigenvalue of a Gram matrix; its trace, a bound that keeps steps safe, where it is not finite.
+/// The largest eigenvalue of a Gram matrix; if an entry is not finite, the trace, an upper bound.
 pub(crate) fn largest_eigenvalue(gram: &Matrix) -> f64 {
     match symmetric_eigenvalues(gram) {
         Some(values) => values.last().copied().unwrap_or(0.0).max(0.0),
@@ -238,7 +238,7 @@ pub fn gemm(out: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, alpha:
     matmul(out, accum, a, b, alpha, Par::Seq);
 }
 
-/// Rows that one thread takes at a time of a matrix with many.
+/// Rows per tile of [`gemm_by_rows`].
 const TILE: usize = 2048;
 
 /// [`gemm`] by tiles of rows on all threads. The tiles are the same for any number of threads.
@@ -262,8 +262,8 @@ pub fn gemm_by_rows(
     );
 }
 
-/// Eigenvalues of a symmetric matrix in rising order, or `None` if it has entries that are not
-/// finite.
+/// Eigenvalues of a symmetric matrix, ascending; `None` if an entry is not finite or the algorithm
+/// fails.
 pub fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
     if a.as_slice().iter().any(|v| !v.is_finite()) {
         return None;
@@ -296,7 +296,7 @@ pub fn norm(a: &[f64]) -> f64 {
     if squares.is_finite() && squares > SAFE {
         return squares.sqrt();
     }
-    // The squares overflow or vanish, though the entries need not: by the largest one first.
+    // The squares overflow or underflow, though the entries need not: scale by the largest one.
     let largest = a.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
     if largest == 0.0 || !largest.is_finite() || squares.is_nan() {
         return if squares.is_nan() { f64::NAN } else { largest };
@@ -327,7 +327,7 @@ pub fn distance_from(a: &[f64], scale: f64, b: &[f64]) -> f64 {
     )
 }
 
-/// The square of the distance, where nothing overflows.
+/// |a - b|^2, without protection against overflow.
 pub fn distance_squared(a: &[f64], b: &[f64]) -> f64 {
     dispatch(Distance(a, 1.0, b))
 }
@@ -351,7 +351,7 @@ pub fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            // Rounded after the product and after the sum, as where only some entries are at hand.
+            // No fused multiply-add: bit-identical to adding single entries of a sparse vector.
             for (y, x) in self.2.iter_mut().zip(self.1) {
                 *y += self.0 * x;
             }

@@ -1,35 +1,36 @@
-//! Convex functions of one coefficient, as the separable regularizers have them.
+//! Convex penalties of one coefficient, the terms of separable regularizers.
 
 use std::fmt::Debug;
 
-/// A convex function h of one coefficient y, quadratic with one common curvature delta between its kinks.
+/// A convex function h of one coefficient y, quadratic between its kinks with one curvature delta.
 pub trait ScalarPenalty: Debug + Send + Sync {
     /// h(y), infinite outside its domain.
     fn value_at(&self, y: f64) -> f64;
 
-    /// argmax_y s y - h(y) - kappa/2 y^2: the code for `kappa` = 0, the step of coordinate descent for the
-    /// curvature `kappa` of a coordinate.
+    /// argmax_y s y - h(y) - kappa/2 y^2: the code for `kappa` = 0, and the step of coordinate
+    /// descent for a coordinate of curvature `kappa`.
     fn coordinate_argmax(&self, s: f64, kappa: f64) -> f64;
 
     /// delta, the strong convexity of h. Between kinks h is quadratic with this curvature.
     fn strong_convexity(&self) -> f64;
 
-    /// The quadratic piece of h around y; `None` at kinks, of which 0 always counts as one, and at the ends
-    /// of the domain. The default, `None` everywhere, leaves exact solves on the active set out.
+    /// The quadratic piece of h around y; `None` at kinks, of which 0 always counts as one, and at
+    /// the ends of the domain. The default, `None` everywhere, disables exact solves on the active
+    /// set.
     fn quadratic_piece(&self, _y: f64) -> Option<Piece> {
         None
     }
 
-    /// The subdifferential [lo, hi] of h at 0, if h(y) = sup of z y over lo <= z <= hi, plus delta/2 y^2.
-    /// `coordinate_argmax` is then the part of s outside of [lo, hi], over delta + kappa. Innermost loops
-    /// use it in place of a call per coefficient.
+    /// The subdifferential [lo, hi] of h at 0, if h(y) = sup of z y over lo <= z <= hi, plus
+    /// delta/2 y^2. Then `coordinate_argmax` is (s - clamp(s, lo, hi)) / (delta + kappa), which
+    /// innermost loops use in place of a call per coefficient.
     fn subgradient_at_zero(&self) -> Option<(f64, f64)> {
         None
     }
 }
 
-/// One quadratic piece of a penalty: h' is `slope` at the point given and rises with the curvature delta
-/// throughout the open interval (`lo`, `hi`).
+/// One quadratic piece of a penalty: h' is `slope` at the given point and rises with the curvature
+/// delta throughout the open interval (`lo`, `hi`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
     /// h'(y).

@@ -1,9 +1,8 @@
-//! Scratch memory that is made once and reused.
+//! Scratch memory that is allocated once and reused.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Scratch objects, with a free list per thread: one list for all threads would make them wait for each
-/// other many times a round.
+/// Scratch objects, with a free list per thread: a single list would be contended.
 #[derive(Debug, Default)]
 pub struct PerThreadPool<T> {
     /// Boxed: the objects are large, and move in and out many times a round.
@@ -26,8 +25,8 @@ impl<T: Default> PerThreadPool<T> {
     }
 }
 
-/// An empty vector in the memory of `old`, for elements with another lifetime. (The standard library
-/// collects in place where it can; the tests that count allocations fail if that changes.)
+/// An empty vector in the memory of `old`, for elements with another lifetime. (The standard
+/// library collects in place where it can; the tests that count allocations fail if that changes.)
 pub fn recycle<T, U>(mut old: Vec<T>) -> Vec<U> {
     old.clear();
     old.into_iter().filter_map(|_| None).collect()

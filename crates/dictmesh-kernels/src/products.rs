@@ -4,7 +4,7 @@ use crate::matrix::Matrix;
 use crate::simd::{self, dispatch, Simd, WithSimd};
 use rayon::prelude::*;
 
-/// Samples whose products with the atoms are formed together.
+/// Samples per tile.
 pub const SAMPLES_TOGETHER: usize = 64;
 
 /// nu y', M x N_k: the sum over the samples of a batch.
@@ -14,7 +14,8 @@ pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     out
 }
 
-/// `out += nu y'`, sample by sample: the sum over two batches is that over both at once (bit-identical).
+/// `out += nu y'`, sample by sample: the sum over two batches is bit-identical to that over both at
+/// once.
 pub fn add_product(nu: &Matrix, y: &Matrix, out: &mut Matrix) {
     sum_products(nu, y, false, out);
 }
@@ -33,11 +34,11 @@ fn sum_products(nu: &Matrix, y: &Matrix, anew: bool, out: &mut Matrix) {
     });
 }
 
-/// Numbers of nu y' up to which columns of 0 are cheaper than finding out which they are: 8 MB.
+/// Numbers of nu y' up to which computing zero columns is cheaper than finding them: 8 MB.
 const WHOLE: usize = 1 << 20;
 
-/// nu y' with a column only for each atom that fired, from left to right, where it is large and these are
-/// at most half of all; otherwise [`product`]. Columns are the same (bit-identical) in both.
+/// nu y' with columns only for the atoms that fired, in order, if it is large and at most half of
+/// the atoms fired; otherwise [`product`]. Columns are bit-identical in both.
 pub fn product_of_fired(nu: &Matrix, y: &Matrix) -> Matrix {
     if nu.rows() * y.rows() <= WHOLE {
         return product(nu, y);
@@ -49,7 +50,7 @@ pub fn product_of_fired(nu: &Matrix, y: &Matrix) -> Matrix {
     }
 }
 
-/// The atoms that fired: rows of y with an entry that is not 0, rising.
+/// The atoms that fired: rows of y with an entry that is not 0, ascending.
 pub fn fired(y: &Matrix) -> Vec<usize> {
     let mut fired = vec![false; y.rows()];
     for column in y.columns() {
@@ -63,16 +64,17 @@ pub fn rows_of(y: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), y.cols(), |i, j| y.get(rows[i], j))
 }
 
-/// Atoms that one thread takes at a time.
+/// Atoms per parallel task.
 pub const ATOMS: usize = 16;
 
-/// The columns of nu y' from `first` on, at most [`ATOMS`], into `out`. SmallCd codes are not 0: those of some samples
-/// are listed for each atom, without a branch that nobody could predict, and their dual vectors added in registers.
+/// The columns of nu y' from `first` on, at most [`ATOMS`], into `out`. Few codes are not 0: for
+/// each atom those of a tile of samples are listed without an unpredictable branch, and their dual
+/// vectors are added in registers.
 struct Products<'a> {
     nu: &'a Matrix,
     y: &'a Matrix,
     first: usize,
-    /// Whether what is in `out` is replaced, not added to.
+    /// Whether `out` is overwritten, not added to.
     anew: bool,
     out: &'a mut [f64],
 }
@@ -107,7 +109,8 @@ impl WithSimd for Products<'_> {
     }
 }
 
-/// For each atom q and sample j with y_qj not 0, in this order, `add` (j, y_qj, column q of `out`): few are not 0.
+/// Calls `add(j, y_qj, column q of out)` for each y_qj that is not 0, with ascending j for each
+/// atom q.
 pub fn add_products(y: &Matrix, out: &mut Matrix, add: impl Fn(usize, f64, &mut [f64]) + Sync) {
     let rows = out.rows().max(1);
     let parts = out.as_mut_slice().par_chunks_mut(rows * ATOMS);

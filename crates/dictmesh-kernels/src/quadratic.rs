@@ -1,8 +1,8 @@
-//! min_y 1/2 y'Hy - g'y + h(y) for a Gram matrix H, many times with the same H: by an active set.
+//! min_y 1/2 y'Hy - g'y + h(y) for a Gram matrix H and many g: an active-set method.
 //!
-//! SmallCd coefficients of a sparse code are not zero. The set of those that may be grows by the
-//! coordinates that are most wrong; the problem within it is small and lies side by side in memory
-//! (`active`). Only the check whether anything outside is wrong takes a pass over H.
+//! Few coefficients of a sparse code are not zero. The active set grows by the coordinates with the
+//! largest KKT violations; the problem on it is small and contiguous in memory (`active`). Only the
+//! KKT scan of the other coordinates takes a pass over H.
 
 mod active;
 mod kkt;
@@ -21,36 +21,36 @@ use kkt::{distances, each_from, IsSolved};
 use lanes::{Lanes, Problem};
 use small_cd::SmallCd;
 
-/// Turns of solving on the set and scanning all coordinates, at most; each turn lowers the cost.
+/// Limit of turns, each a solve on the active set and a KKT scan. Each turn lowers the cost.
 const TURNS: usize = 500;
-/// Turns after which the set is solved exactly even while it grows: by then it is ill-conditioned, and
-/// sweeps alone crawl.
+/// Turns after which the active set is solved exactly even while it grows: by then it is
+/// ill-conditioned, and coordinate descent converges slowly.
 const GROWTH: usize = 20;
-/// A set that grows by less than one in this many is about to have its last size.
+/// A set that grows by less than one in this many coordinates counts as nearly complete.
 const FEW: usize = 8;
-/// Relative change of the gradient below which nothing has changed but rounding.
+/// KKT violation, relative to the terms of the gradient, that counts as rounding.
 const QUIET: f64 = 4.0 * f64::EPSILON;
-/// Relative change below which turns that bring no progress end it.
+/// Relative KKT violation below which [`IDLE`] turns without progress end the solve.
 const CALM: f64 = 1e-13;
-/// How many such turns.
+/// Turns in a row that do not halve the smallest violation so far.
 const IDLE: usize = 6;
-/// Coordinates that may join the active set at once, if it has less than twice as many.
+/// Coordinates that may join the active set per turn; a larger set may grow by half.
 const JOIN: usize = 8;
-/// Those less wrong than this share of the worst wait for the next turn: the first to join often put them
-/// right.
+/// Coordinates whose violation is below this share of the largest do not join yet: the first to
+/// join often remove it.
 const SHARE: f64 = 0.3;
 
-/// Coordinates and samples from which several are solved side by side.
+/// Fewest coordinates and samples for which samples are solved in SIMD lanes.
 const SIDE_BY_SIDE: (usize, usize) = (32, 2);
 
 /// How a solve ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The optimality conditions hold but for rounding.
+    /// The KKT conditions hold up to rounding.
     Converged,
     /// The limit of turns was reached first.
     TurnLimit,
-    /// The right side has an entry that is NaN or infinite.
+    /// An entry of g is NaN or infinite.
     NotFinite,
 }
 
@@ -74,7 +74,7 @@ pub struct Quadratic<'a> {
     batching: Batching,
 }
 
-/// The memory of a [`Quadratic`], reused by the next.
+/// Scratch memory of a [`Quadratic`], reused by the next.
 #[derive(Default)]
 pub struct Scratch {
     coordinates: Vec<Coordinate<'static>>,
@@ -82,37 +82,37 @@ pub struct Scratch {
     v: Vectors,
 }
 
-/// What borrows nothing.
+/// The scratch memory that borrows nothing.
 #[derive(Default)]
 struct Vectors {
-    /// [`ScalarPenalty::subgradient_at_zero`] of the coordinates outside of the active set; that of members is the line, so
-    /// that they never look wrong.
+    /// [`ScalarPenalty::subgradient_at_zero`] of each coordinate. For members of the active set and
+    /// those in `other` it is the whole line, so that they never count as violating.
     lo: Vec<f64>,
     hi: Vec<f64>,
     /// [`Coordinate::curvature`], `total` and `inverse`.
     curvature: Vec<f64>,
     total: Vec<f64>,
     inverse: Vec<f64>,
-    /// Those without a zone.
+    /// Coordinates without a [`ScalarPenalty::subgradient_at_zero`].
     other: Vec<usize>,
-    /// For several g at once; boxed, as the memory of problems is handed on many times a round.
+    /// For several g at once; boxed, as scratch memory moves many times a round.
     lanes: Option<Box<Lanes>>,
     /// g - H y.
     r: Vec<f64>,
-    /// How far r lies outside of the zone: the change of the gradient if the coordinate left 0.
+    /// Distance of r from [lo, hi], negative inside: the KKT violation of a coordinate at 0.
     outside: Vec<f64>,
-    /// Coordinates that ought to join the active set, and that change.
+    /// Coordinates that are to join the active set, as (KKT violation, index).
     wrong: Vec<(f64, usize)>,
 }
 
 impl Scratch {
-    /// To be called where the next Gram matrix is another one.
+    /// Drops the cached Gram matrix. Must be called before the memory is used with another one.
     pub fn invalidate(&mut self) {
         self.v.lanes.iter_mut().for_each(|lanes| lanes.invalidate());
     }
 }
 
-/// The solution for one g, compiled for the vector unit of the CPU.
+/// The solve for one g, compiled for each SIMD instruction set.
 struct Solve<'s, 'a> {
     problem: &'s mut Quadratic<'a>,
     g: &'s [f64],
@@ -128,7 +128,7 @@ impl WithSimd for Solve<'_, '_> {
     }
 }
 
-/// The starts for all g, likewise.
+/// [`Quadratic::start`], compiled for each SIMD instruction set.
 struct SideBySide<'s, 'a> {
     lanes: &'s mut Lanes,
     problem: Problem<'s, 'a>,
@@ -147,7 +147,8 @@ impl WithSimd for SideBySide<'_, '_> {
 }
 
 impl<'a> Quadratic<'a> {
-    /// What `scratch` holds of an earlier H is used again: it must be the same, or forgotten.
+    /// The problem with one penalty per coordinate. The Gram matrix cached in `scratch` is reused:
+    /// it must be the same, or [invalidated](Scratch::invalidate).
     pub fn new(
         gram: &'a Matrix,
         scale: f64,
@@ -158,7 +159,7 @@ impl<'a> Quadratic<'a> {
         let n = gram.cols();
         let mut v = scratch.v;
         if v.r.len() != n {
-            v.lanes = None; // they are made for as many coordinates
+            v.lanes = None; // sized for another n
         }
         let mut coordinates = scratch.coordinates;
         for (q, h) in penalties.enumerate() {
@@ -187,12 +188,12 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// How many codes a sample has.
+    /// The number of coefficients per sample.
     pub fn width(&self) -> usize {
         self.gram.cols()
     }
 
-    /// The memory, for another problem.
+    /// Releases the scratch memory for another problem.
     pub fn into_scratch(self) -> Scratch {
         let mut v = self.v;
         for numbers in [
@@ -213,8 +214,9 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Whether it is worth it, and possible, to bring all columns of `y` near to their solutions at once: there are
-    /// some, they start at 0, and single precision can hold H.
+    /// Whether [`start`](Quadratic::start) applies and pays: lanes are allowed, there are enough
+    /// coordinates and samples, all penalties have a subgradient interval at 0, `y` is 0, and H is
+    /// finite and not 0.
     pub fn can_start(&mut self, y: &[f64]) -> bool {
         let n = self.gram.cols();
         let worth = self.batching == Batching::SideBySide
@@ -228,8 +230,9 @@ impl<'a> Quadratic<'a> {
             && (self.v.lanes.get_or_insert_with(Box::default)).cache_gram(self.gram)
     }
 
-    /// Brings all columns of `y` near to the solutions for those of `g`, several at once: g = W'c/a and H = W'W/a
-    /// for some W and c, of which `energies` has |c|^2/a. To be called where it [can](Quadratic::can_start).
+    /// Moves all columns of `y` near the solutions for those of `g`, several at once. Requires g =
+    /// W'c/a and H = W'W/a for some W and c, `energies` = |c|^2/a, and
+    /// [`can_start`](Quadratic::can_start).
     pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) {
         dispatch(self.side_by_side(g, energies, y));
     }
@@ -257,8 +260,8 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Solves for all columns of `g` at once, where there are few coordinates; `solved` says of each whether that did, and is
-    /// empty where there are more.
+    /// Solves for all columns of `g` at once, if there are few coordinates. `solved` gets one flag
+    /// per column, true if it converged, and is empty if the method does not apply.
     pub fn solve_few(&mut self, g: &[f64], y: &mut [f64], solved: &mut Vec<bool>) {
         solved.clear();
         let few = (2..=small_cd::MOST).contains(&self.gram.cols());
@@ -274,29 +277,29 @@ impl<'a> Quadratic<'a> {
         }
     }
 
-    /// Whether `y` solves the problem for `g` but for rounding; r is g - H y, or minus any other gradient. For the
-    /// first coordinates, all of which have a zone.
+    /// Whether `y` meets the KKT conditions for `g` up to rounding. `r` is g - H y, or minus any
+    /// other gradient. Checks the first `g.len()` coordinates, which must have subgradient
+    /// intervals.
     pub fn is_solved(&mut self, g: &[f64], r: &[f64], y: &[f64]) -> bool {
-        self.clear(); // the zones of members are the line
+        self.clear(); // restores lo and hi of members
         let problem = &*self;
         dispatch(IsSolved { problem, g, r, y })
     }
 
-    /// g - H y for the y that [`solve`](Quadratic::solve) found last, where it converged.
+    /// g - H y for the y of the last [`solve`](Quadratic::solve), if that converged.
     pub fn gradient(&self) -> &[f64] {
         &self.v.r
     }
 
-    /// `y` holds the start on entry and the solution on return.
+    /// Solves for one g. `y` holds the start on entry and the solution on return.
     pub fn solve(&mut self, g: &[f64], y: &mut [f64]) -> Outcome {
         match g.len() {
             0 => Outcome::Converged,
             1 => {
-                // The paper's own experiments have one atom per agent: closed form.
+                // Closed form, for one atom per agent as in the paper's experiments.
                 y[0] = self.coordinates[0].recover(g[0]);
                 Outcome::Converged
             }
-            // No number means anything beside one that is none.
             _ if g.iter().any(|g| !g.is_finite()) => Outcome::NotFinite,
             _ => {
                 let problem = self;
@@ -324,9 +327,9 @@ impl<'a> Quadratic<'a> {
             idle = if change < 0.5 * smallest { 0 } else { idle + 1 };
             smallest = smallest.min(change);
             if idle >= IDLE && change <= CALM * size {
-                return Outcome::Converged; // ill-conditioned: this is as far as rounding lets it go
+                return Outcome::Converged; // ill-conditioned: rounding stops progress
             }
-            // While the set grows its solution will not be the last: a few sweeps are near enough.
+            // While the set grows, its solution is not final: a few sweeps suffice.
             let grows = FEW * self.v.wrong.len() > self.active.members().len();
             let exact = !grows || turn >= GROWTH;
             self.admit(g);
@@ -353,7 +356,7 @@ impl<'a> Quadratic<'a> {
         self.active.join(self.coordinates[q], g, y);
     }
 
-    /// r = g - H y. Returns the size of the numbers that were added up, the yardstick of rounding.
+    /// r = g - H y. Returns the size of the summed terms, which scales rounding errors.
     #[inline(always)]
     fn refresh<S: Simd>(&mut self, simd: S, g: &[f64], y: &[f64]) -> f64 {
         let (gram, scale, members) = (self.gram, self.scale, self.active.members());
@@ -365,8 +368,8 @@ impl<'a> Quadratic<'a> {
         (members.iter()).map(|m| m.curvature * y[m.q].abs()).sum()
     }
 
-    /// Finds the coordinates that are most wrong; returns the largest change of the gradient that putting one
-    /// right would make.
+    /// KKT scan: collects the coordinates with the largest violations in `wrong`. Returns the
+    /// largest violation, members of the active set included.
     #[inline(always)]
     fn check<S: Simd>(&mut self, simd: S, y: &[f64]) -> f64 {
         let mut worst = distances(simd, &self.v.r, &self.v.lo, &self.v.hi, &mut self.v.outside);
@@ -387,7 +390,7 @@ impl<'a> Quadratic<'a> {
             .fold(worst.max(0.0), f64::max)
     }
 
-    /// Takes the worst of the wrong coordinates into the active set.
+    /// Adds the coordinates with the largest violations to the active set.
     #[inline(always)]
     fn admit(&mut self, g: &[f64]) {
         let room = JOIN.max(self.active.members().len() / 2);

@@ -1,19 +1,18 @@
-//! Arithmetic of the innermost loops, compiled for each kind of vector registers. The kind that the CPU has is
-//! chosen at run time.
+//! Innermost loops, compiled for each SIMD instruction set. The CPU's is selected at run time.
 
 use crate::work::count;
 pub use pulp::{Simd, WithSimd};
 
-/// Runs `work` compiled for this CPU.
+/// Runs `work` as compiled for the instruction set of this CPU.
 #[inline]
 pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
     pulp::Arch::new().dispatch(work)
 }
 
-/// Columns whose length is a multiple of this have no remainder, on any CPU.
+/// Lanes of the widest register: columns of a multiple of this length have no remainder.
 const LANES: usize = 8;
 
-/// The length of a column with room for `n` numbers.
+/// `n` rounded up to a multiple of the widest register's lanes.
 #[inline(always)]
 pub fn padded(n: usize) -> usize {
     n.next_multiple_of(LANES)
@@ -29,7 +28,7 @@ pub fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     for (out, x) in out.iter_mut().zip(x) {
         *out = simd.mul_add_e_f64s(all, *x, *out);
     }
-    // The rest is computed alike, so that no result depends on where in a column it stands.
+    // The remainder is fused too: no result depends on the position of an entry in the column.
     if !out_rest.is_empty() {
         let rest = simd.partial_load_f64s(out_rest);
         let sum = simd.mul_add_e_f64s(all, simd.partial_load_f64s(x_rest), rest);
@@ -37,7 +36,7 @@ pub fn add<S: Simd>(simd: S, a: f64, x: &[f64], out: &mut [f64]) {
     }
 }
 
-/// `out += sum of a_j x_j` over the pairs (a_j, x_j), or `out =` it if it begins `anew`.
+/// `out += sum_j a_j x_j` over the pairs (a_j, x_j), or `out = sum_j a_j x_j` if `anew`.
 #[inline(always)]
 pub fn add_all<'x, S: Simd>(
     simd: S,
@@ -45,7 +44,7 @@ pub fn add_all<'x, S: Simd>(
     pairs: impl Iterator<Item = (f64, &'x [f64])> + Clone,
     out: &mut [f64],
 ) {
-    // Some rows at a time: they stay in registers while the columns pass by.
+    // A tile of rows stays in registers while the loop runs over the columns.
     let mut from = 0;
     while from < out.len() {
         from = match (out.len() - from) / S::F64_LANES {
@@ -70,7 +69,7 @@ pub fn add_all<'x, S: Simd>(
     }
 }
 
-/// The same for V vectors of rows; returns the row after them.
+/// [`add_all`] for V vectors of rows; returns the row after them.
 #[inline(always)]
 fn add_rows<'x, S: Simd, const V: usize>(
     simd: S,
@@ -83,7 +82,7 @@ fn add_rows<'x, S: Simd, const V: usize>(
     let (out, _) = S::as_mut_simd_f64s(&mut out[from..to]);
     let mut sums = [simd.splat_f64s(0.0); V];
     if !anew {
-        // One by one here and below: a copy of a slice is a call, for which all sums leave their registers.
+        // Element-wise, here and below: a slice copy is a call, which would spill all sums.
         for (sum, out) in sums.iter_mut().zip(&*out) {
             *sum = *out;
         }
@@ -118,7 +117,8 @@ pub fn distance_squared<S: Simd>(simd: S, a: &[f64], scale: f64, x: &[f64]) -> f
     })
 }
 
-/// The sum of what `more` adds for each pair, up to the end of the shorter; it must add nothing for two zeros.
+/// Sums over the pairs up to the end of the shorter slice. `more(a, x, sum)` adds the term of a
+/// pair; it must add 0 for two zeros.
 #[inline(always)]
 fn sum_over<S: Simd>(
     simd: S,
@@ -130,7 +130,7 @@ fn sum_over<S: Simd>(
     count(n);
     let (a, a_rest) = S::as_simd_f64s(&a[..n]);
     let (x, x_rest) = S::as_simd_f64s(&x[..n]);
-    // Several sums: each waits for its last step.
+    // Several accumulators hide the latency of dependent additions.
     const SUMS: usize = 4;
     let mut sums = [simd.splat_f64s(0.0); SUMS];
     let whole = a.len() / SUMS * SUMS;
@@ -153,7 +153,7 @@ fn sum_over<S: Simd>(
     simd.reduce_sum_f64s(simd.add_f64s(simd.add_f64s(a, b), simd.add_f64s(c, d)))
 }
 
-/// Numbers that begin with a cache line: a read across two lines takes twice as long.
+/// A vector that starts on a cache line, so that vector loads do not cross two.
 #[derive(Debug)]
 pub struct CacheAligned<T> {
     numbers: Vec<T>,
@@ -161,12 +161,12 @@ pub struct CacheAligned<T> {
 }
 
 impl<T: Copy> CacheAligned<T> {
-    /// `n` times `value`.
+    /// At least `n` elements, all equal to `value`.
     pub fn new(n: usize, value: T) -> Self {
         const LINE: usize = 64;
-        // From where the allocator begins, whole T must lead to the next line: for one of 64 bytes with the alignment of
-        // 8 none may, and all reads would lie across two.
-        // (On 32-bit x86 doubles are aligned as halves of them, and may lie across.)
+        // The next cache line must be a whole number of T away. With 64 bytes and an alignment of 8
+        // it may not be, and all loads would cross two lines. (32-bit x86 aligns doubles to 4
+        // bytes, so there loads may cross.)
         const {
             let aligned = size_of::<T>() == align_of::<T>() || cfg!(target_arch = "x86");
             assert!(aligned && size_of::<T>() <= LINE);
@@ -194,7 +194,7 @@ impl<T> std::ops::DerefMut for CacheAligned<T> {
     }
 }
 
-/// The lanes in which `mask` holds, as bits.
+/// The lanes set in `mask`, as bits.
 #[inline(always)]
 pub fn bits<S: Simd>(mask: S::m32s) -> u64 {
     use pulp::bytemuck::{cast, cast_slice};
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn lined_numbers_begin_with_a_cache_line() {
         let at = |begin: *const u8| begin.addr() % 64;
-        // Several at once, so that the allocator gives different places.
+        // Several at once, so that the allocator returns different offsets.
         let doubles: Vec<_> = (1..40).map(|n| CacheAligned::new(n, 0.0f64)).collect();
         let singles: Vec<_> = (1..40).map(|n| CacheAligned::new(n, 0.0f32)).collect();
         assert!(doubles.iter().all(|lined| at(lined.as_ptr().cast()) == 0));

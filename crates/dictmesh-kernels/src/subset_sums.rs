@@ -1,8 +1,9 @@
-//! Sums over neighbours on dense graphs with one common weight, by sums of subsets.
+//! Sums over neighbours on dense graphs with one common weight: the method of the four Russians.
 //!
-//! Four agents have sixteen subsets. The sums of what each subset sent are formed first. The sum of an agent over
-//! its neighbours among the four is then one of them: N/4 additions in place of a product's N multiply-adds (the
-//! method of the four Russians). A few rows at a time keep the sums of many groups in the first-level cache.
+//! Agents form groups of four. The messages of each of a group's 16 subsets are summed first. An
+//! agent's sum over its neighbours in the group is then one of these: N/4 additions per agent in
+//! place of N multiply-adds. A few rows at a time keep the sums of many groups in the first-level
+//! cache.
 
 use crate::simd::{dispatch, Simd, WithSimd};
 use crate::work::count;
@@ -11,34 +12,36 @@ use faer::prelude::ReborrowMut;
 use faer::MatMut;
 use std::ops::Range;
 
-/// Agents of which all subsets are summed.
+/// Agents per group, of which all subsets are summed.
 const GROUP: usize = 4;
 const SUBSETS: usize = 1 << GROUP;
-/// Rows at a time: those of a cache line.
+/// Rows at a time: one cache line.
 const ROWS: usize = 8;
 /// Groups at a time: their sums take 25 KB.
 const GROUPS: usize = 25;
-/// Agents whose lists stand together. Several of them add up at the same time, as each addition waits for the one before it:
-/// as many as there are registers for.
+/// Receiving agents whose neighbours in a group share one `u32`. Several of them are summed at
+/// once, to hide the latency of dependent additions.
 const TEAM: usize = 8;
 
-/// What all agents sent of a subset, in some rows: a cache line, so that no read lies across two.
+/// The sum over one subset in `ROWS` rows: one cache line, so that no load crosses two.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Sum([f64; ROWS]);
 const _: () = assert!(align_of::<Sum>() == size_of::<Sum>());
 
-/// Who listens to whom, by subsets.
+/// The neighbours of every agent as bit masks over groups, and their common weight.
 #[derive(Debug)]
 pub struct Subsets {
     agents: usize,
     weight: f64,
-    /// For each team of listeners, for each group of senders: whom of the group each of the team hears, four bits each.
+    /// For each team of receivers and each group of senders: four bits per receiver, which mark its
+    /// neighbours in the group.
     heard: Vec<u32>,
 }
 
 impl Subsets {
-    /// None where weights differ. `weights` are what agent k gives to each sender: (l, weight).
+    /// Builds the masks; `weights[k]` lists the senders of agent k as (l, weight). Returns `None`
+    /// if weights differ or there are none.
     pub fn new(weights: &[Vec<(usize, f64)>]) -> Option<Self> {
         let n = weights.len();
         let weight = weights.iter().flatten().next()?.1;
@@ -59,7 +62,8 @@ impl Subsets {
         })
     }
 
-    /// Column k of `out` becomes what agent k gets of the rows that `sent` has of each agent. `sums` is room to work in.
+    /// Sets column k of `out` to the weighted sum over the neighbours of agent k. `sent(l)` holds
+    /// the rows of agent l; `sums` is scratch memory.
     pub fn add_up<'s>(
         &self,
         sent: impl Fn(usize) -> &'s [f64],
@@ -85,7 +89,7 @@ impl Subsets {
     }
 }
 
-/// Room for the sums of all subsets of some groups.
+/// Scratch memory for subset sums.
 #[derive(Debug)]
 pub struct Sums(Vec<Sum>);
 
@@ -95,7 +99,7 @@ impl Default for Sums {
     }
 }
 
-/// Column k of a tile. (All tiles here are contiguous by columns; another would have no rows.)
+/// Column k of a tile. Tiles are contiguous by columns; any other would give an empty slice.
 #[inline(always)]
 fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> &'a mut [f64] {
     let column = tile.rb_mut().col_mut(k).try_as_col_major_mut();
@@ -105,11 +109,11 @@ fn column<'a>(tile: &'a mut MatMut<'_, f64>, k: usize) -> &'a mut [f64] {
         .unwrap_or_default()
 }
 
-/// What these groups add to what all agents get.
+/// The contribution of some groups to the sums of all agents.
 struct AddUp<'a> {
     subsets: &'a Subsets,
     groups: Range<usize>,
-    /// What each agent of the groups sent; nothing where there is no agent.
+    /// The rows of each agent of the groups; empty beyond the last agent.
     senders: &'a [&'a [f64]],
     sums: &'a mut [Sum],
     out: MatMut<'a, f64>,
@@ -129,7 +133,7 @@ impl WithSimd for AddUp<'_> {
     }
 }
 
-/// These rows in V registers; 0 where there are fewer than [`ROWS`].
+/// Loads the rows into V registers, padded with 0 to [`ROWS`].
 #[inline(always)]
 fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
     match rows.try_into() {
@@ -144,7 +148,7 @@ fn load<S: Simd, const V: usize>(simd: S, rows: &[f64]) -> [S::f64s; V] {
     }
 }
 
-/// The registers back into as many rows as there are.
+/// Stores the registers into the rows, of which there may be fewer than [`ROWS`].
 #[inline(always)]
 fn store<S: Simd, const V: usize>(simd: S, registers: [S::f64s; V], rows: &mut [f64]) {
     match <&mut [f64; ROWS]>::try_from(&mut *rows) {
@@ -166,7 +170,7 @@ fn add<S: Simd, const V: usize>(simd: S, mut a: [S::f64s; V], b: [S::f64s; V]) -
 }
 
 impl AddUp<'_> {
-    /// Some rows at a time, which take V registers, for T agents of a team at the same time.
+    /// Processes all rows, [`ROWS`] at a time in V registers each, for T agents of a team at once.
     #[inline(always)]
     fn all_rows<S: Simd, const V: usize, const T: usize>(mut self, simd: S) {
         let rows = self.out.nrows();
@@ -182,7 +186,7 @@ impl AddUp<'_> {
         }
     }
 
-    /// What the groups add to what T agents of a team get, the `first` and those behind it.
+    /// Adds the sums of the groups for T agents of a team, from `first` on.
     #[inline(always)]
     fn add_for<S: Simd, const V: usize, const T: usize>(
         &mut self,
@@ -195,7 +199,7 @@ impl AddUp<'_> {
         let heard = &self.subsets.heard[team * groups..(team + 1) * groups][self.groups.clone()];
         count(heard.len() * T * rows.len());
         let mut totals = [[simd.splat_f64s(0.0); V]; T];
-        // As many turns as there can be, known beforehand: otherwise the totals would not be in registers.
+        // A constant trip count keeps the totals in registers.
         for (t, total) in totals.iter_mut().enumerate() {
             if self.groups.start > 0 && first + t < agents {
                 *total = load::<S, V>(simd, &column(&mut self.out, first + t)[rows.clone()]);
@@ -233,9 +237,9 @@ fn sum_subsets<S: Simd, const V: usize>(
     count(SUBSETS * rows.len());
     let weight = simd.splat_f64s(weight);
     for (i, sent) in group.iter().enumerate() {
-        // The sums so far, and the same with one agent more.
+        // Each sum so far, and the same with one more agent.
         let (sums, with) = sums.split_at_mut(1 << i);
-        let sent = sent.get(rows.clone()).unwrap_or_default(); // nothing where there is no agent
+        let sent = sent.get(rows.clone()).unwrap_or_default(); // empty beyond the last agent
         let sent = load::<S, V>(simd, sent).map(|sent| simd.mul_f64s(weight, sent));
         for (sum, with) in sums.iter().zip(with) {
             with.0 = cast(add::<S, V>(simd, cast(sum.0), sent));
@@ -247,11 +251,10 @@ fn sum_subsets<S: Simd, const V: usize>(
 mod tests {
     use super::Sums;
 
-    /// Aligned as single numbers are, they began wherever the allocator liked: a thread whose sums lay across cache lines
-    /// took three tenths longer for every round, and which thread that was changed from run to run.
+    /// Sums that cross cache lines slow down every load, on some threads and not on others.
     #[test]
     fn sums_begin_with_a_cache_line() {
-        // Several at once, so that the allocator gives different places.
+        // Several at once, so that the allocator returns different offsets.
         let all: Vec<Sums> = (0..20).map(|_| Sums::default()).collect();
         let at = |sums: &Sums| sums.0.as_ptr().addr() % 64;
         assert!(all.iter().all(|sums| at(sums) == 0));

@@ -1,12 +1,11 @@
-//! Counted work, for tests and benches: times differ from machine to machine, multiply-adds do not.
+//! Counters of work for tests and benches: unlike times, multiply-adds are equal on all machines.
 //!
-//! With the feature `count-work` every product of the library adds its multiply-adds to one number, which
-//! [`multiply_adds`] reads, and [`Allocator`] counts what is allocated. Without it, which is how everybody
-//! else builds it, nothing of this exists and counting costs nothing.
+//! With the feature `count-work`, every product adds its multiply-adds to one counter, read by
+//! [`multiply_adds`], and [`Allocator`] counts allocations. Without it, counting has zero cost.
 //!
-//! What counts: products of matrices and vectors, sums of scaled vectors, sweeps over the active set,
-//! factorisations and eigenvalues (the last two by formula). What does not: copies, comparisons, and work
-//! on single numbers such as soft thresholds and the steps of a strategy.
+//! Counted: products of matrices and vectors, sums of scaled vectors, sweeps over the active set,
+//! factorisations and eigenvalues (the last two by formula). Not counted: copies, comparisons, and
+//! scalar work such as soft thresholds and the steps of a strategy.
 
 #[cfg(feature = "count-work")]
 mod allocator;
@@ -23,7 +22,7 @@ pub fn multiply_adds() -> u64 {
     MULTIPLY_ADDS.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Adds to the count.
+/// Adds to the counter of multiply-adds.
 #[inline(always)]
 pub fn count(multiply_adds: usize) {
     #[cfg(feature = "count-work")]
@@ -32,13 +31,13 @@ pub fn count(multiply_adds: usize) {
     let _ = multiply_adds;
 }
 
-/// Of a Cholesky factor of side n.
+/// Multiply-adds of a Cholesky factorisation of an n x n matrix.
 #[inline(always)]
 pub fn cholesky(n: usize) -> usize {
     n * n * n / 6
 }
 
-/// Of the eigenvalues of a symmetric matrix of side n, as textbooks have it.
+/// Multiply-adds of the eigenvalues of a symmetric n x n matrix, by the textbook formula.
 #[inline(always)]
 pub fn eigenvalues(n: usize) -> usize {
     2 * n * n * n / 3

@@ -1,16 +1,17 @@
-//! Speed-ups. Each can be switched off, and none changes a result: bit-identical, or within the bound that
-//! its own file states.
+//! Speed-ups. Each can be switched off. Results are bit-identical to those without it, or within
+//! the bound stated in its file.
 //!
 //! | name | what it does |
 //! |---|---|
 //! | `single-agent` | codes a batch of an agent without neighbours in one solve ([`SingleAgent`]) |
 //! | `reduction` | rotates samples and atoms into fewer rows ([`Reduction`]) |
 //! | `chunks` | cuts a batch so that the arrays of a chunk stay in the cache ([`Chunks`]) |
-//! | `neighbour-sums` | sums over many neighbours by total minus own, subset sums or products ([`NeighbourSums`]) |
+//! | `neighbour-sums` | faster sums over many neighbours on dense graphs ([`NeighbourSums`]) |
 //! | `lanes` | solves one sample in each SIMD lane ([`Lanes`]) |
 //!
-//! A speed-up is an [`Accel`]: it answers for a [`Batch`] where it applies, and [`Accels`] asks them in turn.
-//! One of your own is handed to [`MeshBuilder::accel`](crate::mesh::MeshBuilder::accel).
+//! A speed-up is an [`Accel`]: each method returns a result for a [`Batch`] or declines, and
+//! [`Accels`] tries them in order. [`MeshBuilder::accel`](crate::mesh::MeshBuilder::accel) adds a
+//! custom one.
 
 mod chunks;
 mod lanes;
@@ -50,21 +51,21 @@ pub struct Batch<'m> {
     pub agents: Vec<AgentView<'m>>,
     /// The samples.
     pub x: &'m Samples,
-    /// How the agents find nu.
+    /// The strategy by which agents compute nu.
     pub strategy: &'m dyn Strategy,
     /// The tolerance of the stopping rule, if it has one.
     pub tolerance: Option<f64>,
-    /// The most rounds.
+    /// The limit of rounds.
     pub rounds: usize,
-    /// What argmins compute in.
+    /// Scratch memory of the argmins.
     pub scratch: &'m ScratchPool,
-    /// Set from outside to end the batch early.
+    /// Ends the batch early once it is set.
     pub interrupt: Option<&'m AtomicBool>,
     /// How argmins solve the samples of a batch.
     pub batching: Batching,
 }
 
-/// One agent as a speed-up sees it.
+/// The data of one agent that speed-ups use.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentView<'m> {
     /// h_y, h_W and the set.
@@ -85,12 +86,12 @@ impl<'m> Batch<'m> {
     }
 }
 
-/// A speed-up. Every method may decline; the default of each does.
+/// A speed-up. Every method may decline, and the defaults do.
 pub trait Accel: fmt::Debug + Send + Sync {
     /// Its name, for flags and files.
     fn name(&self) -> &'static str;
 
-    /// The codes of a whole batch without rounds.
+    /// Codes the samples `range` of a batch without rounds.
     fn code(
         &self,
         _batch: &Batch<'_>,
@@ -100,12 +101,13 @@ pub trait Accel: fmt::Debug + Send + Sync {
         None
     }
 
-    /// The batch in chunks, in order, each as it is or in fewer rows.
+    /// Splits the batch into chunks, in order, each with all rows or with fewer.
     fn chunks(&self, _batch: &Batch<'_>) -> Option<Vec<Chunk>> {
         None
     }
 
-    /// Sums over neighbours for these weights: for each agent k its senders l, rising, with a_lk.
+    /// Sums over neighbours for these weights: for each agent k its senders l, ascending, with
+    /// a_lk.
     fn combiner(&self, _weights: &[Vec<(usize, f64)>]) -> Option<Box<dyn Combiner>> {
         None
     }
@@ -116,30 +118,32 @@ pub trait Accel: fmt::Debug + Send + Sync {
     }
 }
 
-/// Some samples of a batch.
+/// A range of samples of a batch.
 #[derive(Debug)]
 pub struct Chunk {
     /// Which samples.
     pub samples: Range<usize>,
-    /// The same samples in fewer rows, where there is such a form.
+    /// The same samples in fewer rows, if there is such a form.
     pub reduced: Option<Box<dyn Reduced>>,
 }
 
-/// A chunk in fewer rows: a smaller problem with the same codes, costs and rounds, and the way back.
+/// A chunk in fewer rows: a smaller problem with the same codes, costs and rounds, and the map of
+/// its duals back to all rows.
 pub trait Reduced: fmt::Debug + Send + Sync {
-    /// The samples in these rows.
+    /// The samples in the reduced rows.
     fn x(&self) -> &Matrix;
 
-    /// W_k in these rows.
+    /// W_k in the reduced rows.
     fn block(&self, k: usize) -> &Block;
 
-    /// The residual for these rows, where it is not the task's own.
+    /// The residual for the reduced rows, if it differs from the task's own.
     fn residual(&self) -> Option<&dyn Residual> {
         None
     }
 
-    /// Whether the duals of a round are those of the plain problem; called after every round. `first` is
-    /// the number of the chunk's first sample in the batch, `dual(k)` the dual of agent k.
+    /// Whether the duals of a round are those of the plain problem; called after every round.
+    /// `first` is the index of the chunk's first sample in the batch, `dual(k)` the dual of agent
+    /// k.
     fn still_holds<'d>(
         &self,
         _batch: &Batch<'_>,
@@ -149,12 +153,13 @@ pub trait Reduced: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The same chunk in more rows, after [`still_holds`](Reduced::still_holds) failed; `None`: all rows.
+    /// The same chunk in more rows, after [`still_holds`](Reduced::still_holds) failed; `None` for
+    /// all rows.
     fn enlarged(&self, _batch: &Batch<'_>, _first: usize) -> Option<Box<dyn Reduced>> {
         None
     }
 
-    /// nu of sample `at` of the chunk, given in these rows, as a combination in all rows.
+    /// Maps nu of sample `at` of the chunk from the reduced rows to all rows.
     fn lift(&self, at: usize, nu: &[f64]) -> Lift;
 }
 
@@ -169,14 +174,14 @@ pub struct Lift {
     pub c: Vec<(usize, f64)>,
 }
 
-/// One term of a sum of lifted duals: `scale` times a [`Lift`] of sample `sample`, added to a column.
+/// One term of a sum of lifted duals: `scale` times the [`Lift`] of `sample`, added to a column.
 #[derive(Debug)]
 pub struct Term {
     /// The column it is added to.
     pub column: usize,
     /// The factor.
     pub scale: f64,
-    /// The sample's number in the batch.
+    /// The sample's index in the batch.
     pub sample: usize,
     /// The dual vector.
     pub lift: Lift,
@@ -200,12 +205,12 @@ pub fn lift_all(blocks: &[&Block], x: &Samples, columns: usize, terms: &[Term]) 
     out
 }
 
-/// Rows of a tile: a piece of every atom fits the cache.
+/// Rows per tile: the tile of every atom fits in cache.
 const TILE: usize = 512;
 
 /// W a for atoms that are not contiguous, tile by tile of rows.
 fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
-    // Atoms with coefficients 0 throughout need not be read.
+    // Atoms whose coefficients are all 0 are not read.
     let used: Vec<usize> = (0..atoms.len())
         .filter(|q| (0..a.cols()).any(|j| a.get(*q, j) != 0.0))
         .collect();
@@ -231,10 +236,10 @@ fn times(atoms: &[&[f64]], a: &Matrix, rows: usize) -> Matrix {
     out
 }
 
-/// Sums over neighbours for some rows of what every agent sent.
+/// Weighted sums over neighbours.
 pub trait Combiner: fmt::Debug + Send + Sync {
-    /// Column k of `out` becomes sum over l of a_lk (what l sent) in the rows `from..from + out.nrows()`;
-    /// `sent(l)` is the whole array of agent l.
+    /// Sets column k of `out` to the sum over l of a_lk sent(l), in the rows `from..from +
+    /// out.nrows()`; `sent(l)` is the whole array of agent l.
     fn combine<'s>(
         &self,
         sent: &(dyn Fn(usize) -> &'s [f64] + Sync),
@@ -243,30 +248,30 @@ pub trait Combiner: fmt::Debug + Send + Sync {
     );
 }
 
-/// What was found for a batch, as learning needs it.
+/// The result of coding a batch, as learning needs it.
 #[derive(Debug, Default)]
 pub struct BatchCodes {
     /// Rounds done.
     pub rounds: usize,
-    /// Bytes that crossed links.
+    /// Bytes sent over links.
     pub bytes: u64,
-    /// How it ended.
+    /// Why it stopped.
     pub stop: Option<Stop>,
-    /// The first sample that no code can meet, if it ended so.
+    /// The first sample that no code can represent, if it stopped as infeasible.
     pub infeasible: Option<usize>,
     /// Mean cost of a sample.
     pub cost: f64,
     /// Mean number of coefficients that are not zero.
     pub sparsity: f64,
-    /// y_k of each agent, N_k x B; of no use where the batch was interrupted.
+    /// y_k of each agent, N_k x B; unspecified if the batch was interrupted.
     pub codes: Vec<Matrix>,
-    /// nu_k y_k' of each agent, with a column for each atom or only for those that fired, from left to right;
-    /// likewise. With weights w_j of the samples, the sum of w_j nu_j y_j'; an atom fired if w_j y_qj is not 0
-    /// for some j.
+    /// nu_k y_k' of each agent, with a column for each atom or only for those that fired, in order;
+    /// unspecified if the batch was interrupted. With sample weights w_j, it is the sum of w_j nu_j
+    /// y_j', and an atom fired if w_j y_qj is not 0 for some j.
     pub products: Vec<Matrix>,
 }
 
-/// Memory that one batch leaves to the next.
+/// Scratch memory reused by the next batch.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Codes.
@@ -275,7 +280,7 @@ pub struct Memory {
     pub nu: Matrix,
 }
 
-/// The speed-ups of a mesh, asked in turn.
+/// The speed-ups of a mesh, tried in order.
 ///
 /// ```
 /// use dictmesh::accel::Accels;
@@ -295,7 +300,7 @@ impl Default for Accels {
 }
 
 impl Accels {
-    /// All built-in speed-ups, in the order in which they are asked.
+    /// All built-in speed-ups, in the order in which they are tried.
     pub fn all() -> Self {
         let all: [Arc<dyn Accel>; 5] = [
             Arc::new(SingleAgent),
@@ -307,12 +312,12 @@ impl Accels {
         Accels { all: all.into() }
     }
 
-    /// No speed-up. Agents of a network solve in lanes: [`Lanes`] alone gives their results.
+    /// No speed-up. Agents of a network solve in lanes; [`Lanes`] alone gives the same results.
     pub fn none() -> Self {
         Accels { all: Vec::new() }
     }
 
-    /// `all`, `none`, or built-in names separated by commas.
+    /// Parses `all`, `none`, or built-in names separated by commas. Errors on an unknown name.
     pub fn parse(names: &str) -> Result<Self> {
         let all = Accels::all();
         match names.trim() {
@@ -336,24 +341,24 @@ impl Accels {
         })
     }
 
-    /// The same with one more, asked before the others.
+    /// Adds a speed-up, which is tried before the others.
     pub fn with(mut self, accel: Arc<dyn Accel>) -> Self {
         self.all.insert(0, accel);
         self
     }
 
-    /// The same without the one of this name.
+    /// Removes the speed-up of this name.
     pub fn without(mut self, name: &str) -> Self {
         self.all.retain(|accel| accel.name() != name);
         self
     }
 
-    /// Their names, in the order in which they are asked.
+    /// Their names, in the order in which they are tried.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.all.iter().map(|accel| accel.name())
     }
 
-    /// The first answer to [`Accel::code`].
+    /// The first result of [`Accel::code`].
     pub fn code(
         &self,
         batch: &Batch<'_>,
@@ -363,7 +368,7 @@ impl Accels {
         (self.all.iter()).find_map(|accel| accel.code(batch, range.clone(), memory))
     }
 
-    /// The first answer to [`Accel::chunks`], or the whole batch.
+    /// The first result of [`Accel::chunks`], or the whole batch.
     pub fn chunks(&self, batch: &Batch<'_>) -> Vec<Chunk> {
         let chunks = self.all.iter().find_map(|accel| accel.chunks(batch));
         chunks.unwrap_or_else(|| {
@@ -374,7 +379,7 @@ impl Accels {
         })
     }
 
-    /// The first answer to [`Accel::combiner`].
+    /// The first result of [`Accel::combiner`].
     pub fn combiner(&self, weights: &[Vec<(usize, f64)>]) -> Option<Box<dyn Combiner>> {
         self.all.iter().find_map(|accel| accel.combiner(weights))
     }

@@ -1,5 +1,5 @@
-//! `exact`: the whole coding problem solved in one place, with a certificate. It is the reference for the
-//! strategies, and the fast path where one process holds all atoms. It is not a
+//! `exact`: the whole coding problem solved in one place, with a certificate. It is the reference
+//! for the strategies, and the fast path where one process holds all atoms. It is not a
 //! [`Strategy`](crate::strategy::Strategy): it needs every atom.
 //!
 //! For any nu in the dual domain and any y, weak duality bounds how far both are from the optimum:
@@ -8,8 +8,8 @@
 //! gap = [f(u) + f*(nu) - u'nu] + [h(y) + h*(W'nu) - y'W'nu] >= 0,    u = x - W y
 //! ```
 //!
-//! which is primal minus dual cost, written so that nothing large cancels. For `ball` and `equality` the
-//! first bracket is taken at the nearest feasible u, plus |nu| times the distance to it, and that
+//! This is primal minus dual cost, written so that nothing large cancels. For `ball` and `equality`
+//! the first bracket is taken at the nearest feasible u, plus |nu| times the distance to it; that
 //! distance is returned as the violation.
 
 mod certificate;
@@ -32,10 +32,10 @@ use dictmesh_kernels::pool::PerThreadPool;
 use joined::Joined;
 use rayon::prelude::*;
 
-/// Samples that are solved together: with more of them, those that take as much work find each other. Parts that are
-/// multiples of it give the same bits as all at once.
+/// Samples per part. Larger parts let SIMD lanes group samples of similar work. Batches that are
+/// cut at multiples of this give bit-identical results.
 pub const SOLVED_TOGETHER: usize = 128;
-/// The same where W'W is not stored: each sample takes three vectors of K numbers. Divides
+/// Samples per part if W'W is not stored: each takes three vectors of K numbers. Divides
 /// [`SOLVED_TOGETHER`].
 const SOLVED_ON_DEMAND: usize = 16;
 
@@ -55,12 +55,12 @@ pub struct Exact {
     pub codes: Matrix,
     /// The dual vectors nu, M x B.
     pub duals: Matrix,
-    /// The certificates, one a sample.
+    /// The certificates, one per sample.
     pub certificates: Vec<Certificate>,
 }
 
 impl Exact {
-    /// The worst ending over the batch.
+    /// The worst [`Stop`] over the batch.
     pub fn stop(&self) -> Stop {
         Certificate::worst(&self.certificates)
     }
@@ -75,7 +75,7 @@ impl Exact {
 pub const TOLERANCE: f64 = 1e-10;
 
 /// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to a relative gap of
-/// `tolerance` ([`TOLERANCE`] is a good value). Whether it was reached is in each certificate.
+/// `tolerance` ([`TOLERANCE`] is a good value). Each certificate states whether it was reached.
 pub fn solve(
     residual: &dyn Residual,
     parts: &[Part<'_>],
@@ -97,14 +97,14 @@ pub fn solve(
         };
         let codes = exact.codes.as_mut_slice();
         let mut codes: Vec<_> = codes.chunks_mut((n * together).max(1)).collect();
-        codes.resize_with(x.len().div_ceil(together), Default::default); // where there are no atoms
+        codes.resize_with(x.len().div_ceil(together), Default::default); // if there are no atoms
         let duals = exact.duals.as_mut_slice();
         let rooms: PerThreadPool<Room> = PerThreadPool::default();
         (codes.par_iter_mut())
             .zip(duals.par_chunks_mut(m * together))
             .zip(exact.certificates.par_chunks_mut(together))
             .enumerate()
-            .with_max_len(1) // one at a time, so that a free thread finds work
+            .with_max_len(1) // one per task, for load balance
             .for_each(|(part, ((y, nu), proven))| {
                 rooms.with(|room| solver.solve_part(part, room, y, nu, proven, |_, _| ()));
             });
@@ -112,8 +112,8 @@ pub fn solve(
     })
 }
 
-/// The codes of [`solve`] by their entries that are not 0, with their certificates: where most are 0 a fraction of the
-/// memory, which where atoms are many is a good part of the time.
+/// The codes of [`solve`] as their non-zero entries, with their certificates. If most entries are 0
+/// this takes a fraction of the memory, and less time if there are many atoms.
 pub fn codes(
     residual: &dyn Residual,
     parts: &[Part<'_>],
@@ -138,13 +138,13 @@ pub fn codes(
     })
 }
 
-/// What is needed to solve any part of the samples.
+/// Data that all parts of the samples share.
 struct Solver<'a> {
     problem: Coding<'a>,
     x: &'a Samples,
-    /// Samples of a part.
+    /// Samples per part.
     together: usize,
-    /// y before anything is known.
+    /// The code that each solve starts from.
     start: Vec<f64>,
     proof: Proof,
     scratch_of: BlockScratch<'a>,
@@ -175,11 +175,11 @@ fn with_solver<T>(
 }
 
 impl Solver<'_> {
-    /// Solves a part of the samples; `keep` is called with the code of each, and the coefficients among which are all
-    /// that are not 0.
+    /// Solves a part of the samples. Calls `keep` with each code, and with indices that include all
+    /// of its non-zero entries.
     ///
-    /// Each sample is solved on its own, in parts of a fixed width: the result does not depend on the number of
-    /// threads.
+    /// Samples are solved independently, in parts of fixed width: no result depends on the number
+    /// of threads.
     fn solve_part(
         &self,
         part: usize,
@@ -191,7 +191,7 @@ impl Solver<'_> {
     ) {
         let (m, n) = (self.x.rows(), self.start.len());
         room.take(self.x, part * self.together, self.together, n);
-        // Memory that is read before it is written costs a second fault a page, and an interrupt of all threads.
+        // Memory that is read before it is written takes a second page fault per page.
         (y.chunks_exact_mut(n.max(1))).for_each(|y| y.copy_from_slice(&self.start));
         let Room { c, s, ended, used } = room;
         (self.problem).solve_together(c, y, nu, s, ended, &self.scratch_of);
@@ -204,8 +204,7 @@ impl Solver<'_> {
     }
 }
 
-/// What a part of the samples is solved in: memory that comes and goes with each would be taken back by the system
-/// each time, at the cost of all threads.
+/// Scratch memory of one part. Freed after each part, it would return to the system each time.
 #[derive(Default)]
 struct Room {
     /// The samples.
@@ -213,12 +212,12 @@ struct Room {
     /// W'nu.
     s: Vec<f64>,
     ended: Vec<Stop>,
-    /// Coefficients that a certificate has to look at.
+    /// Coefficients that contribute to a certificate.
     used: Vec<usize>,
 }
 
 impl Room {
-    /// Takes `count` samples from `from` on, or what there is of them, for n atoms.
+    /// Loads at most `count` samples from `from` on, for n atoms.
     fn take(&mut self, x: &Samples, from: usize, count: usize, n: usize) {
         let (m, to) = (x.rows(), (from + count).min(x.len()));
         self.c.clear();
@@ -231,7 +230,7 @@ impl Room {
     }
 }
 
-/// The dual vectors alone, without proof: M x B, and the worst ending.
+/// The dual vectors, M x B, without certificates, and the worst [`Stop`].
 pub(crate) fn duals(
     residual: &dyn Residual,
     parts: &[Part<'_>],

@@ -1,5 +1,5 @@
-//! The problem on the active set: its part of H lies side by side, so that coordinate descent and exact
-//! solves run in the nearest cache.
+//! The problem on the active set. Its part of H is contiguous, so that coordinate descent and exact
+//! solves run in cache.
 
 use crate::cholesky;
 use crate::matrix::Matrix;
@@ -7,13 +7,13 @@ use crate::penalty::ScalarPenalty;
 use crate::pool::recycle;
 use crate::simd::{add, add_all, padded, Simd};
 
-/// Sweeps of coordinate descent between two exact solves.
+/// Sweeps of coordinate descent before an exact solve.
 const SWEEPS: usize = 2;
 
-/// One coordinate.
+/// One coordinate of the problem.
 #[derive(Clone, Copy)]
 pub struct Coordinate<'a> {
-    /// Its place in the whole problem.
+    /// Its index in the whole problem.
     pub q: usize,
     /// [`ScalarPenalty::subgradient_at_zero`].
     pub zone: Option<(f64, f64)>,
@@ -27,7 +27,7 @@ pub struct Coordinate<'a> {
 }
 
 impl<'a> Coordinate<'a> {
-    /// Coordinate q with penalty h and this entry of H on the diagonal.
+    /// Coordinate q with penalty h and diagonal entry `curvature` of H.
     #[inline]
     pub fn new(q: usize, h: &'a dyn ScalarPenalty, curvature: f64) -> Self {
         let total = curvature + h.strong_convexity();
@@ -41,7 +41,7 @@ impl<'a> Coordinate<'a> {
         }
     }
 
-    /// The minimiser if all other coordinates stay, for a gradient s without this one's own part.
+    /// The minimiser over this coordinate, all others fixed, for s = (g - H y)_q + `curvature` y_q.
     #[inline(always)]
     pub fn recover(&self, s: f64) -> f64 {
         match self.zone {
@@ -50,7 +50,7 @@ impl<'a> Coordinate<'a> {
         }
     }
 
-    /// The change of the gradient if the coordinate went to its minimiser.
+    /// KKT violation: the change of the gradient if y moved to its minimiser; r is (g - H y)_q.
     #[inline(always)]
     pub fn change(&self, y: f64, r: f64) -> f64 {
         self.total * (self.recover(r + self.curvature * y) - y).abs()
@@ -60,15 +60,15 @@ impl<'a> Coordinate<'a> {
 #[derive(Default)]
 pub struct Active<'a> {
     members: Vec<Coordinate<'a>>,
-    /// How many of them `hessian` has: it is filled when it is wanted.
+    /// Number of members that `hessian` holds; it is filled on demand.
     filled: usize,
     /// Which coordinates of the whole problem are members.
     is_member: Vec<bool>,
-    /// H without its diagonal, by columns of length `stride`, a multiple of what [`padded`] gives.
+    /// H without its diagonal, by columns of length `stride`, padded as by [`padded`].
     hessian: Vec<f64>,
     stride: usize,
     g: Vec<f64>,
-    /// g - H y without each coordinate's own part: what its minimiser depends on.
+    /// g - H y without each coordinate's own term: the argument of its minimiser.
     s: Vec<f64>,
     y: Vec<f64>,
     /// Members whose coefficients lie inside a quadratic piece of h.
@@ -79,21 +79,21 @@ pub struct Active<'a> {
 
 struct Free {
     i: usize,
-    /// Minus the slope of the cost.
+    /// Minus the derivative of the cost.
     slope: f64,
     lo: f64,
     hi: f64,
 }
 
 impl<'a> Active<'a> {
-    /// Nobody of n coordinates.
+    /// An empty active set for n coordinates.
     pub fn new(n: usize, scratch: Active<'static>) -> Self {
         let mut active = scratch;
         active.is_member.resize(n, false);
         active
     }
 
-    /// The memory, for another problem.
+    /// Releases the scratch memory for another problem.
     pub fn into_scratch(mut self) -> Active<'static> {
         self.clear();
         Active {
@@ -128,7 +128,7 @@ impl<'a> Active<'a> {
         self.is_member[q]
     }
 
-    /// Takes a coordinate in.
+    /// Adds a coordinate.
     #[inline(always)]
     pub fn join(&mut self, member: Coordinate<'a>, g: f64, y: f64) {
         let i = self.members.len();
@@ -140,7 +140,7 @@ impl<'a> Active<'a> {
         (self.g[i], self.y[i]) = (g, y);
     }
 
-    /// Makes `hessian` that of all members.
+    /// Fills `hessian` for all members.
     #[inline(always)]
     pub fn fill(&mut self, gram: &Matrix, scale: f64) {
         for i in self.filled..self.members.len() {
@@ -155,7 +155,7 @@ impl<'a> Active<'a> {
         self.filled = self.members.len();
     }
 
-    /// Makes room for twice as many.
+    /// Doubles the capacity.
     #[cold]
     fn widen(&mut self) {
         let most = padded(self.is_member.len());
@@ -170,7 +170,7 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// The coefficients, to where they belong in the whole problem.
+    /// Writes the coefficients to `y` of the whole problem.
     #[inline(always)]
     pub fn write(&self, y: &mut [f64]) {
         for (m, value) in self.members.iter().zip(&self.y) {
@@ -178,8 +178,8 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// Sweeps over the active set, or solves the problem on it; `r` is g - H y in the whole problem, and
-    /// changes of the gradient up to `quiet` are rounding.
+    /// Sweeps over the active set, then solves the problem on it if `exact`. `r` is g - H y of the
+    /// whole problem; changes of the gradient up to `quiet` count as rounding.
     #[inline(always)]
     pub fn settle<S: Simd>(&mut self, simd: S, r: &[f64], exact: bool, quiet: f64) {
         for (i, m) in self.members.iter().enumerate() {
@@ -190,13 +190,13 @@ impl<'a> Active<'a> {
                 return;
             }
         }
-        // Each step that is cut leaves one coordinate fewer free, so this ends.
+        // Each truncated step leaves one free coordinate fewer, so the loop ends.
         while exact && self.newton(simd) {
             self.refresh(simd);
         }
     }
 
-    /// s from g and y alone.
+    /// Recomputes s from g and y.
     #[inline(always)]
     fn refresh<S: Simd>(&mut self, simd: S) {
         let width = padded(self.members.len());
@@ -207,7 +207,7 @@ impl<'a> Active<'a> {
         add_all(simd, false, pairs, &mut self.s[..width]);
     }
 
-    /// One exact minimisation over each of the coordinates in turn; returns the largest change of the
+    /// One exact minimisation over each coordinate in turn; returns the largest change of the
     /// gradient.
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) -> f64 {
@@ -226,9 +226,9 @@ impl<'a> Active<'a> {
         largest
     }
 
-    /// The Newton step on the coordinates that lie inside a quadratic piece of h, cut where the first of
-    /// them would leave its piece; returns whether it was cut. Within the pieces the cost is one
-    /// quadratic, so the step, cut or not, lowers it.
+    /// The Newton step on the coordinates inside a quadratic piece of h, truncated where the first
+    /// of them would leave its piece. Returns whether it was truncated. The cost is one quadratic
+    /// on the pieces, so the step lowers it either way.
     #[inline(always)]
     fn newton<S: Simd>(&mut self, simd: S) -> bool {
         self.gather_free();
@@ -237,7 +237,7 @@ impl<'a> Active<'a> {
             return false;
         }
         if !cholesky::solve(simd, &mut self.factor, &mut self.step, n) {
-            return false; // too ill-conditioned for an exact solve: the sweeps go on alone
+            return false; // too ill-conditioned: only sweeps continue
         }
         let (mut t, mut first) = (1.0_f64, None);
         for (free, d) in self.free.iter().zip(&self.step) {
@@ -252,7 +252,7 @@ impl<'a> Active<'a> {
             return false;
         }
         for (free, d) in self.free.iter().zip(&self.step) {
-            // Two may reach their ends at once, and rounding must not carry one of them beyond.
+            // Several may reach their ends at once; rounding must not carry one beyond.
             self.y[free.i] = (self.y[free.i] + t * d).clamp(free.lo, free.hi);
         }
         match first {
@@ -263,7 +263,7 @@ impl<'a> Active<'a> {
             None => false,
         }
     }
-    /// The coordinates inside a quadratic piece of h, and the system of their Newton step.
+    /// Collects the coordinates inside a quadratic piece of h, and the system of their Newton step.
     #[inline(always)]
     fn gather_free(&mut self) {
         self.free.clear();

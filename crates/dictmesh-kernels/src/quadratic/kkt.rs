@@ -1,9 +1,10 @@
-//! Passes over all coordinates: which of them are wrong, and whether any is.
+//! KKT scans over all coordinates.
 
 use super::{Quadratic, QUIET};
 use crate::simd::{Simd, WithSimd};
 
-/// Whether y solves the problem for g but for rounding; r is g - H y. For the first coordinates.
+/// Whether y meets the KKT conditions for g up to rounding, with r = g - H y. Checks the first
+/// `g.len()` coordinates.
 pub struct IsSolved<'s, 'a> {
     pub problem: &'s Quadratic<'a>,
     pub g: &'s [f64],
@@ -28,9 +29,9 @@ impl WithSimd for IsSolved<'_, '_> {
         for i in 0..g.len() {
             largest = simd.max_f64s(largest, simd.abs_f64s(g[i]));
             size = simd.mul_add_e_f64s(curvature.0[i], simd.abs_f64s(y[i]), size);
-            // A maximum may hide what is not a number, 0 times it does not.
+            // A maximum may drop NaN, 0 * NaN does not.
             size = simd.mul_add_e_f64s(zero, simd.add_f64s(g[i], r[i]), size);
-            // The minimiser if all other coordinates stay.
+            // The minimiser over this coordinate, all others fixed.
             let s = simd.mul_add_e_f64s(curvature.0[i], y[i], r[i]);
             let above = simd.max_f64s(simd.sub_f64s(s, hi.0[i]), zero);
             let below = simd.min_f64s(simd.sub_f64s(s, lo.0[i]), zero);
@@ -53,7 +54,7 @@ impl WithSimd for IsSolved<'_, '_> {
     }
 }
 
-/// How far each r lies outside of [lo, hi] (negative inside); returns the largest.
+/// Distance of each r from [lo, hi], negative inside; returns the largest.
 #[inline(always)]
 pub fn distances<S: Simd>(simd: S, r: &[f64], lo: &[f64], hi: &[f64], out: &mut [f64]) -> f64 {
     let n = r.len();
@@ -77,7 +78,7 @@ pub fn distances<S: Simd>(simd: S, r: &[f64], lo: &[f64], hi: &[f64], out: &mut 
     largest
 }
 
-/// Calls `found` with the place of each number that is at least `bound`: few are.
+/// Calls `found` with the index of each number that is at least `bound`; few are.
 #[inline(always)]
 pub fn each_from<S: Simd>(simd: S, numbers: &[f64], bound: f64, mut found: impl FnMut(usize)) {
     let (vectors, rest) = S::as_simd_f64s(numbers);

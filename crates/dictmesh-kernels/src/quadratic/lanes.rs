@@ -1,11 +1,12 @@
-//! The way to the solutions for several g at once, one in each lane of the CPU's vector registers.
+//! Approximate solutions for several g at once, one per SIMD lane.
 //!
-//! On an active set of some 20 coordinates the CPU mostly waits: every step of a sweep or of a factorisation
-//! needs the one before. Side by side, as many problems as a register has lanes wait together. Each lane has
-//! an active set of its own and goes its own way, which does not depend on what is in the other lanes.
+//! On an active set of some 20 coordinates, sweeps and factorisations are bound by latency: every
+//! step depends on the one before. With one problem per lane, all lanes share that latency. Each
+//! lane has its own active set, and its result does not depend on the other lanes.
 //!
-//! First the active sets grow in single precision ([`Growth`]), then the problem on each support is solved in
-//! double precision ([`Exact`]). What comes out is checked, and where needed mended, by the caller.
+//! First the active sets grow in single precision ([`Growth`]). Then the problem on each support is
+//! solved in double precision ([`Exact`]). The caller checks the KKT conditions and solves further
+//! where they fail.
 
 mod coarse;
 mod exact;
@@ -22,10 +23,10 @@ use growth::Growth;
 /// Lanes of the widest register, for single and for double precision.
 const LANES_F32: usize = 16;
 const LANES_F64: usize = 8;
-/// Coordinates that a lane has room for; one that needs more is left to the caller.
+/// Capacity of a lane, in coordinates. A problem that needs more is left to the caller.
 const MOST: usize = 80;
 
-/// What all g have in common.
+/// The data that all g share.
 #[derive(Clone, Copy)]
 pub struct Problem<'p, 'a> {
     pub gram: &'p Matrix,
@@ -34,19 +35,19 @@ pub struct Problem<'p, 'a> {
     pub coordinates: &'p [Coordinate<'a>],
     /// 1 over the curvature of each coordinate, h included.
     pub inverse: &'p [f64],
-    /// The zones of the coordinates.
+    /// The subdifferentials [lo, hi] of h at 0.
     pub lo: &'p [f64],
     pub hi: &'p [f64],
 }
 
-/// The memory of all lanes.
+/// Scratch memory of all lanes.
 pub struct Lanes {
     coarse: Coarse,
     growth: Growth,
     exact: Exact,
-    /// The columns of g, in the order in which they are worked on: how much work each takes, and its number.
+    /// The columns of g in the order of processing, as (estimated work, column).
     order: Vec<(f64, usize)>,
-    /// The supports of all columns, (q, y_q), and where each begins and ends.
+    /// The supports of all columns as (q, y_q), and the range of each.
     supports: Vec<(usize, f64)>,
     places: Vec<(usize, usize)>,
 }
@@ -65,20 +66,21 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// Gets to know the Gram matrix, unless it does; false where single precision cannot hold it.
+    /// Caches the Gram matrix, unless one is cached. Returns false if single precision cannot hold
+    /// it.
     pub fn cache_gram(&mut self, gram: &Matrix) -> bool {
         self.coarse.cache_gram(gram)
     }
 
-    /// To be called where the next Gram matrix is another one.
+    /// Drops the cached Gram matrix. Must be called before another one is used.
     pub fn invalidate(&mut self) {
         self.coarse.invalidate();
     }
 
-    /// Brings the columns of `y`, which are 0, to the solutions for the columns of `g` or near to them.
+    /// Moves the columns of `y`, which are 0, to or near the solutions for the columns of `g`.
     ///
-    /// Lanes wait for the slowest, so columns that take about as much work go together: the less of a sample its best
-    /// atom alone explains, the more atoms it takes.
+    /// A group of lanes takes as long as its slowest, so columns of similar work are grouped. The
+    /// less of a sample its best single atom explains, the more atoms it takes.
     #[inline(always)]
     pub fn solve<S: Simd>(
         &mut self,

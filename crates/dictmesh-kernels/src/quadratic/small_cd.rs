@@ -1,24 +1,24 @@
-//! SmallCd coordinates, as agents of a mesh mostly have: sweeps of coordinate descent, with a sample in each lane of the
-//! registers. There is no set to grow and no system to set up, which for so few takes longer than the arithmetic.
+//! Coordinate descent for few coordinates, as most agents have, with one sample per SIMD lane. An
+//! active set or a factorisation would take longer to set up than the arithmetic takes.
 
 use super::{Quadratic, QUIET};
 use crate::simd::{Simd, WithSimd};
 use crate::work::count;
 
-/// As many as the registers hold beside what belongs to them.
+/// Largest number of coordinates: their state and H fit in registers and first-level cache.
 pub const MOST: usize = 8;
-/// Atoms that are so much alike that these do not do are better solved exactly.
+/// Sweeps per turn. Problems that need more have nearly collinear atoms and are solved exactly.
 const SWEEPS: usize = 24;
-/// What sweeps take away from r, one after the other, is rounded each time: then it is computed anew, and a sweep or two more do.
+/// Turns of sweeps. Updates of r accumulate rounding errors, so each turn ends by recomputing r.
 const TURNS: usize = 2;
 
-/// Solves for each column of `g` from the start in `y`, as far as sweeps come. Each lane stops by itself, so that no result depends on
-/// which samples are beside it.
+/// Coordinate descent for each column of `g` from the start in `y`. Each lane stops by itself: no
+/// result depends on the samples in the other lanes.
 pub struct SmallCd<'s, 'a> {
     pub problem: &'s Quadratic<'a>,
     pub g: &'s [f64],
     pub y: &'s mut [f64],
-    /// Whether each is solved but for rounding.
+    /// Whether each sample converged up to rounding.
     pub solved: &'s mut Vec<bool>,
 }
 
@@ -46,7 +46,7 @@ impl WithSimd for SmallCd<'_, '_> {
                 r: [simd.splat_f64s(0.0); MOST],
             };
             let apart = lanes.solve();
-            // What is left of each sample, over what rounding explains.
+            // KKT violation of each sample in excess of rounding.
             let apart = pulp::bytemuck::cast_slice::<S::f64s, f64>(std::slice::from_ref(&apart));
             let found = lanes.y;
             let found = pulp::bytemuck::cast_slice::<S::f64s, f64>(&found);
@@ -63,7 +63,7 @@ impl WithSimd for SmallCd<'_, '_> {
     }
 }
 
-/// Coordinate q of all samples in the q-th register.
+/// Transposes the samples: register q holds coordinate q of all of them.
 #[inline(always)]
 fn spread<S: Simd>(simd: S, n: usize, columns: &[f64]) -> [S::f64s; MOST] {
     let mut out = [simd.splat_f64s(0.0); MOST];
@@ -88,7 +88,8 @@ struct Lanes<'s, 'a, S: Simd> {
 }
 
 impl<S: Simd> Lanes<'_, '_, S> {
-    /// Returns how far each sample is from its solution, less what rounding makes of it.
+    /// Returns the KKT violation of each sample in excess of rounding; NaN if an entry is not
+    /// finite.
     #[inline(always)]
     fn solve(&mut self) -> S::f64s {
         let simd = self.simd;
@@ -96,7 +97,7 @@ impl<S: Simd> Lanes<'_, '_, S> {
         let mut left = self.refresh();
         for _ in 0..TURNS {
             for _ in 0..SWEEPS {
-                // Those that are there stay as they are, and those that are no numbers.
+                // Lanes that have converged or hold NaN do not move.
                 let moves = simd.less_than_f64s(zero, left);
                 if self.none(moves) {
                     break;
@@ -120,7 +121,7 @@ impl<S: Simd> Lanes<'_, '_, S> {
             == 0.0
     }
 
-    /// One sweep of the lanes that move; returns the largest change of the gradient.
+    /// One sweep of the lanes in `moves`; returns the largest change of the gradient per lane.
     #[inline(always)]
     fn sweep(&mut self, moves: S::m64s) -> S::f64s {
         let (simd, n) = (self.simd, self.problem.coordinates.len());
@@ -139,7 +140,7 @@ impl<S: Simd> Lanes<'_, '_, S> {
         largest
     }
 
-    /// From y_q to its minimiser if all others stay.
+    /// The step from y_q to its minimiser, all other coordinates fixed.
     #[inline(always)]
     fn step(&self, q: usize) -> S::f64s {
         let (simd, v) = (self.simd, &self.problem.v);
@@ -153,8 +154,8 @@ impl<S: Simd> Lanes<'_, '_, S> {
         simd.sub_f64s(new, self.y[q])
     }
 
-    /// r = g - H y anew. Returns the largest change of the gradient that is left, less what rounding makes of it; not a
-    /// number where there is none in the sample.
+    /// Recomputes r = g - H y. Returns the KKT violation in excess of rounding; NaN if an entry is
+    /// not finite.
     #[inline(always)]
     fn refresh(&mut self) -> S::f64s {
         let (simd, n) = (self.simd, self.problem.coordinates.len());
@@ -170,13 +171,13 @@ impl<S: Simd> Lanes<'_, '_, S> {
         for q in 0..n {
             let total = simd.splat_f64s(self.problem.v.total[q]);
             change = simd.max_f64s(change, simd.mul_f64s(total, simd.abs_f64s(self.step(q))));
-            // A maximum may hide what is not a number, 0 times it does not.
+            // A maximum may drop NaN, 0 * NaN does not.
             number = simd.mul_add_e_f64s(zero, self.r[q], number);
         }
         simd.add_f64s(simd.sub_f64s(change, self.size()), number)
     }
 
-    /// What rounding may change of the gradient: a share of the numbers that are added up.
+    /// The KKT violation that counts as rounding: a share of the summed terms.
     #[inline(always)]
     fn size(&self) -> S::f64s {
         let simd = self.simd;

@@ -1,4 +1,4 @@
-//! Several samples at once have the solutions of one after the other, whichever share their registers.
+//! Samples solved in lanes have the solutions of single solves, whichever share their registers.
 
 use super::*;
 use crate::penalty::soft_threshold;
@@ -57,7 +57,8 @@ impl ScalarPenalty for Net {
     }
 }
 
-/// W'W and W'X of random atoms and samples; `alike` atoms have much in common, and some are repeated.
+/// W'W and W'X of random atoms and samples. `alike` > 0 correlates the atoms, repeats one and
+/// zeroes another.
 fn problem(m: usize, n: usize, samples: usize, alike: f64, seed: u64) -> (Matrix, Matrix) {
     let mut w = gaussian(m, n, &mut stream(seed, 0));
     let common = w.column(0).to_vec();
@@ -76,7 +77,7 @@ fn problem(m: usize, n: usize, samples: usize, alike: f64, seed: u64) -> (Matrix
     (w.transpose_times(&w), w.transpose_times(&x))
 }
 
-/// The largest change of the gradient that is left, over the size of g.
+/// The largest KKT violation relative to the largest |g|.
 fn left_over(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &[f64], y: &[f64]) -> f64 {
     let size = g.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
     (0..g.len())
@@ -115,7 +116,7 @@ fn solved(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &Matrix) -> (Matr
     (y, at_once)
 }
 
-/// On CPUs with one lane, and with half as many as the widest have, the same is found.
+/// Registers with one lane, and with half of the widest, give the same solutions.
 #[test]
 fn registers_of_any_width_find_the_same() {
     let (gram, g) = problem(20, 40, 50, 0.0, 9);
@@ -168,7 +169,8 @@ fn side_by_side_is_one_after_the_other() {
                     let rest = left_over(&gram, scale, h, g.column(j), y.column(j));
                     assert!(rest < 1e-12, "{seed} {scale} sample {j}: {rest:e}");
                 }
-                // With little curvature supports outgrow the lanes, among alike atoms the way is long.
+                // Weak curvature gives supports beyond a lane's capacity; correlated atoms need
+                // many scans.
                 let enough = at_once * 3 > g.cols() || scale < 1.0 || alike > 1.0;
                 assert!(enough, "{seed}: {at_once} at once");
             }
@@ -218,8 +220,8 @@ fn what_is_no_number_is_left_to_the_caller() {
     assert!(rest < 1e-12, "{rest:e}");
 }
 
-/// Few coordinates, by sweeps: the same solutions beside any other samples and on any CPU; unsolved samples are
-/// reported.
+/// Coordinate descent on few coordinates: solutions depend neither on the other samples nor, up to
+/// rounding, on the CPU, and unsolved samples are reported.
 #[test]
 fn few_coordinates_are_solved_side_by_side() {
     for n in 2..=small_cd::MOST {
@@ -266,7 +268,7 @@ fn few_coordinates_are_solved_side_by_side() {
             }
         }
     }
-    // Atoms that are nearly the same take more sweeps than there are.
+    // Nearly collinear atoms exceed the limit of sweeps.
     let (gram, g) = problem(30, 8, 9, 20.0, 1);
     let h = elastic_net(1e-3, 1e-4);
     let hs = [&h as &dyn ScalarPenalty; 8];

@@ -1,6 +1,6 @@
-//! The system's allocator with two counters.
+//! The system's allocator with counters of allocations and bytes.
 //!
-//! Unsafe, as every allocator is: it hands each call on to [`System`] as it came, and only counts.
+//! Unsafe, as every allocator is: it forwards each call to [`System`] unchanged, and only counts.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,32 +14,32 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// To be made the `#[global_allocator]` of a test or bench.
+/// A counting allocator, to be the `#[global_allocator]` of a test or bench.
 #[derive(Debug)]
 pub struct Allocator;
 
-/// How often this thread has asked for memory.
+/// The number of allocations by this thread.
 pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
-/// The bytes in use, in the whole process.
+/// The bytes in use by the process.
 pub fn bytes() -> usize {
     CURRENT.load(Relaxed)
 }
 
-/// The most bytes that were in use at one time since [`forget_peak`].
+/// The peak of [`bytes`] since [`forget_peak`].
 pub fn peak_bytes() -> usize {
     PEAK.load(Relaxed)
 }
 
-/// From now on, [`peak_bytes`] starts from what is in use.
+/// Resets [`peak_bytes`] to the bytes in use.
 pub fn forget_peak() {
     PEAK.store(bytes(), Relaxed);
 }
 
 fn taken(bytes: usize) {
-    // A thread that is ending has no counter any more.
+    // A thread that exits may have no counter any more.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
     let now = CURRENT.fetch_add(bytes, Relaxed) + bytes;
     PEAK.fetch_max(now, Relaxed);
@@ -66,7 +66,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both may exist at once.
+        // Both blocks may exist at once.
         taken(size);
         given_back(layout.size());
         unsafe { System.realloc(pointer, layout, size) }

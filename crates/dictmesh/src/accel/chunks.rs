@@ -1,16 +1,15 @@
 use super::{Accel, Batch, Chunk};
 use std::ops::Range;
 
-/// Cuts a batch into chunks of samples whose arrays, over all agents, stay in the second-level cache.
+/// Cuts a batch into chunks of samples whose arrays, over all agents, stay in second-level cache.
 ///
-/// No agent's iterates for one sample depend on another sample, and all chunks stop in the same round. So
-/// argmins are bit-identical; products with several atoms may round differently for another number of
-/// samples (1e-12).
+/// Samples do not interact, and all chunks stop in the same round. So argmins are bit-identical;
+/// products with several atoms may round differently for another number of samples (1e-12).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chunks;
 
-/// Numbers of one array, over all agents, that a chunk holds: with the five or so arrays of a strategy they
-/// take about 1.3 MB.
+/// Numbers per array of a chunk, over all agents: the five or so arrays of a strategy take about
+/// 1.3 MB.
 const CHUNK: usize = 1 << 15;
 
 impl Accel for Chunks {
@@ -19,7 +18,7 @@ impl Accel for Chunks {
     }
 
     fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {
-        // One agent solves samples best together.
+        // A single agent solves the whole batch faster.
         if batch.agents.len() < 2 {
             return None;
         }
@@ -37,7 +36,7 @@ pub(super) fn samples_in_chunk(agents: usize, rows: usize) -> usize {
     (CHUNK / (agents * rows).max(1)).max(1)
 }
 
-/// The fewest ranges of at most `most` that cover 0..total, of sizes that differ by at most one.
+/// The fewest ranges of length at most `most` that cover 0..total; lengths differ by at most one.
 pub(super) fn even_ranges(total: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let count = total.div_ceil(most);
     (0..count).map(move |i| i * total / count..(i + 1) * total / count)

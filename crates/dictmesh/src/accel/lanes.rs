@@ -1,9 +1,9 @@
 use super::{Accel, Batching};
 
-/// Argmins solve several samples at the same time, one in each lane of the vector registers.
+/// Argmins solve several samples at once, one in each SIMD lane.
 ///
-/// The codes agree with those of one sample at a time to rounding (relative 1e-12): both end with an exact
-/// solve on the support, by other sums.
+/// The codes agree with those of one sample at a time up to rounding (relative 1e-12): both end
+/// with an exact solve on the support, in another order of summation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Lanes;
 

@@ -1,15 +1,16 @@
 //! Rotation: the same rounds in fewer rows.
 //!
-//! For residuals that only see lengths (squared l2, ball, equality), every iterate of every strategy
-//! lies in span(W, x). With Q an orthonormal basis of span(W) and e the unit vector of x - QQ'x, the
-//! problem ([Q'W; 0], [Q'x; e'x]) has at most K + 1 rows and gives the same codes, costs and rounds;
-//! nu = Q nu_1 + e nu_2 brings its duals back. One Q serves many batches, each sample has its own e.
+//! For residuals that depend on norms alone (squared l2, ball, equality), every iterate of every
+//! strategy lies in span(W, x). With Q an orthonormal basis of span(W) and e the unit vector of x -
+//! QQ'x, the problem ([Q'W; 0], [Q'x; e'x]) has at most K + 1 rows and gives the same codes, costs
+//! and rounds. Its duals are lifted by nu = Q nu_1 + e nu_2. One Q serves many batches; each sample
+//! has its own e.
 //!
-//! Huber sees only lengths where no |nu_m| reaches 1. The rows in which x is large are kept as they are, with
-//! the box; in the others every iterate lies in the span of what the atoms and x have there, and they are
-//! rotated. As long as the box leaves them alone ([`box_proof`] proves it after every round) the iterates are the
-//! same; where that cannot be proven, the sample starts again with all rows kept in which it is not 0, and
-//! then in all rows. Its rows are its own, so each sample has its own Q.
+//! Huber depends on norms alone while all |nu_m| < 1. Rows in which x is large are kept, with the
+//! box. The other rows are rotated: there, every iterate lies in the span of the atoms and x. The
+//! iterates are the same as long as the box is inactive on rotated rows, which [`box_proof`] proves
+//! after every round. If it cannot, the sample restarts with all rows kept in which it is not 0,
+//! and then in all rows. Kept rows differ between samples, so each sample has its own Q.
 //!
 //! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 
@@ -30,23 +31,24 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What counts as zero of an atom's square outside the others, relative to the longest atom's, where samples
-/// are rotated too: the rounding of W'x over its root is what the rotation does to nu, about 1e-9.
+/// Rank tolerance, relative to the largest squared norm of an atom, if samples are rotated too. The
+/// rotation perturbs nu by the rounding of W'x over its square root, about 1e-9.
 const RANK: f64 = 1e-13;
-/// The same where only atoms are rotated, and rounding is not divided by it.
+/// The same if only atoms are rotated, and rounding is not divided by it.
 const RANK_OF_ATOMS: f64 = 1e-15;
-/// The relative error of codes that a rotation may cause.
+/// Largest relative error of codes that a rotation may cause.
 const ACCURACY: f64 = 1e-9;
-/// Huber: rows with |x_m| above this share of eta are near the box from the start.
+/// Huber: rows with |x_m| above this share of eta are kept.
 const LARGE: f64 = 0.5;
-/// Below this share of |x|^2, the part of x outside span(W) is computed anew instead of by difference.
+/// Below this share of |x|^2, the part of x outside span(W) is computed directly, not by
+/// difference.
 const CANCEL: f64 = 1e-6;
 
-/// Memory that the rotations of one batch take at most, in bytes: with the Huber residual each sample has a
-/// rotation of its own, of about 2 K^2 numbers. Samples beyond it are coded in all rows.
+/// Memory limit of the rotations of one batch, in bytes. With the Huber residual each sample has
+/// its own rotation of about 2 K^2 numbers. Samples beyond the limit are coded in all rows.
 const BUDGET: usize = 1 << 29;
 
-/// The same rounds in fewer rows, see the module's text.
+/// Rotates samples and atoms into fewer rows. Codes agree with those in all rows within 1e-9.
 #[derive(Debug)]
 pub struct Reduction {
     joint: JointGram,
@@ -59,18 +61,18 @@ impl Default for Reduction {
     }
 }
 
-/// A chunk of samples in few rows.
+/// A chunk of samples in the reduced rows.
 #[derive(Debug)]
 struct Rotated {
-    /// W'W of all atoms: for the same chunk in more rows.
+    /// W'W of all atoms, for [`enlarged`](Reduced::enlarged).
     products: Arc<gram::Products>,
     rotation: Arc<Rotation>,
-    /// The samples in these rows.
+    /// The samples in the reduced rows.
     x: Matrix,
     boxed: Option<Boxed>,
 }
 
-/// What belongs to rows without their box.
+/// Data of a rotation that drops the box on the rotated rows.
 #[derive(Debug)]
 struct Boxed {
     /// The residual with the box on the kept rows alone.
@@ -80,13 +82,13 @@ struct Boxed {
     full_support: bool,
 }
 
-/// Rows of W, rotated: first those kept as they are, then R, then a row of 0 for x outside span(W).
+/// The atoms in the reduced rows: the kept rows, then R, then a zero row for x outside span(W).
 #[derive(Debug)]
 struct Rotation {
     blocks: Vec<Block>,
     kept: Vec<usize>,
     factor: Factor,
-    /// The relative error of W'nu in these rows, estimated.
+    /// Estimated relative error of W'nu in these rows.
     error: f64,
 }
 
@@ -113,8 +115,8 @@ impl Rotation {
         }
     }
 
-    /// The rounding of W'x over the smallest pivot, and the part of atoms that no pivot covers, relative to
-    /// the longest atom.
+    /// The larger of two errors relative to the longest atom: the rounding of W'x over the smallest
+    /// pivot, and the part of dependent atoms outside the span of the pivots.
     fn error_of(&self, blocks: &[&Block], longest: f64) -> f64 {
         let rounding = f64::EPSILON * longest / self.factor.smallest_pivot().max(f64::MIN_POSITIVE);
         let atoms = gram::atoms_of(blocks);
@@ -167,7 +169,7 @@ impl Accel for Reduction {
 }
 
 impl Reduction {
-    /// With this many bytes for the rotations of a batch.
+    /// Limits the rotations of a batch to this many bytes.
     pub fn with_budget(bytes: usize) -> Self {
         Reduction {
             joint: JointGram::default(),
@@ -175,7 +177,7 @@ impl Reduction {
         }
     }
 
-    /// One rotation for all samples, for a residual that depends on lengths alone.
+    /// One rotation for all samples, for a residual that depends on norms alone.
     fn in_one_rotation(&self, batch: &Batch<'_>, blocks: &[&Block]) -> Option<Vec<Chunk>> {
         let products = self.joint.of(blocks);
         let each = batch.agents.iter();
@@ -186,7 +188,7 @@ impl Reduction {
             return None; // codes divide the error by delta
         }
         let most = match blocks.len() {
-            1 => batch.x.len(), // one agent solves samples best together
+            1 => batch.x.len(), // a single agent solves the whole batch faster
             n => samples_in_chunk(n, rotation.factor.rank() + 1),
         };
         let ranges: Vec<Range<usize>> = even_ranges(batch.x.len(), most).collect();
@@ -201,7 +203,7 @@ impl Reduction {
     }
 }
 
-/// Whether rows outnumber the rotated ones by enough for a rotation to pay.
+/// Whether a rotation to `reduced` + 1 rows at least halves their number.
 fn is_worthwhile(rows: usize, reduced: usize) -> bool {
     rows >= 2 * (reduced + 1)
 }
@@ -217,13 +219,13 @@ fn rotation_of_all(blocks: &[&Block], products: &gram::Products) -> Option<Arc<R
     })
 }
 
-/// The square of the longest atom.
+/// The largest squared norm of an atom.
 fn longest(gram: &Matrix) -> f64 {
     (0..gram.cols()).fold(0.0, |most: f64, q| most.max(gram.get(q, q)))
 }
 
 impl Rotated {
-    /// Samples `range` of a batch, for a residual that depends on lengths alone.
+    /// Samples `range` of a batch, for a residual that depends on norms alone.
     fn of_all(
         products: &Arc<gram::Products>,
         rotation: &Arc<Rotation>,
@@ -244,8 +246,8 @@ impl Rotated {
         }
     }
 
-    /// Sample `j`, with the rows as they are in which |x_m| is above `large` and the others rotated. `None` if
-    /// there is little to gain, or W'W is not finite.
+    /// Sample `j`, with the rows kept in which |x_m| is above `large` and the others rotated.
+    /// `None` if there is little to gain, or W'W is not finite.
     fn rotate_small_rows(
         residual: &dyn Residual,
         blocks: &[&Block],
@@ -307,7 +309,7 @@ impl Reduced for Rotated {
         self.boxed.as_ref().map(|boxed| &*boxed.residual)
     }
 
-    /// Whether no rotated row of any agent has left the box.
+    /// Whether the box is proven inactive on the rotated rows of all agents.
     fn still_holds<'d>(
         &self,
         batch: &Batch<'_>,
@@ -335,7 +337,7 @@ impl Reduced for Rotated {
         proof.holds(batch.agents.len(), rotated, largest)
     }
 
-    /// The same sample with all rows kept in which it is not 0, if that is more than now.
+    /// The same sample with all rows kept in which it is not 0, if it does not have them yet.
     fn enlarged(&self, batch: &Batch<'_>, first: usize) -> Option<Box<dyn Reduced>> {
         self.boxed.as_ref().filter(|boxed| !boxed.full_support)?;
         let (residual, blocks) = (batch.residual, batch.blocks());
@@ -358,7 +360,7 @@ impl Reduced for Rotated {
         let atoms = rotation.blocks.iter().flat_map(|w| w.atoms().columns());
         let mut more = nu[..first].to_vec();
         axpy(-b, &x[..first], &mut more);
-        // Mostly all rows are rotated.
+        // Usually no row is kept.
         if first > 0 {
             for (a, w) in a.iter().zip(atoms).filter(|(a, _)| **a != 0.0) {
                 axpy(-a, &w[..first], &mut more);
@@ -369,7 +371,7 @@ impl Reduced for Rotated {
     }
 }
 
-/// Fills the rotated rows of a sample with these entries.
+/// Fills the rotated rows of a sample that has the entries `x` in them.
 fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out: &mut [f64]) {
     let atoms = gram::atoms_of(blocks);
     let correlations = atoms.iter().map(|w| x.iter().map(|(i, v)| v * w[*i]).sum());
@@ -385,7 +387,7 @@ fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out
     };
 }
 
-/// The length of the part of x outside the atoms' span in the rotated rows, without cancellation.
+/// The norm of the part of x outside the atoms' span in the rotated rows, without cancellation.
 fn outside(rotation: &Rotation, atoms: &[&[f64]], x: &[(usize, f64)], within: &[f64]) -> f64 {
     let mut a = Matrix::zeros(atoms.len(), 1);
     (a.as_mut_slice()).copy_from_slice(&rotation.factor.coefficients(within));

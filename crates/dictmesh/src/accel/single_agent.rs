@@ -1,6 +1,6 @@
-//! One agent without neighbours, with the squared residual: its argmin is the whole problem, and its cost is
-//! 1/2 |nu|^2 + h(y). Where samples are sparse, nu is not and W'W is stored, it is solved on W'W and W'x; neither
-//! the cost nor what the atoms learn from needs a dual vector:
+//! One agent without neighbours, with the squared residual: its argmin is the whole problem, with
+//! cost 1/2 |nu|^2 + h(y). If samples are sparse and W'W is stored, it is solved on W'W and W'x.
+//! Neither the cost nor nu y' then needs the dense nu:
 //!
 //! ```text
 //! y     = argmin 1/2 y'(W'W)y - (W'x)'y + h(y)
@@ -8,8 +8,8 @@
 //! nu y' = X Y' - W (Y Y')
 //! ```
 //!
-//! Dense samples: bit-identical to the first round of the strategy. Sparse samples: within 1e-9, as sums run
-//! over W'x in place of x.
+//! Dense samples: bit-identical to the first round of the strategy. Sparse samples: within 1e-9, as
+//! sums run over W'x in place of x.
 
 use super::{Accel, AgentView, Batch, BatchCodes, Memory};
 use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
@@ -21,7 +21,8 @@ use dictmesh_kernels::products::{self, add_products};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Codes a batch of an agent without neighbours in one solve, see the module's text.
+/// Codes a batch of an agent without neighbours in one solve. Dense samples: bit-identical to the
+/// first round of the strategy. Sparse samples: within 1e-9.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SingleAgent;
 
@@ -65,7 +66,7 @@ impl Accel for SingleAgent {
             (stop, _) => stop,
         };
         Some(BatchCodes {
-            // Later rounds would not change anything.
+            // Later rounds would change nothing.
             rounds: batch.tolerance.map_or(batch.rounds, |_| 1),
             bytes: 0,
             stop: Some(stop),
@@ -78,8 +79,8 @@ impl Accel for SingleAgent {
     }
 }
 
-/// How some samples ended, the sum of their costs, and the number of their coefficients that are not zero,
-/// each sample by its weight.
+/// The worst stop, the total cost and the number of non-zero coefficients of some samples, weighted
+/// by sample.
 struct BatchStats {
     stop: Stop,
     cost: f64,
@@ -193,7 +194,7 @@ fn code_sparse(
         }
         (x.weight(j) * cost, x.weight(j) * fired.len() as f64)
     });
-    // Added up in one order, for any number of threads.
+    // Summed in a fixed order, for any number of threads.
     let costs: Vec<(f64, f64)> = costs.collect();
     let stats = BatchStats {
         stop,
@@ -207,7 +208,7 @@ fn code_sparse(
     (stats, product)
 }
 
-/// nu y' for nu = X - W Y, M x K, where `weighed` is y, or w_j y_j for samples with weights.
+/// nu y' for nu = X - W Y, M x K. `weighed` is y, or w_j y_j for samples with weights.
 fn product(atoms: &Matrix, x: &Samples, y: &Matrix, weighed: &Matrix) -> Matrix {
     let mut fired = Matrix::zeros(y.rows(), y.rows());
     let transposed = weighed.view().transpose();

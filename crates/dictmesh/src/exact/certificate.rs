@@ -1,4 +1,4 @@
-//! What is proven about a solution, and how.
+//! Certificates: bounds on the distance of a solution from the optimum.
 
 use crate::exact::coding::Coding;
 use crate::problem::regularizer::separable::scalar_conjugate;
@@ -6,7 +6,7 @@ use crate::problem::residual::Residual;
 use crate::Stop;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// What is proven about one sample's solution.
+/// The certified duality gap of one sample's solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Certificate {
     /// The dual cost, a lower bound of the optimum.
@@ -15,12 +15,13 @@ pub struct Certificate {
     pub gap: f64,
     /// The distance of x - W y from the domain of f (0 for the finite residuals).
     pub violation: f64,
-    /// `Converged` if gap and violation are within the tolerance, relative to the cost and to |x|.
+    /// `Converged` if gap and violation are within the tolerance, up to rounding. The gap is
+    /// relative to the cost, the violation to |x| + sum of |w_q y_q|.
     pub stop: Stop,
 }
 
 impl Certificate {
-    /// Before anything is proven.
+    /// No bound at all.
     pub(super) const NONE: Certificate = Certificate {
         dual: f64::NEG_INFINITY,
         gap: f64::INFINITY,
@@ -28,7 +29,7 @@ impl Certificate {
         stop: Stop::RoundLimit,
     };
 
-    /// The worst ending of all.
+    /// The worst [`Stop`] of all.
     pub(super) fn worst(all: &[Certificate]) -> Stop {
         (all.iter()).fold(Stop::Converged, |worst, c| worst.worse(c.stop))
     }
@@ -41,12 +42,14 @@ impl Certificate {
     }
 }
 
-/// f(u) + f*(nu) - u'nu at the nearest feasible u, with what the way there costs, and how far it is.
+/// f(u) + f*(nu) - u'nu at the nearest feasible u, plus |nu| times the distance to it; and that
+/// distance.
 fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) -> (f64, f64) {
     let residual = problem.residual;
     let threshold = (residual.envelope()).and_then(|envelope| envelope.huber_threshold(1.0, 0.0));
     if threshold.is_some_and(|a| a > 0.0) {
-        // nu was made as u/a within +-1 of u = x - W y: row by row there is no gap, on either side of the bound.
+        // nu is u/a clamped to +-1 for u = x - W y: the gap of every row is 0, within the bound and
+        // beyond.
         return (0.0, 0.0);
     }
     let mut u = x.to_vec();
@@ -60,11 +63,11 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
     (gap, violation)
 }
 
-/// What all certificates have in common.
+/// Data that all certificates share.
 pub(super) struct Proof {
-    /// Of the atoms.
+    /// The norms of the atoms.
     lengths: Vec<f64>,
-    /// Where h* and its recovery are 0; empty intervals where nowhere.
+    /// The subdifferential of h at 0, on which h* and its gradient are 0; empty if it is unknown.
     zones: Vec<(f64, f64)>,
     tolerance: f64,
 }
@@ -85,7 +88,8 @@ impl Proof {
         }
     }
 
-    /// `s` is W'nu. `used` gets the coefficients that count, among them all that are not 0.
+    /// The certificate of (y, nu), with `s` = W'nu. `used` gets the coefficients that contribute,
+    /// which include all non-zero ones.
     pub fn certify(
         &self,
         problem: &Coding,
@@ -98,11 +102,12 @@ impl Proof {
         let conjugate = residual.conjugate(nu);
         let closed = (residual.envelope()).and_then(|envelope| envelope.quadratic(1.0, 0.0));
         let (data_gap, violation) = match closed {
-            // f* = |.|^2/2, and nu was made as x - W y.
+            // f* = |.|^2/2, and nu is x - W y.
             Some(1.0) => (residual.value(nu) + conjugate - dot(nu, nu), 0.0),
             _ => data_gap(problem, x, y, nu, conjugate),
         };
-        // Of most of them h, h* and s y are 0. Which they are nobody could predict: they are listed without a branch.
+        // For most coefficients h, h* and s y are 0. The others are listed without an unpredictable
+        // branch.
         used.resize(y.len(), 0);
         let mut count = 0;
         for (q, ((s, y), (lo, hi))) in s.iter().zip(y).zip(&self.zones).enumerate() {
@@ -130,7 +135,7 @@ impl Proof {
         let dual = dot(x, nu) - conjugate - code_conjugate;
         let gap = data_gap + code_gap;
         if !(gap.is_finite() && dual.is_finite()) {
-            // Overflow: nothing is known.
+            // Overflow: no bound.
             return Certificate {
                 violation,
                 stop: ended.worse(Stop::RoundLimit),
@@ -157,8 +162,8 @@ impl Proof {
     }
 }
 
-/// Below this a gap is what rounding in u = x - W y makes of it, through nu and through f; `size` is that of
-/// the numbers added up.
+/// The gap that rounding in u = x - W y explains, through nu and through f; `size` is that of the
+/// summed terms.
 fn rounding(residual: &dyn Residual, nu: &[f64], size: f64) -> f64 {
     let slip = 16.0 * f64::EPSILON * size;
     let through_f = residual.value(&vec![slip; nu.len()]);

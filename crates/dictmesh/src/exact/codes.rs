@@ -1,10 +1,10 @@
-//! Codes by their entries.
+//! Sparse codes of a batch.
 
 use super::Certificate;
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 
-/// The exact codes of a batch by their entries that are not 0.
+/// The exact codes of a batch, as their non-zero entries.
 ///
 /// ```
 /// use dictmesh::problem::TaskSpec;
@@ -20,25 +20,25 @@ use dictmesh_kernels::matrix::Matrix;
 #[derive(Clone, Debug)]
 pub struct Codes {
     atoms: usize,
-    /// Samples of a part.
+    /// Samples per part.
     together: usize,
-    /// As they were solved: joining them would take as long as all else that is not arithmetic.
+    /// As they were solved: joining them would copy all entries.
     parts: Vec<Part>,
-    /// The certificates, one a sample.
+    /// The certificates, one per sample.
     pub certificates: Vec<Certificate>,
 }
 
-/// The codes of samples that were solved together.
+/// The codes of one part of the samples.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
-    /// Where the entries of each sample end.
+    /// The end of each sample's entries.
     ends: Vec<usize>,
     /// (q, y_q).
     entries: Vec<(usize, f64)>,
 }
 
 impl Part {
-    /// The next sample; all that is not 0 in `y` is among `used`, which rises.
+    /// Appends a sample. `used` is ascending and includes all non-zero entries of `y`.
     pub fn push(&mut self, y: &[f64], used: &[usize]) {
         let found = used.iter().map(|q| (*q, y[*q]));
         self.entries.extend(found.filter(|(_, y)| *y != 0.0));
@@ -76,7 +76,8 @@ impl Codes {
         self.atoms
     }
 
-    /// (q, y_q) of sample `j` where y_q is not 0, with rising q. It panics as an index does if there is no such sample.
+    /// The non-zero entries (q, y_q) of sample `j`, with ascending q. Panics if there is no such
+    /// sample.
     pub fn entries(&self, j: usize) -> &[(usize, f64)] {
         let (part, j) = (&self.parts[j / self.together], j % self.together);
         let from = j.checked_sub(1).map_or(0, |before| part.ends[before]);
@@ -93,7 +94,7 @@ impl Codes {
         dense
     }
 
-    /// The worst ending over the batch.
+    /// The worst [`Stop`] over the batch.
     pub fn stop(&self) -> Stop {
         Certificate::worst(&self.certificates)
     }

@@ -1,28 +1,29 @@
-//! The coding problem in one place, and the kernel under it.
+//! The coding problem and its solvers.
 //!
-//! Everything that needs an argmin solves the same pair of problems, for a matrix W, a vector c, a
-//! residual f with weight s and a proximal weight q:
+//! Every argmin is an instance of one pair of problems, for a matrix W, a vector c, a residual f
+//! with weight s and a proximal weight q:
 //!
 //! ```text
 //! dual    min_v  s f*(v) + q/2 |v|^2 - c'v + h*(W'v)
 //! primal  min_y  e(c - W y) + h(y),    e the conjugate of s f* + q/2 |.|^2,    v = e'(c - W y)
 //! ```
 //!
-//! With s = 1, q = 0 and all atoms it is the paper's inference problem; with s = 1/N, q = rho d_k and
-//! one agent's atoms it is the local argmin of the ADMM strategies, the "third time scale" the paper
-//! objects to. It is solved in y, which has as many entries as there are atoms:
+//! With s = 1, q = 0 and all atoms it is the paper's inference problem. With s = 1/N, q = rho d_k
+//! and one agent's atoms it is the local argmin of the ADMM strategies, the "third time scale" the
+//! paper objects to. It is solved in y, which has one entry per atom:
 //!
 //! - f* quadratic: an active set on the Gram matrix, with coordinate descent and exact solves
 //!   ([`quadratic`]);
-//! - f* quadratic in a box (Huber): the same with a code for each row, its outlier ([`outliers`]), or, where
-//!   rows are many or atoms few, as the next;
-//! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is such a problem
+//! - f* quadratic in a box (Huber): the same with one more coefficient per row, its outlier
+//!   ([`outliers`]), or Newton steps if there are many rows or few atoms;
+//! - f* piecewise quadratic or a norm: proximal Newton steps, each of which is a quadratic problem
 //!   ([`newton`]);
-//! - h not separable, or e without closed forms: accelerated proximal gradient steps ([`accelerated`]);
-//! - f* without curvature and q = 0, or e without closed forms and q = 0: the proximal point method in v, each
-//!   step of which is one of the above ([`proximal_point`]);
-//! - W'W not stored, h separable and e with closed forms: the above on small sets of atoms, and scans over
-//!   all of them ([`working_set`]).
+//! - h not separable, or e without closed forms: accelerated proximal gradient steps
+//!   ([`accelerated`]);
+//! - f* without curvature and q = 0, or e without closed forms and q = 0: the proximal point method
+//!   in v, each step of which is one of the above ([`proximal_point`]);
+//! - W'W not stored, h separable and e with closed forms: the above on small working sets of atoms,
+//!   and KKT scans over all of them ([`working_set`]).
 
 mod accelerated;
 mod envelope;
@@ -53,14 +54,15 @@ pub use scratch::ScratchPool;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Problems with fewer atoms than this are small enough to be solved one after the other.
+/// Problems with fewer atoms are solved on one thread.
 const FEW: usize = 16;
-/// Atoms up to which W'v is formed one by one: a matrix product takes longer to set up.
+/// Atoms up to which W'v is formed by inner products: a matrix product takes longer to set up.
 const HANDFUL: usize = 8;
-/// Samples that threads take from the front, part by part; more are halved first, so as not to nest too deeply.
+/// Samples up to which parts are split off one by one from the front. More are halved first, to
+/// bound the depth of recursion.
 const IN_ORDER: usize = 2048;
 
-/// Relative error at which y counts as the code of v, where a method ends without proof.
+/// Relative error up to which y counts as the code of v, if a method ends without convergence.
 const CODE_TOLERANCE: f64 = 1e-9;
 
 /// One coding problem without its vector c.
@@ -77,7 +79,7 @@ pub(crate) struct Coding<'a> {
     pub s: f64,
     /// The proximal weight q.
     pub q: f64,
-    /// Once it is set, samples that are not yet solved are left unsolved, with whatever code they have come to.
+    /// Once it is set, samples that are not yet solved keep their current codes.
     pub interrupt: Option<&'a AtomicBool>,
     /// How the samples of a batch are solved.
     pub batching: Batching,
@@ -114,8 +116,8 @@ impl Coding<'_> {
         stop
     }
 
-    /// Whether samples are solved on working sets: W'W is not stored, the problem has curvature, and it has
-    /// closed forms.
+    /// Whether samples are solved on working sets: W'W is not stored, and the problem has curvature
+    /// and closed forms.
     fn is_on_demand(&self) -> bool {
         let curvature = self.s * self.residual.conjugate_curvature() + self.q;
         let is_stored = self.gram.is_some() || self.atoms.cols() <= 1;
@@ -137,10 +139,10 @@ impl Coding<'_> {
     }
 
     /// Solves for each column of C = `c` (+ `share` where given). `y` holds the starts on entry and
-    /// the codes on return, `v` gets the dual vectors. Returns the worst way any column ended.
+    /// the codes on return, `v` gets the dual vectors. Returns the worst [`Stop`] of all columns.
     ///
-    /// Each column is solved on its own, and the product W'C is formed by parts of a fixed width: no
-    /// result depends on the number of threads.
+    /// Columns are solved independently, and W'C is formed in parts of fixed width: no result
+    /// depends on the number of threads.
     pub fn solve_batch(
         &self,
         c: &Matrix,
@@ -152,7 +154,7 @@ impl Coding<'_> {
         let (y, v) = (y.as_mut_slice(), v.as_mut_slice());
         let all = 0..c.cols();
         if self.atoms.cols() < FEW || c.cols() < 2 {
-            // Mostly over before another thread wakes up, and agents work side by side already.
+            // Too short for a second thread, and agents already run in parallel.
             return self.solve_part(c, share, all, y, v, scratch_of);
         }
         let solve = |columns: Range<usize>, y: &mut [f64], v: &mut [f64]| {
@@ -161,7 +163,7 @@ impl Coding<'_> {
         in_parts(all, c.cols(), y, v, &solve, &Stop::worse)
     }
 
-    /// Solves for these columns of C, one thread.
+    /// Solves for these columns of C, on one thread.
     pub fn solve_part(
         &self,
         c: &Matrix,
@@ -194,8 +196,8 @@ impl Coding<'_> {
         worst
     }
 
-    /// Solves for each column of C; `s` gets W'V, and `stops` how each ended. `y` and `v` are as in
-    /// [`solve_batch`](Coding::solve_batch), by columns.
+    /// Solves for each column of C; `s` gets W'V, and `stops` the [`Stop`] of each. `y` and `v` are
+    /// as in [`solve_batch`](Coding::solve_batch), by columns.
     pub fn solve_together(
         &self,
         c: &[f64],
@@ -221,7 +223,7 @@ impl Coding<'_> {
         });
     }
 
-    /// One after the other, where the envelope is none of [`Shape`].
+    /// Solves column by column, if the envelope is not a [`Shape`].
     fn solve_each(
         &self,
         given: Targets,
@@ -262,7 +264,7 @@ impl Coding<'_> {
         }
     }
 
-    /// |W y_0| at most, for the code y_0 nearest to 0 that is allowed.
+    /// Upper bound of |W y_0| for y_0 = argmin h.
     fn least(&self) -> f64 {
         let mut start = vec![0.0; self.atoms.cols()];
         self.h.argmax(0.0, &mut start);
@@ -292,7 +294,7 @@ impl Coding<'_> {
         self.atoms.add(factor, y, u);
     }
 
-    /// `s = W'V` for V by columns, those of `s` in steps of `width`.
+    /// `s = W'V` for V by columns; the columns of `s` are `width` apart.
     fn correlate_all(&self, v: &[f64], s: &mut [f64], width: usize) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
         if n <= HANDFUL && n > 0 {
@@ -314,12 +316,12 @@ impl Coding<'_> {
     }
 }
 
-/// Calls `solve` for parts of the columns, with what `y` and `v` have of them, on all threads, and joins what it
-/// tells. The parts and the order in which they are joined depend on nothing but the number of columns, `all`.
+/// Calls `solve` for parts of the columns, with their slices of `y` and `v`, on all threads, and
+/// combines the results with `join`. Parts and their order depend only on `all`, the number of
+/// columns.
 ///
-/// Whoever is free takes the part in front, and leaves the rest to whoever is free next. Thus the smaller parts at the
-/// end are the last to be taken, and no thread waits long for another's last; where there are many, no part is large
-/// beside all of them.
+/// A thread takes the part in front and leaves the rest to be stolen. The smaller parts at the end
+/// thus run last, and threads finish at about the same time.
 pub(crate) fn in_parts<T: Send>(
     columns: Range<usize>,
     all: usize,
@@ -329,7 +331,7 @@ pub(crate) fn in_parts<T: Send>(
     join: &(impl Fn(T, T) -> T + Sync),
 ) -> T {
     let (from, to) = (columns.start, columns.end);
-    // Smaller ones at the end, for a thread that would have nothing to do while another is at its last.
+    // Smaller parts at the end balance the load; among many columns, all parts are small.
     let width = if all > IN_ORDER || 4 * from < 3 * all {
         SAMPLES_TOGETHER
     } else if 8 * from < 7 * all {
@@ -353,7 +355,7 @@ pub(crate) fn in_parts<T: Send>(
     join(left, right)
 }
 
-/// What the end of a quadratic problem means for the coding problem.
+/// The [`Stop`] of a coding problem for the outcome of its quadratic problem.
 fn stop_of(outcome: Outcome) -> Stop {
     match outcome {
         Outcome::Converged => Stop::Converged,
@@ -366,8 +368,8 @@ fn stop_of(outcome: Outcome) -> Stop {
 mod tests {
     use super::*;
 
-    /// Every column is in one part, with what `y` and `v` have of it; parts are joined in order, and are the same for
-    /// any number of threads.
+    /// Every column is in one part, with its slices of `y` and `v`. Parts are joined in order, and
+    /// are the same for any number of threads.
     #[test]
     fn parts_are_all_columns_once_and_in_order() {
         for all in [0, 1, 63, 65, 200, 512, IN_ORDER, IN_ORDER + 1, 20_000] {

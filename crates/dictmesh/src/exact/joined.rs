@@ -1,7 +1,7 @@
 //! The atoms of all parts as one dictionary.
 //!
-//! Few atoms are copied side by side: a product with one matrix is faster than one with each block. Many
-//! stay where they are. W'W is stored where it is small enough.
+//! Few atoms are copied into one matrix: a product with it is faster than one with each block. Many
+//! are used in place. W'W is stored if it is small enough.
 
 use super::coding::{CodePenalty, Coding};
 use super::Part;
@@ -15,19 +15,20 @@ use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::quadratic::Batching;
 use std::borrow::Cow;
 
-/// Bytes of atoms up to which they are copied side by side ...
+/// Bytes of atoms up to which they are copied into one matrix ...
 const COPY_BYTES: usize = GRAM_BYTES;
-/// ... if W'W is stored, or blocks have fewer atoms than this on average: products with small matrices are slow.
+/// ... if W'W is stored, or blocks have fewer atoms than this on average: products with small
+/// matrices are slow.
 const SMALL_BLOCK: usize = 64;
 
-/// W, W'W where it is stored, and h.
+/// W, h, and W'W if it is stored.
 pub(super) struct Joined<'a> {
     atoms: Columns<'a>,
     gram: Option<Cow<'a, Matrix>>,
-    /// The regularizers of the blocks, and of each atom where all are separable.
+    /// The regularizer of each block, and the scalar penalty of each atom if all are separable.
     regularizers: Vec<(usize, &'a dyn Regularizer)>,
     scalars: Vec<&'a dyn ScalarPenalty>,
-    /// The version of the only block; of no block where there are several.
+    /// The version of the block if there is one only, otherwise [`ONE_USE`].
     pub version: u64,
 }
 
@@ -37,7 +38,7 @@ enum Columns<'a> {
 }
 
 impl<'a> Joined<'a> {
-    /// Of parts whose atoms have this many rows. A single block is taken as it is.
+    /// Joins parts whose atoms have `rows` rows. A single block is borrowed.
     pub fn new(parts: &[Part<'a>], rows: usize) -> Result<Self> {
         let regularizers: Vec<(usize, &dyn Regularizer)> = (parts.iter())
             .map(|part| (part.block.len(), part.task.regularizer()))
@@ -98,5 +99,5 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// A version that no block has. Scratch memory of one problem sees no other.
+/// A version that no block has, for scratch memory that serves one problem only.
 const ONE_USE: u64 = u64::MAX;

@@ -1,50 +1,52 @@
-//! H in single precision: half the bytes to read where the way is searched for and the solution not yet
-//! made. All is in units in which the largest |g| and the largest entry of H are 1.
+//! H in single precision: half the memory traffic while active sets grow. Units are such that the
+//! largest |g| and the largest diagonal entry of H are 1.
 
 use crate::matrix::Matrix;
 use crate::simd::{bits, Simd};
 use crate::work::count;
 
-/// Numbers of a cache line: columns begin with one.
+/// Numbers per cache line; columns start on one.
 const LINE: usize = 16;
-/// Relative errors of a look stay below this.
+/// Bound on the relative error of a KKT scan.
 const ROUGH: f32 = 1e-5;
-/// Those less wrong than this share of the worst wait for the next look: the first to join often put them
-/// right.
+/// Coordinates whose violation is below this share of the largest do not join yet: the first to
+/// join often remove it.
 const SHARE: f32 = 0.3;
 
-/// H, and memory for one look.
+/// H, and scratch memory for one KKT scan.
 #[derive(Default)]
 pub struct Coarse {
     /// By columns of length `stride`, the first at `begin`.
     hessian: Vec<f32>,
     begin: usize,
     stride: usize,
-    /// The largest entry of the Gram matrix; 0 if there is none to know.
+    /// The largest diagonal entry of the cached Gram matrix; 0 if none is cached.
     largest: f64,
-    /// Room for the members that are not 0: minus their code, and where their columns begin.
+    /// Members that are not 0: minus the coefficient, and the offset of the column.
     terms: Vec<(f32, usize)>,
-    /// g - H y in the last look, and how far it lies outside of the zone of each coordinate.
+    /// g - H y in the last scan, and its distance from [lo, hi] of each coordinate, negative
+    /// inside.
     r: Vec<f32>,
     outside: Vec<f32>,
-    /// Room for the places that are wrong, each in the lower half of a number whose upper half is how much: numbers
-    /// are sorted faster than what they point to.
+    /// Violating coordinates: the index in the lower half of a number, the violation in the upper
+    /// half. Such numbers sort faster than indices by key.
     wrong: Vec<u64>,
 }
 
-/// What a look needs to know of one g.
+/// Input of a KKT scan for one g.
 #[derive(Default)]
 pub struct ScanState {
     g: Vec<f32>,
-    /// The zones; those of members are the line, so that they never look wrong.
+    /// The subdifferentials at 0; the whole line for members, so that they never count as
+    /// violating.
     lo: Vec<f32>,
     hi: Vec<f32>,
-    /// The unit of g.
+    /// The unit of g: its largest absolute entry.
     pub unit: f64,
 }
 
 impl ScanState {
-    /// For a g and the zones of all coordinates.
+    /// Initialises for one g and the subdifferentials [lo, hi] of all coordinates.
     #[inline(always)]
     pub fn begin(&mut self, coarse: &Coarse, g: &[f64], lo: &[f64], hi: &[f64]) {
         self.unit = g.iter().fold(f64::MIN_POSITIVE, |m: f64, g| m.max(g.abs()));
@@ -62,7 +64,7 @@ impl ScanState {
         }
     }
 
-    /// The zone of coordinate q, which becomes a member.
+    /// Makes coordinate q a member; returns its subdifferential.
     #[inline(always)]
     pub fn join(&mut self, q: usize) -> (f32, f32) {
         let lo = std::mem::replace(&mut self.lo[q], f32::NEG_INFINITY);
@@ -72,8 +74,8 @@ impl ScanState {
 }
 
 impl Coarse {
-    /// Gets to know the Gram matrix, unless it knows one; false if that has nothing in it, or what is not a
-    /// number.
+    /// Caches the Gram matrix, unless one is cached. Returns false if its diagonal is 0 or not
+    /// finite.
     pub fn cache_gram(&mut self, gram: &Matrix) -> bool {
         if self.largest > 0.0 {
             return true;
@@ -102,18 +104,18 @@ impl Coarse {
         true
     }
 
-    /// To be called where the next Gram matrix is another one.
+    /// Drops the cached Gram matrix. Must be called before another one is used.
     pub fn invalidate(&mut self) {
         self.largest = 0.0;
     }
 
-    /// The unit of H.
+    /// The unit of H: its largest diagonal entry.
     #[inline(always)]
     pub fn unit(&self, scale: f64) -> f64 {
         scale * self.largest
     }
 
-    /// (g - H y)_q in the last look.
+    /// (g - H y)_q in the last scan.
     #[inline(always)]
     pub fn r(&self, q: usize) -> f32 {
         self.r[q]
@@ -125,9 +127,9 @@ impl Coarse {
         &self.hessian[self.begin + q * self.stride..self.begin + (q + 1) * self.stride]
     }
 
-    /// Where y, given by its members (q, y_q), leaves r = g - H y clearly outside of the zones: the worst
-    /// places, at most `room` of them, into `wrong`. None if y is right everywhere, as far as single precision
-    /// can see.
+    /// KKT scan of y, given by its members (q, y_q). `wrong` gets the coordinates with the largest
+    /// violations, at most `room`. It stays empty if all violations are within the rounding of
+    /// single precision.
     #[inline(always)]
     pub fn kkt_scan<S: Simd>(
         &mut self,
@@ -168,11 +170,12 @@ impl Coarse {
         wrong.extend(found.iter().map(|one| (one & u64::from(u32::MAX)) as usize));
     }
 
-    /// Notes in `wrong` which places are as much outside as this, and returns how many.
+    /// Collects in `wrong` the coordinates whose violation is at least `bound`; returns their
+    /// number.
     #[inline(always)]
     fn note<S: Simd>(&mut self, simd: S, bound: f32) -> usize {
         let (mut count, bound) = (0, simd.splat_f32s(bound));
-        let some = 64 / S::F32_LANES; // as many as the bits of a number can tell of
+        let some = 64 / S::F32_LANES; // vectors whose masks fit in 64 bits
         let vectors = S::as_simd_f32s(&self.outside).0;
         for (from, vectors) in (0..).step_by(64).zip(vectors.chunks(some)) {
             let is_outside = |v: &S::f32s| bits::<S>(simd.greater_than_or_equal_f32s(*v, bound));
@@ -180,7 +183,7 @@ impl Coarse {
             let mut left = masks.fold(0, |all, (at, vector)| all | is_outside(vector) << at);
             while left != 0 {
                 let q = from + left.trailing_zeros() as usize;
-                // The bits of positive numbers rise with them.
+                // The bit patterns of positive floats are ordered like the floats.
                 self.wrong[count] = u64::from(self.outside[q].to_bits()) << 32 | q as u64;
                 count += 1;
                 left &= left - 1;
@@ -189,8 +192,8 @@ impl Coarse {
         count
     }
 
-    /// `outside` for V vectors of rows, which stay in registers while the columns pass by; returns the row
-    /// after them, and the largest so far.
+    /// `r` and `outside` for V vectors of rows, which stay in registers while the loop runs over
+    /// the columns. Returns the row after them, and the largest violation so far.
     #[inline(always)]
     fn part<S: Simd, const V: usize>(
         &mut self,
@@ -202,7 +205,7 @@ impl Coarse {
     ) -> (usize, S::f32s) {
         let to = from + V * S::F32_LANES;
         let mut r = [simd.splat_f32s(0.0); V];
-        // One by one: a copy of the whole is a call, for which they leave their registers.
+        // Element-wise: a slice copy is a call, which would spill the registers.
         let (g, _) = S::as_simd_f32s(&scan.g[from..to]);
         r.iter_mut().zip(g).for_each(|(r, g)| *r = *g);
         for (minus, at) in &self.terms[..terms] {

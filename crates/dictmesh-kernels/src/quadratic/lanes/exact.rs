@@ -1,13 +1,14 @@
-//! The problem on a support, for several supports at once: while no code changes its sign it is one linear
-//! system, (H + delta I) y = g - z, with z the end of the zone on the side of y.
+//! The problem on a support, one support per SIMD lane. While no coefficient changes its sign it is
+//! one linear system, (H + delta I) y = g - z. Here z_q is the end of the subdifferential of h at 0
+//! on the side of y_q.
 
 use super::factor::Factor;
 use super::{Problem, LANES_F64};
 use crate::simd::{CacheAligned, Simd};
 use crate::work::count;
 
-/// The systems. In the vectors, what belongs to coordinate i of each lane lies side by side; what is beyond a
-/// lane's own coordinates, or fell to 0, has a 1 on the diagonal and nothing else.
+/// The linear systems. In the vectors, coordinate i of all lanes is contiguous. Coordinates beyond
+/// a lane's own, or dropped to 0, have a 1 on the diagonal and 0 elsewhere.
 pub struct Exact {
     supports: Vec<Vec<usize>>,
     n: usize,
@@ -21,7 +22,7 @@ pub struct Exact {
 
 impl Exact {
     pub fn new(capacity: usize) -> Self {
-        let stride = capacity | 1; // an even one would map too many rows to the same places in the cache
+        let stride = capacity | 1; // odd, to avoid conflicts of rows in the cache
         let zeros = || CacheAligned::new(capacity * LANES_F64, 0.0);
         Exact {
             supports: (0..LANES_F64)
@@ -36,7 +37,7 @@ impl Exact {
         }
     }
 
-    /// Forgets the systems.
+    /// Clears the systems.
     #[inline(always)]
     pub fn begin<S: Simd>(&mut self) {
         let used = self.n * S::F64_LANES;
@@ -50,7 +51,7 @@ impl Exact {
         self.supports.iter_mut().for_each(Vec::clear);
     }
 
-    /// Takes the problem of a lane.
+    /// Sets up the system of a lane.
     #[inline(always)]
     pub fn take<S: Simd>(
         &mut self,
@@ -61,7 +62,8 @@ impl Exact {
     ) {
         let lanes = S::F64_LANES;
         let own = &mut self.supports[lane];
-        // Of two entries that are the same always the one above the diagonal: half of them stay in the cache longer.
+        // Of two equal entries always the one above the diagonal: half as many compete for the
+        // cache.
         let (n, gram) = (problem.gram.rows(), problem.gram.as_slice());
         for (i, &(q, y)) in support.iter().enumerate() {
             let row = &mut self.matrix[i * self.stride * lanes + lane..];
@@ -81,11 +83,12 @@ impl Exact {
         self.n = self.n.max(own.len());
     }
 
-    /// Solves. A code that would change its sign on the way becomes 0, and the rest is solved again.
+    /// Solves all systems. A coefficient that would change its sign becomes 0, and the rest is
+    /// solved again.
     #[inline(always)]
     pub fn solve<S: Simd>(&mut self, simd: S) {
         self.complete::<S>();
-        // Each turn leaves a coordinate fewer in the lanes that are not done.
+        // Each turn drops a coordinate in every unfinished lane.
         let mut live = [1.0; LANES_F64];
         for _ in 0..=self.n {
             self.factor.make(simd, &self.matrix, self.n);
@@ -94,7 +97,7 @@ impl Exact {
                 break;
             }
         }
-        // Once more for what rounding left over.
+        // One step of iterative refinement.
         self.remainder(simd);
         self.factor.solve_again(simd, self.n);
         let correction = S::as_simd_f64s(self.factor.solution()).0;
@@ -104,7 +107,7 @@ impl Exact {
         }
     }
 
-    /// A 1 on the diagonal where a lane has no coordinate.
+    /// Puts a 1 on the diagonal where a lane has no coordinate.
     #[inline(always)]
     fn complete<S: Simd>(&mut self) {
         for (lane, support) in self.supports.iter().enumerate().take(S::F64_LANES) {
@@ -114,8 +117,9 @@ impl Exact {
         }
     }
 
-    /// Moves y to the solution, or as far as no code changes its sign, in the lanes where `live` is 1; `live`
-    /// stays so where one would have. Returns whether there is such a lane.
+    /// In the lanes where `live` is 1, moves y to the solution, or until the first coefficient
+    /// reaches 0. `live` stays 1 where the step was truncated. Returns whether there is such a
+    /// lane.
     #[inline(always)]
     fn advance<S: Simd>(&mut self, simd: S, live: &mut [f64; LANES_F64]) -> bool {
         let n = self.n;
@@ -123,7 +127,7 @@ impl Exact {
         let is_live = simd.greater_than_f64s(S::as_simd_f64s(live).0[0], zero);
         let y = &mut S::as_mut_simd_f64s(&mut self.y).0[..n];
         let solution = &S::as_simd_f64s(self.factor.solution()).0[..n];
-        // The part of the way that each has until it is 0.
+        // The step length at which a coefficient reaches 0; 1 if it keeps its sign.
         let room = |y: S::f64s, end: S::f64s| {
             let crosses = simd.less_than_f64s(simd.mul_f64s(y, end), zero);
             simd.select_f64s(crosses, simd.div_f64s(y, simd.sub_f64s(y, end)), one)
@@ -136,7 +140,7 @@ impl Exact {
         let mut dropped = false;
         for (y, end) in y.iter_mut().zip(solution) {
             let partly = simd.mul_add_e_f64s(t, simd.sub_f64s(*end, *y), *y);
-            // The first to reach 0 is 0, and rounding must not carry another beyond.
+            // The first to reach 0 becomes 0; rounding must not carry another beyond.
             let first = simd.less_than_or_equal_f64s(room(*y, *end), t);
             let partly = simd.select_f64s(first, zero, partly);
             let same_sign = simd.greater_than_f64s(simd.mul_f64s(*y, partly), zero);
@@ -155,7 +159,7 @@ impl Exact {
         dropped
     }
 
-    /// Takes the coordinates of a lane that are 0 out of its system.
+    /// Removes the coordinates of a lane that are 0 from its system.
     #[inline(always)]
     fn drop_zeros<S: Simd>(&mut self, lane: usize) {
         let lanes = S::F64_LANES;
@@ -174,7 +178,7 @@ impl Exact {
         }
     }
 
-    /// The right side less the matrix times y, to where the factor takes its right side from.
+    /// The residual, right side minus matrix times y, into the right side of the factor.
     #[inline(always)]
     fn remainder<S: Simd>(&mut self, simd: S) {
         let (n, stride) = (self.n, self.stride);
@@ -193,7 +197,8 @@ impl Exact {
         }
     }
 
-    /// The codes of a lane, to where they belong; none where they are no numbers.
+    /// Writes the coefficients of a lane to `y` of the whole problem; 0 in place of non-finite
+    /// ones.
     #[inline(always)]
     pub fn write<S: Simd>(&self, lane: usize, y: &mut [f64]) {
         let own = self.y.iter().skip(lane).step_by(S::F64_LANES);

@@ -1,13 +1,13 @@
-//! As many small positive definite systems at once as a vector register has lanes.
+//! Small positive definite systems by Cholesky factors, one system per SIMD lane.
 
 use super::LANES_F64;
 use crate::simd::{CacheAligned, Simd};
 use crate::work::count;
 
-/// Rows that are worked on at a time: each is a chain of sums in which every step waits for the last.
+/// Rows at a time, to hide the latency of dependent multiply-adds.
 const ROWS: usize = 4;
 
-/// The Cholesky factors, by rows; an entry of each lane side by side.
+/// The Cholesky factors, by rows; each entry of all lanes is contiguous.
 pub struct Factor {
     rows: CacheAligned<f64>,
     stride: usize,
@@ -32,14 +32,14 @@ impl Factor {
         &self.x
     }
 
-    /// Room for the right sides of [`solve_again`](Factor::solve_again).
+    /// The right sides for [`solve_again`](Factor::solve_again).
     #[inline(always)]
     pub fn solution_mut(&mut self) -> &mut [f64] {
         &mut self.x
     }
 
-    /// Factors n x n matrices, given by their lower triangles. Where a pivot is not positive its unknown will
-    /// be 0.
+    /// Factors n x n matrices, given by their lower triangles. An unknown whose pivot is not
+    /// positive will be 0.
     #[inline(always)]
     pub fn make<S: Simd>(&mut self, simd: S, matrix: &[f64], n: usize) {
         count(n * n * n / 6 * S::F64_LANES);
@@ -101,8 +101,8 @@ impl Factor {
     }
 }
 
-/// The next entry of the factor in R rows, of which `own.len()` are known as in `own`; `left` is where the
-/// matrix has it.
+/// Computes column `own.len()` of the factor in R rows. `own` holds the pivot row up to there, and
+/// `left` starts at the matrix entry of the first row.
 #[inline(always)]
 fn column<S: Simd, const R: usize>(
     simd: S,

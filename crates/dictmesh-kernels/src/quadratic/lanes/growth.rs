@@ -1,4 +1,4 @@
-//! The growth of the active sets, in single precision.
+//! Growth of the active sets, in single precision.
 
 use super::coarse::{Coarse, ScanState};
 use super::{Problem, LANES_F32};
@@ -7,21 +7,22 @@ use crate::work::count;
 
 /// Sweeps after each growth of the active sets.
 const SWEEPS: usize = 5;
-/// Looks at the whole problem before a lane ends where it is.
+/// Limit of KKT scans per lane.
 const LOOKS: usize = 24;
-/// Coordinates that may join at once, if there are less than twice as many.
+/// Coordinates that may join an active set per scan; a larger set may grow by half.
 const JOIN: usize = 8;
 
-/// Coordinates of a tile. They are minimised one after the other; between tiles changes are added up several at a time.
+/// Coordinates per tile. They are minimised one after the other; changes of other tiles are added
+/// several at a time.
 const TILE: usize = 4;
 
-/// Where row b of tiles begins.
+/// Offset of row b of tiles.
 #[inline(always)]
 fn tiles(b: usize) -> usize {
     TILE * TILE * (b * (b + 1) / 2)
 }
 
-/// Where H_i0 is; H_ij is j * TILE behind it.
+/// Offset of H_i0; H_ij is j * TILE further.
 #[inline(always)]
 fn row(i: usize) -> usize {
     tiles(i / TILE) + i % TILE
@@ -36,31 +37,31 @@ struct Lane {
     members: Vec<usize>,
 }
 
-/// The active sets. In the vectors, what belongs to coordinate i of each lane lies side by side; what is
-/// beyond a lane's own members is 0 and stays so, as its zone is the line.
+/// The active sets. In the vectors, coordinate i of all lanes is contiguous. Entries beyond a
+/// lane's own members stay 0, as their subdifferential is the whole line.
 pub struct Growth {
     lanes: Vec<Lane>,
-    /// The most members that a lane has.
+    /// The largest number of members of a lane.
     n: usize,
     capacity: usize,
-    /// H below its diagonal, by rows of tiles without gaps, a tile by its columns.
+    /// H below its diagonal, by rows of tiles without gaps; each tile is column-major.
     hessian: CacheAligned<f32>,
     /// 1 over the diagonal of H with the curvature of h.
     inverse: CacheAligned<f32>,
     lo: CacheAligned<f32>,
     hi: CacheAligned<f32>,
-    /// g - H y without each coordinate's own part: what its minimiser depends on.
+    /// g - H y without each coordinate's own term: the argument of its minimiser.
     s: CacheAligned<f32>,
     y: CacheAligned<f32>,
-    /// What y lost in this sweep.
+    /// Old minus new y in this sweep.
     changes: CacheAligned<f32>,
     wrong: Vec<usize>,
-    /// What the codes are in units of.
+    /// The unit of the coefficients of each lane.
     units: Vec<f64>,
 }
 
 impl Growth {
-    /// For at most `capacity` members a lane, which must be whole tiles.
+    /// For at most `capacity` members per lane, a multiple of [`TILE`].
     pub fn new(capacity: usize) -> Self {
         let zeros = || CacheAligned::new(capacity * LANES_F32, 0.0);
         let room = tiles(capacity / TILE) * LANES_F32;
@@ -80,7 +81,7 @@ impl Growth {
         }
     }
 
-    /// Lets the active set of each g grow until nothing outside looks wrong.
+    /// Grows the active set of each g until its KKT scan finds no violation, or to its limits.
     #[inline(always)]
     pub fn grow<'g, S: Simd>(
         &mut self,
@@ -132,7 +133,7 @@ impl Growth {
         }
     }
 
-    /// Looks at the whole problem of a lane and takes in what is wrong.
+    /// KKT scan of a lane; adds the violating coordinates to its active set.
     #[inline(always)]
     fn kkt_scan<S: Simd>(&mut self, simd: S, coarse: &mut Coarse, problem: Problem, at: usize) {
         let (lane, lanes) = (&mut self.lanes[at], S::F32_LANES);
@@ -157,7 +158,7 @@ impl Growth {
             for (out, p) in out.chunks_mut(TILE * lanes).zip(&lane.members) {
                 out[0] = column[*p];
             }
-            // Those that join are 0: none has a part of its own, nor of the others.
+            // New members are 0: s is r, and no other s changes.
             let place = i * lanes + at;
             (self.s[place], self.lo[place], self.hi[place]) = (coarse.r(q), lo, hi);
             self.inverse[place] =
@@ -167,10 +168,10 @@ impl Growth {
         self.n = self.n.max(lane.members.len());
     }
 
-    /// One exact minimisation over each of the coordinates in turn, in the lanes that grow.
+    /// One exact minimisation over each coordinate in turn, in the lanes that grow.
     ///
-    /// A row of tiles is read while it is wanted, and only then: first for what the coordinates before it changed in its
-    /// own, then for what these change in those.
+    /// Each row of tiles is read once: first to apply the changes of earlier coordinates to its
+    /// own, then to apply its own changes to theirs.
     #[inline(always)]
     fn sweep<S: Simd>(&mut self, simd: S) {
         count(self.n * self.n * S::F32_LANES);
@@ -198,7 +199,8 @@ impl Growth {
             let mut change = [zero; TILE];
             for k in 0..TILE {
                 let i = from + k;
-                // Every step waits for the one before: what y lost is found first, and not by way of what it is.
+                // The change is computed before the new y, to shorten the chain of dependent
+                // operations.
                 let within = simd.min_f32s(simd.max_f32s(sums[k], lo[i]), hi[i]);
                 let outside = simd.sub_f32s(sums[k], within);
                 let lost = simd.negate_mul_add_e_f32s(outside, inverse[i], y[i]);
@@ -219,7 +221,7 @@ impl Growth {
         }
     }
 
-    /// Adds the coordinates of a lane that are not 0, and their codes, to `all`.
+    /// Appends the non-zero coefficients of a lane to `all`, as (q, y_q).
     #[inline(always)]
     pub fn support<S: Simd>(&self, at: usize, all: &mut Vec<(usize, f64)>) {
         let (members, unit) = (&self.lanes[at].members, self.units[at]);

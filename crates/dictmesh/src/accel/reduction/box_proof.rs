@@ -1,17 +1,17 @@
-//! The proof, round by round, that the box |nu_m| <= 1 leaves every rotated row alone.
+//! The proof, after every round, that the box |nu_m| <= 1 is inactive on all rotated rows.
 //!
-//! In the rows that are rotated nu = Q z with Q orthonormal, so that no row of Q (z - z_0) is above
-//! |z - z_0|. Where the largest row of Q z_0 is known for one z_0, every z is safe whose distance from it is
-//! below what that row has left to 1. z_0 is 0 first; when a z comes too far from it, it becomes the mean
-//! over the agents, who are near each other. The reduced problem has no box on rotated rows, so that a row
-//! that would have been cut is still there to be seen.
+//! On rotated rows nu = Q z with Q orthonormal, so that no entry of Q (z - z_0) exceeds |z - z_0|.
+//! If the largest entry of Q z_0 is known, every z is safe whose distance from z_0 is below 1 minus
+//! that entry. z_0 starts at 0. If some z is too far from it, z_0 becomes the mean over the agents,
+//! whose z are close to each other. The reduced problem has no box on rotated rows, so that a
+//! violation remains visible.
 
 use dictmesh_kernels::matrix::{axpy, distance_squared, Matrix};
 
-/// What rounding may add to a row.
+/// Margin for the rounding errors of an entry of nu.
 const ROUNDING: f64 = 1e-6;
 
-/// For each sample of a part z_0, and the distance from it that is safe.
+/// z_0 of each sample, and the safe distance from it.
 #[derive(Debug)]
 pub(super) struct BoxProof {
     centres: Matrix,
@@ -27,8 +27,8 @@ impl BoxProof {
         }
     }
 
-    /// Whether it is proven: `rotated` gives z of an agent and a sample, `largest` the largest row of Q z for a
-    /// sample.
+    /// Whether the box is proven inactive. `rotated` returns z of an agent and a sample, `largest`
+    /// the largest absolute entry of Q z for a sample.
     pub fn holds<'a>(
         &mut self,
         agents: usize,

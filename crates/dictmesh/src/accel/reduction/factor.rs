@@ -1,5 +1,5 @@
-//! A rank-revealing factor of a Gram matrix: Cholesky with pivots. Zero and repeated atoms, on which plain
-//! Cholesky fails, are left for last and never become pivots.
+//! A rank-revealing factor of a Gram matrix: pivoted Cholesky. Zero and repeated atoms, on which
+//! plain Cholesky fails, never become pivots.
 
 use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
@@ -11,14 +11,14 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// Of the Gram matrix of some rows; pivots that are not above `least` count as zero. `None` if an entry is
-    /// not finite.
+    /// Factors a Gram matrix; pivots that are not above `least` count as zero. `None` if an entry
+    /// is not finite.
     pub fn of(gram: &Matrix, least: f64) -> Option<Self> {
         let n = gram.cols();
         if gram.as_slice().iter().any(|v| !v.is_finite()) {
             return None;
         }
-        // What is left of each atom's square outside the pivots so far.
+        // The squared norm of each atom outside the span of the pivots so far.
         let mut left: Vec<f64> = (0..n).map(|q| gram.get(q, q)).collect();
         let mut open: Vec<usize> = (0..n).collect();
         let (mut r, mut pivots) = (Matrix::zeros(n, n), Vec::new());
@@ -52,7 +52,7 @@ impl Factor {
         pivots.fold(f64::INFINITY, |least, (i, p)| least.min(self.r.get(i, *p)))
     }
 
-    /// The atoms that are no pivots: what is left of them counts as zero.
+    /// The atoms that are not pivots: outside the span of the pivots they count as zero.
     pub fn dependent(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.r.cols()).filter(|q| !self.pivots.contains(q))
     }
@@ -62,7 +62,7 @@ impl Factor {
         &self.r
     }
 
-    /// Q z = W a for Q = W R^(-1), an orthonormal basis of the atoms: a, one number for each atom.
+    /// Coefficients a, one per atom, with W a = Q z for the orthonormal basis Q = W R^(-1).
     pub fn coefficients(&self, z: &[f64]) -> Vec<f64> {
         let (mut z, mut a) = (z.to_vec(), vec![0.0; self.r.cols()]);
         for (i, &p) in self.pivots.iter().enumerate().rev() {
@@ -84,7 +84,7 @@ impl Factor {
     }
 }
 
-/// Where in `open` the atom is of which most is left; the first of several.
+/// The position in `open` of the atom with the largest `left`; the first of equal ones.
 fn largest(open: &[usize], left: &[f64]) -> Option<usize> {
     (0..open.len()).reduce(|best, at| match left[open[at]] > left[open[best]] {
         true => at,
@@ -132,7 +132,7 @@ mod tests {
         for (a, b) in back.as_slice().iter().zip(x.as_slice()) {
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
-        // Q is orthonormal: lengths stay.
+        // Q is orthonormal and preserves norms.
         assert!((dot(&z, &z) - dot(x.as_slice(), x.as_slice())).abs() < 1e-8 * dot(&z, &z));
     }
 

@@ -1,4 +1,4 @@
-//! W'W over the atoms of all agents, renewed for the blocks that changed.
+//! W'W over the atoms of all agents, updated for the blocks that changed.
 
 use super::Rotation;
 use crate::problem::block::Block;
@@ -10,7 +10,7 @@ pub(super) fn atoms_of<'a>(blocks: &[&'a Block]) -> Vec<&'a [f64]> {
     blocks.iter().flat_map(|b| b.atoms().columns()).collect()
 }
 
-/// The products of the atoms as they were last, kept between batches.
+/// W'W of the last batch, cached.
 #[derive(Debug, Default)]
 pub(super) struct JointGram {
     last: Mutex<Arc<Products>>,
@@ -20,14 +20,14 @@ pub(super) struct JointGram {
 #[derive(Debug, Default)]
 pub(super) struct Products {
     pub gram: Matrix,
-    /// The version of the block that each atom's row and column were computed from.
+    /// The version of the block from which each atom's row and column were computed.
     versions: Vec<u64>,
-    /// The rotation of all rows that belongs to it, once computed.
+    /// The rotation of all rows, computed on first use.
     pub rotation: Once<Option<Arc<Rotation>>>,
 }
 
 impl JointGram {
-    /// W'W of these blocks: only blocks that changed are worked on.
+    /// W'W of these blocks; only changed blocks are recomputed.
     pub(super) fn of(&self, blocks: &[&Block]) -> Arc<Products> {
         let versions: Vec<u64> = (blocks.iter())
             .flat_map(|b| vec![b.version(); b.len()])
@@ -36,14 +36,15 @@ impl JointGram {
         if last.versions == versions && !versions.is_empty() {
             return last;
         }
-        // Not under the lock: a thread that waits for tiles may take up work that asks for it too.
+        // Not under the lock: a thread that waits for tiles may steal work that takes the same
+        // lock.
         let new = Arc::new(last.renewed(&atoms_of(blocks), versions));
         *self.locked() = new.clone();
         new
     }
 
     fn locked(&self) -> MutexGuard<'_, Arc<Products>> {
-        // Whatever panicked while it was held, what it holds is whole.
+        // A panic while it is held leaves the value valid.
         let last = self.last.lock();
         last.unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -66,18 +67,18 @@ impl Products {
     }
 }
 
-/// A value that is computed at most a few times and then kept.
+/// A cached value, computed on first use.
 ///
-/// Unlike `OnceLock::get_or_init` it computes without holding anything: the computation may run on several
-/// threads, and a thread that waits for its parts may take up work that asks for the same value. A lock held
-/// meanwhile would be waited for by its own holder.
+/// Unlike `OnceLock::get_or_init` it holds no lock while it computes, and may compute more than
+/// once. The computation may run on several threads, and a thread that waits for its parts may
+/// steal work that needs the same value: with a lock it would deadlock.
 #[derive(Debug, Default)]
 pub(super) struct Once<T> {
     value: Mutex<Option<T>>,
 }
 
 impl<T: Clone> Once<T> {
-    /// The value; all callers get the one that was kept first.
+    /// The value; all callers get the one that was stored first.
     pub fn get_or_compute(&self, compute: impl FnOnce() -> T) -> T {
         let known = || self.value.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = &*known() {
@@ -92,8 +93,8 @@ impl<T: Clone> Once<T> {
 mod tests {
     use super::*;
 
-    /// Work that a waiting thread takes up may ask for the value under computation: with
-    /// `OnceLock::get_or_init` this call never returns.
+    /// Stolen work may need the value under computation: with `OnceLock::get_or_init` this call
+    /// never returns.
     #[test]
     fn the_computation_may_ask_for_the_value_itself() {
         let once = Once::default();

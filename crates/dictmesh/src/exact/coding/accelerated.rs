@@ -1,28 +1,30 @@
-//! Accelerated proximal gradient steps (FISTA with adaptive restart) for min_y e(c - W y) + h(y), where h is not
-//! separable or e has no closed Hessian. It needs e' and the prox of h alone:
+//! Accelerated proximal gradient (FISTA with adaptive restart) for min_y e(c - W y) + h(y), where h
+//! is not separable or e has no closed Hessian. It needs only e' and the prox of h:
 //!
 //! ```text
 //! s     = W'e'(c - W z)
-//! y_new = argmax_y (L z + s)'y - h(y) - L/2 |y|^2,       L = |W|^2 / (s c + q) the Lipschitz constant of s
-//! z     = y_new + (t - 1)/t_new (y_new - y),             t_new = (1 + sqrt(1 + 4 t^2)) / 2
+//! y_new = argmax_y (L z + s)'y - h(y) - L/2 |y|^2
+//! z     = y_new + (t - 1)/t_new (y_new - y),    t_new = (1 + sqrt(1 + 4 t^2)) / 2
+//! L     = |W|^2 / (s kappa + q), the Lipschitz constant of s, with kappa the curvature of f*
 //! ```
 //!
-//! Momentum restarts (t = 1) wherever it points uphill, (z - y_new)'(y_new - y) > 0 (O'Donoghue and Candes, 2015):
-//! as h is strongly convex, convergence is then linear without its constant.
+//! Momentum restarts (t = 1) where it points uphill, (z - y_new)'(y_new - y) > 0 (O'Donoghue and
+//! Candes, 2015). As h is strongly convex, convergence is linear, and its constant need not be
+//! known.
 
 use super::{Coding, CODE_TOLERANCE};
 use crate::Stop;
 use dictmesh_kernels::atoms::Atoms;
 
-/// A backstop: the number of steps grows with the square root of the condition number.
+/// Limit of steps, a safeguard: their number grows with the square root of the condition number.
 const STEPS: usize = 50_000;
 /// A step smaller than this, relative to the code, is rounding.
 const STEP_ROUNDING: f64 = 4.0 * f64::EPSILON;
 
-/// What the steps compute in.
+/// Scratch memory of the steps.
 #[derive(Default)]
 pub(super) struct Steps {
-    /// |W|^2 of the block in hand.
+    /// Cached |W|^2.
     norm_squared: Option<f64>,
     u: Vec<f64>,
     z: Vec<f64>,
@@ -32,7 +34,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// To be called where the next atoms are others.
+    /// Drops the cached |W|^2. Must be called before other atoms are used.
     pub fn invalidate(&mut self) {
         self.norm_squared = None;
     }
@@ -42,7 +44,7 @@ impl Steps {
     }
 }
 
-/// Solves for one c; see [`Coding::solve`](super::Coding). Needs s c + q > 0.
+/// Solves for one c; see [`Coding::solve`](super::Coding). Needs s kappa + q > 0.
 pub(super) fn solve(
     problem: &Coding,
     c: &[f64],
@@ -50,7 +52,7 @@ pub(super) fn solve(
     v: &mut [f64],
     steps: &mut Steps,
 ) -> Stop {
-    // A margin for the rounding of the norm itself: steps must not be too long.
+    // A margin for the rounding of the norm: steps must not be too long.
     let norm_squared = steps.norm_squared(problem.atoms) * (1.0 + 1e-9);
     let curvature = problem.s * problem.residual.conjugate_curvature() + problem.q;
     let lipschitz = norm_squared / curvature;

@@ -1,12 +1,12 @@
-//! Envelopes that make the coding problem a quadratic one: e(u) = |u|^2 / (2 a) for all u, or up to a bound and with
-//! slope 1 beyond ([`outliers`](super::outliers)). Then, for g = W'c/a,
+//! Envelopes that make the coding problem quadratic: e(u) = |u|^2 / (2 a) for all u, or up to a
+//! threshold and with slope 1 beyond ([`outliers`](super::outliers)). Then, for g = W'c/a,
 //!
 //! ```text
-//! y = argmin 1/2 y'(G/a)y - g'y + h(y),    v = e'(c - W y) = (c - W y)/a, within +-1 where there is a bound
+//! y = argmin 1/2 y'(G/a)y - g'y + h(y),  v = e'(c - W y) = (c - W y)/a, clamped to +-1 if bounded
 //! ```
 //!
-//! and y is right just when it is the code of s = W'v. Several samples are solved at once, and this shows which of
-//! them are; the others are solved one after the other.
+//! and y is optimal if and only if it is the code of s = W'v. Several samples are solved at once
+//! and checked by this condition; those that fail it are solved one by one.
 
 use super::scratch::{BlockScratch, Scratch};
 use super::{newton, outliers, stop_of, Coding};
@@ -20,16 +20,17 @@ use dictmesh_kernels::simd::dispatch;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// e(u) as a number and a shape.
+/// The form of e(u).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
     /// |u|^2 / (2 a).
     Quadratic(f64),
-    /// The same in each |u_m| <= a, with slope 1 beyond.
+    /// The same while |u_m| <= a, with slope 1 beyond, in each row.
     Bounded(f64),
 }
 
-/// The Gram matrix of all codes of a sample: those of the atoms, then those of `outliers` unit vectors.
+/// The Gram matrix of all coefficients of a sample: those of the atoms, then those of `outliers`
+/// unit vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Augmented<'a> {
     pub gram: &'a Matrix,
@@ -37,7 +38,7 @@ pub(super) struct Augmented<'a> {
 }
 
 impl Coding<'_> {
-    /// The envelope of this problem, where it is one of these.
+    /// The form of the envelope, if it is one of [`Shape`].
     pub(super) fn shape(&self) -> Option<Shape> {
         let closed = self
             .residual
@@ -48,8 +49,8 @@ impl Coding<'_> {
             .or_else(|| outliers::bound(self).map(Shape::Bounded))
     }
 
-    /// Solves for each column of C. `y` and `v` are as in [`solve_batch`](Coding::solve_batch). Tells how each ended;
-    /// returns whether W'V is in the scratch.
+    /// Solves for each column of C. `y` and `v` are as in [`solve_batch`](Coding::solve_batch).
+    /// Calls `ended` with the [`Stop`] of each; returns whether `scratch.after` holds W'V.
     pub(super) fn solve_enveloped(
         &self,
         envelope: Shape,
@@ -60,7 +61,7 @@ impl Coding<'_> {
         ended: impl FnMut(Stop),
     ) -> bool {
         let Some(gram) = self.gram else {
-            // One atom, whose Gram matrix is a number.
+            // One atom, whose Gram matrix is a scalar.
             let gram = self.atoms.columns().map(|w| dot(w, w)).collect();
             let gram = Matrix::from_vec(self.atoms.cols(), self.atoms.cols(), gram);
             let gram = gram.unwrap_or_default();
@@ -81,8 +82,8 @@ impl Coding<'_> {
         }
     }
 
-    /// The same, with codes for outliers behind those of the atoms where there is a bound.
-    #[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
+    /// The same, with coefficients of outliers after those of the atoms if there is a threshold.
+    #[allow(clippy::too_many_arguments)] // problem, inputs and outputs
     fn solve_quadratics(
         &self,
         envelope: Shape,
@@ -150,8 +151,8 @@ impl Coding<'_> {
         started
     }
 
-    /// Codes of all samples at once, from g; `v` holds c/a on entry and what the codes make of it on return, and W'V is
-    /// in the scratch: by it each is checked.
+    /// Starting codes of all samples at once, from g. `v` holds c/a on entry and the dual vectors
+    /// on return; `scratch.after` gets W'V, for the KKT check.
     fn start(
         &self,
         envelope: Shape,
@@ -179,7 +180,7 @@ impl Coding<'_> {
         self.correlate_all(v, after, n);
     }
 
-    /// Sample `j` from the code that it has come to.
+    /// Proximal Newton for sample `j`, from its current code.
     fn by_newton(
         &self,
         given: Targets,
@@ -194,7 +195,7 @@ impl Coding<'_> {
         newton::solve(self, total, y, v, newton)
     }
 
-    /// From c/a to v.
+    /// Turns c/a into v.
     fn finish(&self, envelope: Shape, code: &[f64], v: &mut [f64]) {
         let (Shape::Quadratic(a) | Shape::Bounded(a)) = envelope;
         self.add_atoms(-1.0 / a, &code[..self.atoms.cols()], v);
@@ -203,7 +204,7 @@ impl Coding<'_> {
         }
     }
 
-    /// The same for one atom, as in the paper's own experiments: closed form.
+    /// The closed form for one atom, as in the paper's experiments.
     pub(super) fn solve_one_atom(&self, a: f64, given: Targets, y: &mut [f64], v: &mut [f64]) {
         let (inverse, w) = (1.0 / a, self.atoms.column(0));
         let square = self.gram.map_or_else(|| dot(w, w), |gram| gram.get(0, 0));
@@ -218,8 +219,9 @@ impl Coding<'_> {
     }
 }
 
-/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the squared residual.
-/// `energies` are the |x|^2; `y` holds the starts on entry. Each column is solved on its own. Returns the worst way any ended.
+/// argmin_y 1/2 y'Gy - g'y + h(y) for each column g, G = W'W: with g = W'x the codes for the
+/// squared residual. `energies` are the |x|^2; `y` holds the starts on entry. Columns are solved
+/// independently. Returns the worst [`Stop`].
 #[allow(clippy::too_many_arguments)] // one per symbol of the problem, and how it is solved
 pub(crate) fn solve_on_gram(
     gram: &Matrix,

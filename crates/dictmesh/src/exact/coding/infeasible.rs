@@ -1,25 +1,26 @@
-//! Proofs that no code meets a constraint: a direction d with c'd > s f*(d) + sup over codes of d'W y.
+//! Proofs of infeasibility: a direction d with c'd > s f*(d) + sup over codes of d'W y.
 //!
-//! The exact solver and the agents of a mesh use the same inequality with the same constants, so that a sample which
-//! one of them calls infeasible is infeasible for the other.
+//! The exact solver and the agents of a mesh use the same inequality with the same constants, so
+//! that they agree on which samples are infeasible.
 
 use crate::problem::regularizer::Regularizer;
 use dictmesh_kernels::atoms::Atoms;
 use dictmesh_kernels::matrix::{dot, norm};
 
-/// A coefficient y_q with |w_q y_q| above this many times the sample counts as out of reach. Without a bound no
-/// direction could prove anything: w_q'd is zero only to rounding.
+/// Bound on |w_q y_q| relative to the sample. Without one no direction could prove infeasibility:
+/// w_q'd is zero only up to rounding.
 pub(crate) const REACH: f64 = 1e4;
 
-/// Relative lead of one side of the inequality that rounding cannot make.
+/// Relative margin of the inequality, above its rounding errors.
 const LEAD: f64 = 1e-9;
 
-/// Whether `excess` is above `support` by more than rounding, for numbers of this `scale`.
+/// Whether `excess` exceeds `support` by more than rounding, for terms of this `scale`.
 pub(crate) fn separates(excess: f64, support: f64, scale: f64) -> bool {
     excess - support > LEAD * (scale + support.abs())
 }
 
-/// sup of d'W y over the codes in the domain of h with |w_q y_q| <= [`REACH`] times `size` for every atom.
+/// sup of d'W y over the codes in the domain of h with |w_q y_q| <= [`REACH`] times `size` for all
+/// q.
 pub(crate) fn support_within_reach<'w>(
     blocks: &[(usize, &dyn Regularizer)],
     atoms: impl Into<Atoms<'w>>,
@@ -29,7 +30,7 @@ pub(crate) fn support_within_reach<'w>(
     let atoms = atoms.into();
     let s: Vec<f64> = atoms.columns().map(|w| dot(w, d)).collect();
     let within = |w: &[f64]| match norm(w) {
-        0.0 => 0.0, // a zero atom reaches nothing, whatever its code
+        0.0 => 0.0, // a zero atom contributes nothing
         length => REACH * size / length,
     };
     let within: Vec<f64> = atoms.columns().map(within).collect();

@@ -1,30 +1,30 @@
 //! Proximal Newton for min_y e(c - W y) + h(y) where e is smooth but not one quadratic: the Huber
-//! and l1 residuals (pieces of a quadratic) and the ball (a norm).
+//! and l1 residuals (piecewise quadratic) and the ball (a norm).
 
 use super::{Coding, CODE_TOLERANCE};
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, dot, gemm, Matrix};
 use dictmesh_kernels::quadratic::{self, Quadratic};
 
-/// Newton ends in finitely many steps for the piecewise quadratic ones; this is a backstop.
+/// Limit of steps, a safeguard: for piecewise quadratic e the method ends in finitely many.
 const STEPS: usize = 200;
-/// Relative size of rounding at which y counts as the code of v.
+/// Relative error up to which y is the code of v but for rounding.
 const CODE_ROUNDING: f64 = 1e-14;
-/// Relative fall of the cost that is lost in rounding. The distance is then about its square root, and
-/// one or two Newton steps more, unchecked, end it.
+/// Predicted relative decrease of the cost that is lost in rounding. The distance is then about its
+/// square root, and `FINE_STEPS` Newton steps without line search end it.
 const FINE: f64 = 1e-14;
 const FINE_STEPS: usize = 3;
 
-/// What the steps compute in.
+/// Scratch memory of the steps.
 #[derive(Default)]
 pub(super) struct Steps {
-    /// c - W y, and what is tried in its place, with its v.
+    /// c - W y at y and at the trial point, and v of the latter.
     u: Vec<f64>,
     trial_u: Vec<f64>,
     trial_v: Vec<f64>,
     /// W'v.
     s: Vec<f64>,
-    /// The model's g, where it leads, the way there, and a point on it.
+    /// The model's g and minimiser, the search direction, and the trial point.
     g: Vec<f64>,
     target: Vec<f64>,
     direction: Vec<f64>,
@@ -34,7 +34,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// For m rows and n atoms.
+    /// Resizes for m rows and n atoms.
     fn make_room(&mut self, m: usize, n: usize) {
         for own in [&mut self.u, &mut self.trial_u, &mut self.trial_v] {
             own.resize(m, 0.0);
@@ -48,8 +48,8 @@ impl Steps {
         }
     }
 
-    /// Solves the model at y, e replaced by its second-order expansion and h kept as it is: where it leads, and
-    /// the way there. Returns the fall of the cost that it predicts to first order.
+    /// Minimises the model at y, the second-order expansion of e plus h: sets `target` and
+    /// `direction`. Returns the change of the cost to first order, which is negative.
     fn solve_model(&mut self, problem: &Coding, y: &[f64]) -> f64 {
         let hessian = self.hessian.at(problem, &self.u);
         self.g.copy_from_slice(&self.s);
@@ -68,7 +68,7 @@ impl Steps {
         problem.h.value(&self.target) - problem.h.value(y) - dot(&self.s, &self.direction)
     }
 
-    /// Goes the share t of the way from y, and returns the cost there.
+    /// Sets the trial point y + t `direction`, and returns the cost there.
     fn try_step(&mut self, problem: &Coding, c: &[f64], y: &[f64], t: f64) -> f64 {
         for (i, trial) in self.trial.iter_mut().enumerate() {
             *trial = match t {
@@ -107,7 +107,7 @@ pub(super) fn solve(
         let predicted = steps.solve_model(problem, y);
         let fine = -predicted <= FINE * cost.abs();
         fine_steps += usize::from(fine);
-        // Go there, or part of the way: Armijo's rule on the true cost.
+        // Backtracking with Armijo's rule on the true cost.
         let mut t = 1.0;
         let moved = loop {
             let trial_cost = steps.try_step(problem, c, y, t);
@@ -140,7 +140,7 @@ pub(super) fn solve(
 #[derive(Default)]
 struct Hessian {
     diagonal: Vec<f64>,
-    /// Where it is not 0, and these rows of D^(1/2) W.
+    /// The rows in which D is not 0, and these rows of D^(1/2) W.
     rows: Vec<usize>,
     scaled: Matrix,
     /// W'u.
@@ -153,7 +153,7 @@ impl Hessian {
         let n = problem.atoms.cols();
         self.diagonal.resize(u.len(), 0.0);
         let (s, q) = (problem.s, problem.q);
-        // Newton steps are taken only where there are closed forms.
+        // Newton steps require closed forms.
         let rank_one = (problem.residual.envelope()).map_or(0.0, |envelope| {
             envelope.hessian(s, q, u, &mut self.diagonal)
         });

@@ -1,8 +1,9 @@
-//! Residuals that are quadratic up to a bound and linear beyond: Huber, and l1 with a proximal weight.
+//! Residuals that are quadratic up to a threshold and linear beyond: Huber, and l1 with q > 0.
 //!
-//! e(u) = |u|^2 / (2 a) while |u_m| <= a, with slope 1 beyond, is min_z |u - z|^2 / (2 a) + |z|_1: what is too
-//! large to be noise is an outlier z. With the unit vectors as further atoms, whose codes are z, the problem is
-//! again a quadratic one, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1, with one Gram matrix for all samples.
+//! e(u) = |u|^2 / (2 a) while |u_m| <= a, with slope 1 beyond, is min_z |u - z|^2 / (2 a) + |z|_1:
+//! entries too large for noise are outliers z. With the unit vectors as further atoms, whose codes
+//! are z, the problem is again quadratic, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1. It has
+//! one Gram matrix for all samples.
 
 use super::envelope::Augmented;
 use super::{Coding, Scratch};
@@ -11,10 +12,10 @@ use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::penalty::soft_threshold;
 use dictmesh_kernels::{Piece, ScalarPenalty};
 
-/// Atoms and rows together up to which it is worth the memory of their Gram matrix.
+/// Atoms plus rows up to which the Gram matrix of [W I] is worth its memory.
 const MOST: usize = 1024;
 
-/// The Gram matrix of [W I], and what solving with it takes.
+/// The Gram matrix of [W I], and scratch memory for solves with it.
 #[derive(Default)]
 pub(super) struct Extended {
     known: bool,
@@ -24,12 +25,12 @@ pub(super) struct Extended {
 }
 
 impl Extended {
-    /// To be called where the next atoms are others.
+    /// Drops the cached Gram matrix. Must be called before other atoms are used.
     pub fn invalidate(&mut self) {
         self.known = false;
     }
 
-    /// Gets to know W, unless it does. The Gram matrix is [W'W W'; W I]: no product to form.
+    /// Caches the Gram matrix [W'W W'; W I], unless it is cached. There is no product to form.
     fn cache_gram(&mut self, w: Atoms<'_>, gram: &Matrix) {
         if self.known {
             return;
@@ -88,7 +89,7 @@ impl ScalarPenalty for Absolute {
     }
 }
 
-/// The bound a of the envelope of this problem, if it has one and the way over outliers is worth it.
+/// The Huber threshold a of the envelope, if it has one and the formulation with outliers pays.
 pub(super) fn bound(problem: &Coding) -> Option<f64> {
     let size = problem.atoms.rows() + problem.atoms.cols();
     let bound = problem
@@ -99,8 +100,8 @@ pub(super) fn bound(problem: &Coding) -> Option<f64> {
     (bound > 0.0 && worth).then_some(bound)
 }
 
-/// Calls `work` with the Gram matrix of [W I] and codes that start at (y, 0); `y` gets
-/// what it makes of them.
+/// Calls `work` with the Gram matrix of [W I] and codes that start at (y, 0); on return `y` holds
+/// their first part.
 pub(super) fn with(
     problem: &Coding,
     gram: &Matrix,
@@ -140,7 +141,7 @@ mod tests {
     use crate::random::{gaussian, stream};
     use crate::Stop;
 
-    /// The way over outliers and the Newton steps, which know nothing of each other, find the same.
+    /// The formulation with outliers and the Newton steps give the same codes.
     #[test]
     fn outliers_and_newton_agree() {
         let (m, n, samples) = (20, 30, 20);

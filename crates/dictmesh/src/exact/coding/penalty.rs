@@ -1,4 +1,4 @@
-//! h of all codes of a problem: the sum of the regularizers of its blocks.
+//! The penalty h of a problem: the sum of the regularizers of its blocks.
 
 use crate::problem::regularizer::{Regularizer, ScalarPenalty};
 
@@ -12,8 +12,8 @@ pub(crate) struct CodePenalty<'a> {
 }
 
 impl<'a> CodePenalty<'a> {
-    /// Puts the scalar penalties of these blocks behind `scalars`, which must be empty. It stays empty unless all
-    /// blocks are separable.
+    /// Fills `scalars`, which must be empty, with the scalar penalties of the blocks. It stays
+    /// empty unless all blocks are separable.
     pub fn collect_scalars(
         blocks: &[(usize, &'a dyn Regularizer)],
         scalars: &mut Vec<&'a dyn ScalarPenalty>,
@@ -62,7 +62,7 @@ impl<'a> CodePenalty<'a> {
         }
     }
 
-    /// The strong convexity of h, that of the weakest block.
+    /// The strong convexity of h: the smallest of all blocks.
     pub fn strong_convexity(&self) -> f64 {
         let each = self.blocks.iter().filter(|(n, _)| *n > 0);
         each.map(|(_, h)| h.strong_convexity())
@@ -82,12 +82,12 @@ impl<'a> CodePenalty<'a> {
         self.argmax(0.0, &mut recovered);
         let largest = |v: &[f64]| v.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
         let near = tolerance * (largest(y) + largest(s) / delta);
-        // Not a comparison of the largest difference: NaN must not pass.
+        // Entry by entry: the largest difference would drop NaN.
         (recovered.iter().zip(y)).all(|(recovered, y)| (recovered - y).abs() <= near)
     }
 }
 
-/// Makes `y` the code that a zero sample gets, from which coding starts.
+/// Sets `y` to argmin h, from which coding starts.
 pub(crate) fn start_codes(h: &dyn Regularizer, y: &mut [f64]) {
     y.fill(0.0);
     h.argmax(0.0, y);

@@ -1,6 +1,6 @@
 //! The proximal point method on the dual, for residuals whose conjugate is flat (l1, ball,
 //! equality): v <- argmin_v s f*(v) - c'v + h*(W'v) + q/2 |v - v_old|^2. Each step is a coding
-//! problem with proximal weight q and c + q v_old in place of c; in the primal it is the method of
+//! problem with proximal weight q and c + q v_old in place of c. In the primal it is the method of
 //! multipliers.
 
 use super::infeasible::{separates, support_within_reach};
@@ -9,9 +9,9 @@ use crate::Stop;
 use dictmesh_kernels::matrix::{dot, norm};
 
 const STEPS: usize = 300;
-/// Relative size of the primal residual's miss at which we stop for good, ...
+/// Relative primal infeasibility at which the method stops ...
 const EPSILON: f64 = 1e-16;
-/// ... and at which we stop if this many steps ...
+/// ... and at which it stops if this many steps ...
 const MISS_ROUNDING: f64 = 1e-12;
 /// ... did not halve it.
 const IDLE: usize = 4;
@@ -26,7 +26,7 @@ pub(super) fn solve(
     let size = norm(c) + problem.least();
     let delta = problem.h.strong_convexity();
     let longest = problem.longest_atom();
-    // Where the proximal term weighs as much as the curvature |w|^2 / delta of h*(W'v).
+    // The proximal term starts at the curvature |w|^2 / delta of h*(W'v).
     let mut q = if longest > 0.0 {
         longest * longest / delta
     } else {
@@ -44,7 +44,7 @@ pub(super) fn solve(
         }
         Coding { q, ..*problem }.solve(&shifted, y, v, scratch_of);
         let direction: Vec<f64> = v.iter().zip(&old).map(|(new, old)| new - old).collect();
-        // q (v - v_old) is by how much the primal residual misses, in the units of c.
+        // q (v - v_old) is the primal infeasibility, in the units of c.
         let miss = q * norm(&direction);
         idle = if miss < 0.5 * smallest { 0 } else { idle + 1 };
         smallest = smallest.min(miss);
@@ -64,8 +64,7 @@ pub(super) fn solve(
     Stop::RoundLimit
 }
 
-/// Whether the direction d separates c from all that codes can reach:
-/// c'd > s f*(d) + sup over codes of d'W y.
+/// Whether the direction d separates c from all W y: c'd > s f*(d) + sup over codes of d'W y.
 fn proves_infeasible(problem: &Coding, c: &[f64], d: &[f64]) -> bool {
     let size = norm(c) + problem.least();
     let excess = dot(c, d) - problem.s * problem.residual.conjugate(d);

@@ -1,4 +1,4 @@
-//! Memory that coding needs and keeps nothing in: made once, used in every round.
+//! Scratch memory of coding, allocated once and reused in every round.
 
 use super::outliers::Extended;
 use super::{accelerated, newton};
@@ -6,10 +6,10 @@ use dictmesh_kernels::pool::PerThreadPool;
 use dictmesh_kernels::quadratic;
 use std::fmt;
 
-/// The memory for one thread at a time.
+/// Scratch memory of one thread at a time.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// The block whose Gram matrix was worked with last.
+    /// Version of the block whose Gram matrix is cached.
     version: u64,
     /// W'C over the curvature, by columns.
     pub before: Vec<f64>,
@@ -17,19 +17,19 @@ pub(super) struct Scratch {
     pub after: Vec<f64>,
     /// |c|^2 over the curvature, of each sample.
     pub energies: Vec<f64>,
-    /// Which samples are solved, where coordinates are few.
+    /// Which samples are solved, if there are few coordinates.
     pub solved: Vec<bool>,
-    /// c and what is added to it, by columns.
+    /// c + share of one sample.
     pub total: Vec<f64>,
     pub quadratic: quadratic::Scratch,
     pub newton: newton::Steps,
     pub accelerated: accelerated::Steps,
-    /// The atoms with those for outliers.
+    /// The problem with outliers as further atoms.
     pub extended: Extended,
 }
 
-/// Memory that the argmins of all agents of a process share: as much as threads have asked for at once. No result
-/// depends on what is in it.
+/// Scratch memory that the argmins of all agents of a process share, one object per concurrent use.
+/// No result depends on its contents.
 #[derive(Default)]
 pub struct ScratchPool {
     idle: PerThreadPool<Scratch>,
@@ -54,14 +54,14 @@ impl fmt::Debug for ScratchPool {
 /// The version of no block.
 const NO_VERSION: u64 = 0;
 
-/// The memory as problems of one Gram matrix see it.
+/// The scratch memory for problems with one Gram matrix.
 pub(crate) struct BlockScratch<'a> {
     pool: &'a ScratchPool,
     version: u64,
 }
 
 impl BlockScratch<'_> {
-    /// For problems whose Gram matrix is used once: nothing computed from it is kept.
+    /// For problems whose Gram matrix is used once: nothing computed from it is cached.
     pub(super) fn without_cache(&self) -> BlockScratch<'_> {
         BlockScratch {
             pool: self.pool,
@@ -69,7 +69,7 @@ impl BlockScratch<'_> {
         }
     }
 
-    /// Calls `work` with the memory for one thread.
+    /// Calls `work` with scratch memory, whose caches of another Gram matrix are invalidated.
     pub(super) fn with<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
         self.pool.idle.with(|scratch| {
             if scratch.version != self.version || self.version == NO_VERSION {

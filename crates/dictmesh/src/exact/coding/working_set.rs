@@ -1,4 +1,4 @@
-//! Coding without W'W, for many atoms: problems on small sets of atoms, and KKT scans over all of them.
+//! Coding without W'W, for many atoms: problems on small sets of atoms, and KKT scans over all.
 //!
 //! ```text
 //! A    = the support of y
@@ -7,11 +7,12 @@
 //! A   <- A and the atoms with the largest KKT violation delta |argmax_y (s_q y - h(y)) - y_q|
 //! ```
 //!
-//! until no violation is left but rounding. The problem on A has a Gram matrix of side |A|, and is solved
-//! by the methods for stored ones, whatever the residual. Memory: |A|^2 and some vectors of n numbers.
+//! until violations are rounding. The problem on A has a Gram matrix of side |A|, and is solved by
+//! the methods for stored ones, for any residual. Memory: |A|^2 and some vectors of n numbers.
 //!
-//! Codes with more than [`MOST`] entries are found by blocks: A is then the [`MOST`] worst atoms, and R
-//! has codes that are not 0. Each step still lowers the cost, but more of them are needed.
+//! Codes with more than [`MOST`] entries are found by block coordinate descent: A is then the
+//! [`MOST`] atoms with the largest violations, and R has non-zero codes. Each step still lowers the
+//! cost, but more of them are needed.
 
 use super::scratch::BlockScratch;
 use super::{CodePenalty, Coding};
@@ -23,39 +24,39 @@ use dictmesh_kernels::matrix::{norm, Matrix};
 use dictmesh_kernels::quadratic::Batching;
 use faer::{MatMut, MatRef};
 
-/// Atoms of one set: its Gram matrix and the two copies that a solve makes take 100 MB.
+/// Largest set, in atoms: its Gram matrix and the two copies that a solve makes take 100 MB.
 const MOST: usize = 2048;
-/// Atoms that join a set at a time, if it has no more than that; a larger one may double.
+/// Atoms that may join a set per scan, if it has no more than that; a larger one may double.
 const JOIN: usize = 64;
-/// Scans before a sample ends with `RoundLimit`. Sets double, so that some 10 are common.
+/// Limit of scans, after which a sample ends with `RoundLimit`. Sets double, so about 10 are usual.
 const TURNS: usize = 1000;
-/// KKT violation, relative to the numbers that were added up, that rounding explains ...
+/// KKT violation, relative to the summed terms, that counts as rounding ...
 const QUIET: f64 = 4.0 * f64::EPSILON;
-/// ... and where codes are found by blocks.
+/// ... and the same by blocks.
 const QUIET_BY_BLOCKS: f64 = 1e-13;
-/// By blocks it ends where this many turns did not halve the largest violation ...
+/// By blocks the method stops if this many turns did not halve the largest violation ...
 const IDLE: usize = 8;
-/// ... and y is the code of v but for this relative miss, as after Newton steps.
+/// ... and y is the code of v up to this relative error, as after Newton steps.
 const FIXED_POINT: f64 = 1e-9;
 
-/// One sample's way.
+/// The state of one sample.
 struct Sample {
-    /// How large A may be.
+    /// Largest size of A.
     most: usize,
-    /// A, rising.
+    /// A, ascending.
     set: Vec<usize>,
-    /// Whether all of y that is not 0 is in A.
+    /// Whether A includes the support of y.
     covers: bool,
-    /// What numbers in s scale with, from the last solve.
+    /// Scale of the rounding errors of s, from the last solve.
     size: f64,
-    /// The least of the largest violations so far, and the turns that did not halve it.
+    /// The smallest of the largest violations so far, and the turns that did not halve it.
     smallest: f64,
     idle: usize,
     stop: Stop,
     open: bool,
 }
 
-/// What all samples of one call compute in, one after the other.
+/// Scratch memory, for one sample after the other.
 #[derive(Default)]
 struct Restricted {
     atoms: Matrix,
@@ -65,8 +66,9 @@ struct Restricted {
     wrong: Vec<(f64, usize)>,
 }
 
-/// Solves for each column of C, for an e with curvature. `y` holds the starts on entry; `v` gets the dual
-/// vectors and `s`, where wanted, W'V. Tells how each sample ended, in their order.
+/// Solves for each column of C, for an e with curvature. `y` holds the starts on entry; `v` gets
+/// the dual vectors and `s`, if given, W'V. Calls `ended` with the [`Stop`] of each sample, in
+/// order.
 pub(super) fn solve(
     problem: &Coding,
     given: Targets,
@@ -80,7 +82,7 @@ pub(super) fn solve(
 }
 
 /// The same with at most `most` atoms in a set.
-#[allow(clippy::too_many_arguments)] // the problem, where it is given, and where it goes
+#[allow(clippy::too_many_arguments)] // problem, inputs and outputs
 fn solve_within(
     most: usize,
     problem: &Coding,
@@ -151,7 +153,7 @@ impl Sample {
         }
     }
 
-    /// The problem on A. `memory.c` holds c.
+    /// Solves the problem on A. `memory.c` holds c.
     fn solve(
         &mut self,
         problem: &Coding,
@@ -185,7 +187,7 @@ impl Sample {
             own.push(y[*q]);
         }
         if !self.covers {
-            // The codes in A are free again.
+            // The coefficients in A are variables again.
             dictmesh_kernels::loops::add_atoms(atoms, 1.0, own, c);
         }
         let scalars: Vec<&dyn ScalarPenalty> =
@@ -215,7 +217,7 @@ impl Sample {
         self.open = !matches!(self.stop, Stop::Interrupted | Stop::Diverged);
     }
 
-    /// Whether turns have stopped to lower the largest violation.
+    /// Whether recent turns did not halve the largest violation.
     fn is_idle(&mut self, wrong: &[(f64, usize)]) -> bool {
         let worst = wrong.iter().fold(0.0, |worst: f64, (w, _)| worst.max(*w));
         self.idle = match worst < 0.5 * self.smallest {
@@ -226,13 +228,14 @@ impl Sample {
         self.idle >= IDLE
     }
 
-    /// The scan: takes the worst atoms into A, or ends if there is none. `s` is W'v.
+    /// KKT scan: adds the atoms with the largest violations to A, or closes the sample if there is
+    /// none. `s` is W'v.
     fn grow(&mut self, problem: &Coding, s: &[f64], y: &[f64], memory: &mut Restricted) {
         let Restricted {
             is_member, wrong, ..
         } = memory;
         let largest = s.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
-        // A maximum hides what is not a number, a sum does not.
+        // A maximum drops NaN, a sum does not.
         if !s.iter().sum::<f64>().is_finite() {
             (self.open, self.stop) = (false, Stop::Diverged);
             return;
@@ -270,7 +273,7 @@ impl Sample {
             wrong.truncate(most);
         }
         self.set.extend(wrong.iter().map(|(_, q)| *q));
-        // The code depends on the set, not on the order in which atoms joined it.
+        // Sorted, so that the code does not depend on the order in which atoms joined.
         self.set.sort_unstable();
     }
 }
@@ -290,7 +293,7 @@ mod tests {
     const N: usize = 90;
     const SAMPLES: usize = 7;
 
-    /// W, and samples that codes of the box below can meet exactly.
+    /// W, and samples that codes within the box below represent exactly.
     fn data() -> (Matrix, Matrix) {
         let mut w = gaussian(M, N, &mut stream(1, 0));
         for q in 0..N {
@@ -403,7 +406,7 @@ mod tests {
             assert_eq!(stops.len(), SAMPLES);
             for (j, known) in known.columns().enumerate() {
                 if stops[j] != Stop::Converged {
-                    // Outliers and no zeros in the code: more turns than there are.
+                    // With outliers and dense codes, blocks exceed the limit of turns.
                     let squared = on_demand.residual.name() == SquaredL2.name();
                     assert!(stops[j] == Stop::RoundLimit && !squared, "{label}: {j}");
                     continue;
