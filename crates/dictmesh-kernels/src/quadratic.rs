@@ -64,7 +64,7 @@ pub enum Batching {
     SideBySide,
 }
 
-/// One H = `scale` * `gram` and h, and all the memory that solving for any g takes.
+/// The problem for one H = `scale` * `gram` and h, with the scratch memory to solve it for any g.
 pub struct Quadratic<'a> {
     gram: &'a Matrix,
     scale: f64,
@@ -222,7 +222,7 @@ impl<'a> Quadratic<'a> {
         let worth = self.batching == Batching::SideBySide
             && n >= SIDE_BY_SIDE.0
             && y.len() >= n * SIDE_BY_SIDE.1;
-        // In blocks, so that it is not one after the other.
+        // In blocks without an early exit, so that the scan vectorises.
         let is_zero = |y: &[f64]| y.iter().fold(true, |zero, y| zero & (*y == 0.0));
         worth
             && self.v.other.is_empty()
@@ -266,7 +266,7 @@ impl<'a> Quadratic<'a> {
         solved.clear();
         let few = (2..=small_cd::MOST).contains(&self.gram.cols());
         if self.batching == Batching::SideBySide && few && self.v.other.is_empty() {
-            self.clear(); // the zones of members are the line
+            self.clear(); // restores lo and hi of members
             let problem = &*self;
             dispatch(SmallCd {
                 problem,

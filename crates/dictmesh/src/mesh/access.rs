@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 impl Mesh {
     /// Installs an interrupt flag. Once another thread sets it, every inference by rounds ends
-    /// within one round and one sample, with [`Stop::Interrupted`](crate::Stop::Interrupted) and no
+    /// within one round and one sample, with [`Stop::Interrupted`] and no
     /// result. The mesh does not clear the flag.
     pub fn interrupt_by(&mut self, flag: Arc<AtomicBool>) {
         self.interrupt = Some(flag);

@@ -8,7 +8,14 @@ use super::{BlockScratch, Coding};
 use crate::Stop;
 use dictmesh_kernels::matrix::{dot, norm};
 
+/// Proximal steps, at most.
 const STEPS: usize = 300;
+/// The factor of q from one step to the next, and its least value relative to the first.
+const SHRINK: f64 = 0.2;
+const LEAST: f64 = 1e-7;
+/// The relative error up to which y counts as the code of W'v: the inner problems are solved to
+/// rounding over q, which ends near `LEAST`.
+const CODE_TOLERANCE: f64 = 1e-7;
 /// Relative primal infeasibility at which the method stops ...
 const EPSILON: f64 = 1e-16;
 /// ... and at which it stops if this many steps ...
@@ -32,7 +39,7 @@ pub(super) fn solve(
     } else {
         1.0
     };
-    let floor = 1e-7 * q;
+    let floor = LEAST * q;
     v.fill(0.0);
     let (mut old, mut shifted) = (vec![0.0; v.len()], vec![0.0; v.len()]);
     let mut s = vec![0.0; y.len()];
@@ -50,7 +57,7 @@ pub(super) fn solve(
         smallest = smallest.min(miss);
         if miss <= EPSILON * size || (miss <= MISS_ROUNDING * size && idle >= IDLE) {
             problem.correlate(v, &mut s);
-            return if problem.h.is_code(&s, y, 1e-7) {
+            return if problem.h.is_code(&s, y, CODE_TOLERANCE) {
                 Stop::Converged
             } else {
                 Stop::RoundLimit
@@ -59,7 +66,7 @@ pub(super) fn solve(
         if problem.residual.can_be_infeasible() && proves_infeasible(problem, c, &direction) {
             return Stop::Infeasible;
         }
-        q = (0.2 * q).max(floor);
+        q = (SHRINK * q).max(floor);
     }
     Stop::RoundLimit
 }
