@@ -164,7 +164,8 @@ fn code(mesh: &Mesh, seen: &Samples, rows: &[usize]) -> Result<Matrix> {
 fn solve(mesh: &Mesh, blocks: &[Block], tasks: &[LocalTask], x: &Samples) -> Result<Matrix> {
     let parts = blocks.iter().zip(tasks);
     let parts: Vec<Part> = parts.map(|(block, task)| Part { block, task }).collect();
-    Ok(exact::solve(mesh.task().residual(), &parts, x, exact::TOLERANCE)?.codes)
+    let options = exact::Options::default();
+    Ok(exact::solve(mesh.task().residual(), &parts, x, options)?.codes)
 }
 
 /// The same local task with gamma = 0. A regularizer from another crate is left unchanged.

@@ -98,6 +98,8 @@ impl<'a> Atoms<'a> {
     }
 
     /// `u += factor W y`, for a y that is mostly 0.
+    ///
+    /// Panics unless `y` has an entry per atom and `u` one per row.
     pub fn add(&self, factor: f64, y: &[f64], u: &mut [f64]) {
         let mut rest = y;
         for block in self.blocks() {
@@ -108,6 +110,8 @@ impl<'a> Atoms<'a> {
     }
 
     /// `s = W'v`.
+    ///
+    /// Panics unless `s` has an entry per atom and `v` one per row.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
         let mut rest = s;
         for atoms in self.blocks() {
@@ -119,6 +123,8 @@ impl<'a> Atoms<'a> {
 
     /// `s = W'V`, n x B, by tiles of atoms on all threads. The tiles are the same for any number of
     /// threads.
+    ///
+    /// Panics if the shapes do not fit.
     pub fn correlate_all(&self, v: MatRef<'_, f64>, s: MatMut<'_, f64>) {
         correlate_blocks(self.blocks(), v, s);
     }

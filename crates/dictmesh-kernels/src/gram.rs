@@ -28,6 +28,8 @@ pub fn gram(atoms: &[&[f64]]) -> Matrix {
 }
 
 /// Recomputes the rows and columns of `gram` that belong to the `changed` atoms.
+///
+/// Panics unless `gram` is n x n for n atoms of equal length and `changed` lists atoms below n.
 pub fn renew(atoms: &[&[f64]], changed: &[usize], gram: &mut Matrix) {
     let n = atoms.len();
     if changed.len() == n {

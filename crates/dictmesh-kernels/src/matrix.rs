@@ -104,12 +104,16 @@ impl Matrix {
     }
 
     /// Column `j`.
+    ///
+    /// Panics if there is no column `j`.
     #[inline]
     pub fn column(&self, j: usize) -> &[f64] {
         &self.data[j * self.rows..(j + 1) * self.rows]
     }
 
     /// Column `j`, mutable.
+    ///
+    /// Panics if there is no column `j`.
     #[inline]
     pub fn column_mut(&mut self, j: usize) -> &mut [f64] {
         &mut self.data[j * self.rows..(j + 1) * self.rows]
@@ -138,6 +142,8 @@ impl Matrix {
     }
 
     /// The entry at row `i` and column `j`.
+    ///
+    /// `i` must be below the number of rows, which is not checked. Panics beyond the last entry.
     #[inline]
     pub fn get(&self, i: usize, j: usize) -> f64 {
         self.data[j * self.rows + i]
@@ -149,6 +155,8 @@ impl Matrix {
     }
 
     /// Columns `range` as a matrix of their own.
+    ///
+    /// Panics if the range is not within the columns.
     pub fn columns_range(&self, range: std::ops::Range<usize>) -> Matrix {
         Matrix {
             rows: self.rows,
@@ -166,6 +174,8 @@ impl Matrix {
     }
 
     /// `self * right`.
+    ///
+    /// Panics unless `right` has as many rows as `self` has columns.
     pub fn times(&self, right: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(self.rows, right.cols);
         gemm(out.view_mut(), self.view(), right.view(), 1.0, false);
@@ -173,6 +183,8 @@ impl Matrix {
     }
 
     /// `self' * right`.
+    ///
+    /// Panics unless both have the same number of rows.
     pub fn transpose_times(&self, right: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(self.cols, right.cols);
         gemm(
@@ -232,6 +244,8 @@ pub(crate) fn largest_eigenvalue(gram: &Matrix) -> f64 {
 
 /// `out = alpha a b`, or `out += alpha a b` if `add`. One thread: parallelism is over agents and
 /// samples, so that no sum depends on the number of threads.
+///
+/// Panics if the shapes do not fit.
 pub fn gemm(out: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, alpha: f64, add: bool) {
     count(a.nrows() * a.ncols() * b.ncols());
     let accum = if add { Accum::Add } else { Accum::Replace };
@@ -242,6 +256,8 @@ pub fn gemm(out: MatMut<'_, f64>, a: MatRef<'_, f64>, b: MatRef<'_, f64>, alpha:
 const TILE: usize = 2048;
 
 /// [`gemm`] by tiles of rows on all threads. The tiles are the same for any number of threads.
+///
+/// Panics if the shapes do not fit.
 pub fn gemm_by_rows(
     out: MatMut<'_, f64>,
     a: MatRef<'_, f64>,
@@ -276,6 +292,8 @@ pub fn symmetric_eigenvalues(a: &Matrix) -> Option<Vec<f64>> {
 }
 
 /// The inner product a'b.
+///
+/// The lengths must be equal: debug builds panic otherwise.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     struct Dot<'a>(&'a [f64], &'a [f64]);
     impl WithSimd for Dot<'_> {

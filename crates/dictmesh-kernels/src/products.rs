@@ -8,6 +8,8 @@ use rayon::prelude::*;
 pub const SAMPLES_TOGETHER: usize = 64;
 
 /// nu y', M x N_k: the sum over the samples of a batch.
+///
+/// Panics if `y` has more columns than `nu`.
 pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
     let mut out = Matrix::zeros(nu.rows(), y.rows());
     sum_products(nu, y, true, &mut out);
@@ -16,6 +18,8 @@ pub fn product(nu: &Matrix, y: &Matrix) -> Matrix {
 
 /// `out += nu y'`, sample by sample: the sum over two batches is bit-identical to that over both at
 /// once.
+///
+/// Panics if `y` has more columns than `nu`.
 pub fn add_product(nu: &Matrix, y: &Matrix, out: &mut Matrix) {
     sum_products(nu, y, false, out);
 }
@@ -60,6 +64,8 @@ pub fn fired(y: &Matrix) -> Vec<usize> {
 }
 
 /// These rows of y.
+///
+/// Panics if a row is not there.
 pub fn rows_of(y: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), y.cols(), |i, j| y.get(rows[i], j))
 }

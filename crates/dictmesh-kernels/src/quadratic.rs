@@ -233,6 +233,8 @@ impl<'a> Quadratic<'a> {
     /// Moves all columns of `y` near the solutions for those of `g`, several at once. Requires g =
     /// W'c/a and H = W'W/a for some W and c, `energies` = |c|^2/a, and
     /// [`can_start`](Quadratic::can_start).
+    ///
+    /// Panics unless `g` and `y` have a number per coordinate and sample.
     pub fn start(&mut self, g: &[f64], energies: &[f64], y: &mut [f64]) {
         dispatch(self.side_by_side(g, energies, y));
     }
@@ -292,6 +294,8 @@ impl<'a> Quadratic<'a> {
     }
 
     /// Solves for one g. `y` holds the start on entry and the solution on return.
+    ///
+    /// Panics unless `g` and `y` have a number per coordinate.
     pub fn solve(&mut self, g: &[f64], y: &mut [f64]) -> Outcome {
         match g.len() {
             0 => Outcome::Converged,

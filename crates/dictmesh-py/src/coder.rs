@@ -98,7 +98,7 @@ impl Coder {
         let x = data.view();
         let solve = |x: Samples| {
             let parts = self.parts_of_one();
-            exact::solve(self.task.residual(), &parts, &x, exact::TOLERANCE)
+            exact::solve(self.task.residual(), &parts, &x, exact::Options::default())
         };
         let found = py.detach(|| pool(1)?.install(|| said(solve(x.all()?))))?;
         Ok(array(py, found.duals)?.into_any())
@@ -199,7 +199,7 @@ impl Coder {
 
     fn part(&self, x: &Samples, solved: &mut Solved) -> PyResult<()> {
         let (residual, parts) = (self.task.residual(), self.parts_of_one());
-        let found = said(exact::codes(residual, &parts, x, exact::TOLERANCE))?;
+        let found = said(exact::codes(residual, &parts, x, exact::Options::default()))?;
         solved.worst = solved.worst.worse(found.stop());
         (solved.costs).extend(found.certificates.iter().map(|c| c.dual));
         for j in 0..found.len() {

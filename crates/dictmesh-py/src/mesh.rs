@@ -354,7 +354,10 @@ fn inferred<'py>(
         costs.extend_from_slice(&part.costs);
         rounds = rounds.max(part.rounds);
         bytes += part.bytes;
-        apart = apart.max(part.disagreement);
+        apart = match part.disagreement.is_nan() || apart.is_nan() {
+            true => f64::NAN, // f64::max drops it
+            false => apart.max(part.disagreement),
+        };
         stop = stop.worse(part.stop);
         for (k, nu) in part.duals.into_iter().enumerate() {
             match duals.get_mut(k) {

@@ -26,10 +26,10 @@ pub use reduction::Reduction;
 pub use single_agent::SingleAgent;
 
 use crate::error::{Error, Result};
+use crate::exact::Part;
 use crate::problem::block::Block;
 use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
-use crate::problem::task::LocalTask;
 use crate::strategy::{ScratchPool, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::axpy;
@@ -48,7 +48,7 @@ pub struct Batch<'m> {
     /// f.
     pub residual: &'m dyn Residual,
     /// Each agent's share of the task and its atoms.
-    pub agents: Vec<AgentView<'m>>,
+    pub agents: Vec<Part<'m>>,
     /// The samples.
     pub x: &'m Samples,
     /// The strategy by which agents compute nu.
@@ -63,15 +63,6 @@ pub struct Batch<'m> {
     pub interrupt: Option<&'m AtomicBool>,
     /// How argmins solve the samples of a batch.
     pub batching: Batching,
-}
-
-/// The data of one agent that speed-ups use.
-#[derive(Clone, Copy, Debug)]
-pub struct AgentView<'m> {
-    /// h_y, h_W and the set.
-    pub task: &'m LocalTask,
-    /// W_k.
-    pub block: &'m Block,
 }
 
 impl<'m> Batch<'m> {
@@ -317,16 +308,20 @@ impl Accels {
         Accels { all: Vec::new() }
     }
 
-    /// Parses `all`, `none`, or built-in names separated by commas. Errors on an unknown name.
+    /// `all`, `none`, or built-in names separated by commas.
     pub fn parse(names: &str) -> Result<Self> {
-        let all = Accels::all();
+        Accels::all().select(names)
+    }
+
+    /// Those of this list: `all` (the built-in ones), `none`, or names separated by commas.
+    pub(crate) fn select(&self, names: &str) -> Result<Self> {
         match names.trim() {
-            "all" => return Ok(all),
+            "all" => return Ok(Accels::all()),
             "none" => return Ok(Accels::none()),
             _ => {}
         }
         let wanted: Vec<&str> = names.split(',').map(str::trim).collect();
-        let known: Vec<&str> = all.names().collect();
+        let known: Vec<&str> = self.names().collect();
         if let Some(bad) = wanted.iter().find(|name| !known.contains(*name)) {
             return Err(Error::UnknownName {
                 kind: "speed-up",
@@ -334,10 +329,9 @@ impl Accels {
                 known: format!("all, none, {}", known.join(", ")),
             });
         }
+        let is_wanted = |accel: &&Arc<dyn Accel>| wanted.contains(&accel.name());
         Ok(Accels {
-            all: (all.all.into_iter())
-                .filter(|accel| wanted.contains(&accel.name()))
-                .collect(),
+            all: self.all.iter().filter(is_wanted).cloned().collect(),
         })
     }
 

@@ -29,6 +29,7 @@ pub use codes::Codes;
 use coding::{BlockScratch, Coding, ScratchPool};
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::pool::PerThreadPool;
+use dictmesh_kernels::quadratic::Batching;
 use joined::Joined;
 use rayon::prelude::*;
 
@@ -74,13 +75,32 @@ impl Exact {
 /// The relative gap that well-posed problems reach.
 pub const TOLERANCE: f64 = 1e-10;
 
+/// How samples are solved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The relative gap to reach.
+    pub tolerance: f64,
+    /// How the samples of a batch are solved.
+    pub batching: Batching,
+}
+
+impl Default for Options {
+    /// [`TOLERANCE`], several samples at the same time.
+    fn default() -> Self {
+        Options {
+            tolerance: TOLERANCE,
+            batching: Batching::default(),
+        }
+    }
+}
+
 /// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to a relative gap of
 /// `tolerance` ([`TOLERANCE`] is a good value). Each certificate states whether it was reached.
 pub fn solve(
     residual: &dyn Residual,
     parts: &[Part<'_>],
     x: &Samples,
-    tolerance: f64,
+    options: Options,
 ) -> Result<Exact> {
     let n: usize = parts.iter().map(|part| part.block.len()).sum();
     Error::check_room(
@@ -88,7 +108,7 @@ pub fn solve(
         format!("{n} x {}", x.len()),
         n.checked_mul(x.len()),
     )?;
-    with_solver(residual, parts, x, tolerance, |solver| {
+    with_solver(residual, parts, x, options, |solver| {
         let (m, together) = (x.rows(), solver.together);
         let mut exact = Exact {
             codes: Matrix::zeros(n, x.len()),
@@ -99,14 +119,15 @@ pub fn solve(
         let mut codes: Vec<_> = codes.chunks_mut((n * together).max(1)).collect();
         codes.resize_with(x.len().div_ceil(together), Default::default); // if there are no atoms
         let duals = exact.duals.as_mut_slice();
-        let rooms: PerThreadPool<Room> = PerThreadPool::default();
+        let scratch_pool: PerThreadPool<PartScratch> = PerThreadPool::default();
         (codes.par_iter_mut())
             .zip(duals.par_chunks_mut(m * together))
             .zip(exact.certificates.par_chunks_mut(together))
             .enumerate()
             .with_max_len(1) // one per task, for load balance
             .for_each(|(part, ((y, nu), proven))| {
-                rooms.with(|room| solver.solve_part(part, room, y, nu, proven, |_, _| ()));
+                scratch_pool
+                    .with(|scratch| solver.solve_part(part, scratch, y, nu, proven, |_, _| ()));
             });
         exact
     })
@@ -118,19 +139,22 @@ pub fn codes(
     residual: &dyn Residual,
     parts: &[Part<'_>],
     x: &Samples,
-    tolerance: f64,
+    options: Options,
 ) -> Result<Codes> {
-    with_solver(residual, parts, x, tolerance, |solver| {
+    with_solver(residual, parts, x, options, |solver| {
         let (m, n) = (x.rows(), solver.problem.atoms.cols());
         let mut certificates = vec![Certificate::NONE; x.len()];
-        let rooms: PerThreadPool<(Room, Vec<f64>, Vec<f64>)> = PerThreadPool::default();
+        let scratch_pool: PerThreadPool<(PartScratch, Vec<f64>, Vec<f64>)> =
+            PerThreadPool::default();
         let parts = certificates.par_chunks_mut(solver.together).enumerate();
         let parts = parts.with_max_len(1).map(|(part, proven)| {
-            rooms.with(|(room, y, nu)| {
+            scratch_pool.with(|(scratch, y, nu)| {
                 y.resize(n * proven.len(), 0.0);
                 nu.resize(m * proven.len(), 0.0);
                 let mut entries = codes::Part::default();
-                solver.solve_part(part, room, y, nu, proven, |y, used| entries.push(y, used));
+                solver.solve_part(part, scratch, y, nu, proven, |y, used| {
+                    entries.push(y, used)
+                });
                 entries
             })
         });
@@ -154,12 +178,12 @@ fn with_solver<T>(
     residual: &dyn Residual,
     parts: &[Part<'_>],
     x: &Samples,
-    tolerance: f64,
+    options: Options,
     work: impl FnOnce(&Solver) -> T,
 ) -> Result<T> {
-    Error::check_positive("tolerance", tolerance)?;
+    Error::check_positive("tolerance", options.tolerance)?;
     let joined = Joined::new(parts, x.rows())?;
-    let problem = joined.problem(residual);
+    let problem = joined.problem(residual, options.batching);
     let pool = ScratchPool::default();
     Ok(work(&Solver {
         x,
@@ -168,7 +192,7 @@ fn with_solver<T>(
             None => SOLVED_ON_DEMAND,
         },
         start: start_codes(&problem),
-        proof: Proof::new(&problem, tolerance),
+        proof: Proof::new(&problem, options.tolerance),
         scratch_of: pool.of(joined.version),
         problem,
     }))
@@ -183,17 +207,17 @@ impl Solver<'_> {
     fn solve_part(
         &self,
         part: usize,
-        room: &mut Room,
+        scratch: &mut PartScratch,
         y: &mut [f64],
         nu: &mut [f64],
         proven: &mut [Certificate],
         mut keep: impl FnMut(&[f64], &[usize]),
     ) {
         let (m, n) = (self.x.rows(), self.start.len());
-        room.take(self.x, part * self.together, self.together, n);
+        scratch.take(self.x, part * self.together, self.together, n);
         // Memory that is read before it is written takes a second page fault per page.
         (y.chunks_exact_mut(n.max(1))).for_each(|y| y.copy_from_slice(&self.start));
-        let Room { c, s, ended, used } = room;
+        let PartScratch { c, s, ended, used } = scratch;
         (self.problem).solve_together(c, y, nu, s, ended, &self.scratch_of);
         for (j, (proven, ended)) in proven.iter_mut().zip(ended).enumerate() {
             let (y, nu) = (&y[j * n..(j + 1) * n], &nu[j * m..(j + 1) * m]);
@@ -206,7 +230,7 @@ impl Solver<'_> {
 
 /// Scratch memory of one part. Freed after each part, it would return to the system each time.
 #[derive(Default)]
-struct Room {
+struct PartScratch {
     /// The samples.
     c: Vec<f64>,
     /// W'nu.
@@ -216,7 +240,7 @@ struct Room {
     used: Vec<usize>,
 }
 
-impl Room {
+impl PartScratch {
     /// Loads at most `count` samples from `from` on, for n atoms.
     fn take(&mut self, x: &Samples, from: usize, count: usize, n: usize) {
         let (m, to) = (x.rows(), (from + count).min(x.len()));
@@ -235,9 +259,10 @@ pub(crate) fn duals(
     residual: &dyn Residual,
     parts: &[Part<'_>],
     x: &Samples,
+    batching: Batching,
 ) -> Result<(Matrix, Stop)> {
     let joined = Joined::new(parts, x.rows())?;
-    let problem = joined.problem(residual);
+    let problem = joined.problem(residual, batching);
     let start = start_codes(&problem);
     let n = start.len();
     Error::check_room(

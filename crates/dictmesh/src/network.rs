@@ -3,8 +3,8 @@
 
 pub use crate::graph::{lazy_column, own_column};
 pub use crate::mesh::learning::update_block;
-pub use crate::mesh::rounds::{infer, round, Carrier, Rounds};
-pub use crate::mesh::stopping::{has_diverged, max_or_nan, relative_change, Flood, StoppingRule};
+pub use crate::mesh::rounds::{infer, round, Carrier};
+pub use crate::mesh::stopping::{has_diverged, relative_change, Flood, Rounds, StoppingRule};
 pub use crate::model::{sync_directory, write_atomic};
 pub use crate::strategy::infeasible;
 pub use dictmesh_kernels::combine::combine;

@@ -1,12 +1,13 @@
 //! The registry of all pieces that files, flags and peers refer to by name.
 
+use crate::accel::{Accel, Accels};
 use crate::error::Result;
 use crate::problem::{self, Task, TaskSpec};
 use crate::spec::{Names, Spec};
 use crate::strategy::{self, Strategy};
 use std::sync::Arc;
 
-/// Residuals, regularizers, atom sets and strategies by name.
+/// Residuals, regularizers, atom sets, strategies and speed-ups by name.
 ///
 /// [`Registry::default`] has the built-in ones; the methods `with_...` add those of another crate.
 ///
@@ -26,6 +27,7 @@ pub struct Registry {
     /// Residuals, regularizers and atom sets.
     pub problem: problem::Registry,
     strategies: Names<dyn Strategy>,
+    accels: Accels,
 }
 
 impl Default for Registry {
@@ -33,6 +35,7 @@ impl Default for Registry {
         Registry {
             problem: problem::Registry::default(),
             strategies: strategy::names(),
+            accels: Accels::all(),
         }
     }
 }
@@ -48,7 +51,13 @@ impl From<problem::Registry> for Registry {
 
 impl Registry {
     /// The `kind` of [`Error::UnknownName`](crate::Error::UnknownName) for each type of piece.
-    pub const KINDS: [&'static str; 4] = ["residual", "regularizer", "atom set", "strategy"];
+    pub const KINDS: [&'static str; 5] = [
+        "residual",
+        "regularizer",
+        "atom set",
+        "strategy",
+        "speed-up",
+    ];
 
     /// Registers a strategy. An existing name is replaced.
     pub fn with_strategy(
@@ -68,5 +77,17 @@ impl Registry {
     /// Builds the strategy of a spec.
     pub fn strategy(&self, spec: &Spec) -> Result<Arc<dyn Strategy>> {
         self.strategies.build(spec)
+    }
+
+    /// Registers a speed-up by its own name. It is asked before those registered earlier.
+    pub fn with_accel(mut self, accel: Arc<dyn Accel>) -> Self {
+        self.accels = self.accels.without(accel.name()).with(accel);
+        self
+    }
+
+    /// The speed-ups of a list as [`Accels`] prints it: `all` (the built-in ones), `none`, or names
+    /// separated by commas.
+    pub fn accels(&self, names: &str) -> Result<Accels> {
+        self.accels.select(names)
     }
 }

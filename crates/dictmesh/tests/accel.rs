@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use dictmesh::accel::{Accels, Reduction};
+use dictmesh::accel::{Accel, Accels, Batch, Batching, Reduction};
+use dictmesh::exact::Part;
 use dictmesh::mesh::Inference;
+use dictmesh::problem::Block;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::strategy;
+use dictmesh::strategy::{self, ScratchPool};
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Task, Topology, Update};
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
@@ -207,10 +209,28 @@ fn rotations_beyond_the_budget_are_not_made() {
     let x = Samples::dense(gaussian(ROWS, 24, &mut stream(2, 0))).unwrap();
     let plain = mesh(case, Accels::none()).infer(&x).unwrap();
     let atoms: usize = case.2.iter().sum();
+    let block = Block::new(unit(ROWS, atoms, 1)).unwrap();
+    let (strategy, scratch) = (strategy::default(), ScratchPool::default());
+    let batch = Batch {
+        residual: case.0.residual(),
+        agents: vec![Part {
+            task: case.0.common(),
+            block: &block,
+        }],
+        x: &x,
+        strategy: &*strategy,
+        tolerance: None,
+        rounds: 1,
+        scratch: &scratch,
+        interrupt: None,
+        batching: Batching::OneByOne,
+    };
     for rotations in [0, 1, 7] {
-        let reduction = Reduction::with_budget(rotations * 2 * 8 * atoms * atoms);
-        let accels = Accels::none().with(Arc::new(reduction));
-        let found = mesh(case, accels).infer(&x).unwrap();
-        assert!(apart(&found, &plain) <= 1e-9, "{rotations}");
+        let reduction = Arc::new(Reduction::with_budget(rotations * 2 * 8 * atoms * atoms));
+        let chunks = reduction.chunks(&batch).unwrap_or_default();
+        let made = chunks.iter().filter(|chunk| chunk.reduced.is_some());
+        assert_eq!(made.count(), rotations);
+        let found = mesh(case, Accels::none().with(reduction)).infer(&x);
+        assert!(apart(&found.unwrap(), &plain) <= 1e-9, "{rotations}");
     }
 }

@@ -44,8 +44,10 @@ use std::sync::Arc;
 /// The built-in pieces and those of this crate, by name.
 pub fn registry() -> Registry {
     let pieces = problem::Registry::default()
-        .with_residual("log-cosh", |_| Ok(LogCosh))
+        .with_residual("log-cosh", |spec| spec.allow(&[]).map(|()| LogCosh))
         .with_regularizer("sparse-group", SparseGroup::from_spec)
-        .with_set("simplex", |_| Ok(Simplex));
-    Registry::from(pieces).with_strategy("pg-extra", |spec| Ok(Arc::new(PgExtra::from_spec(spec)?)))
+        .with_set("simplex", |spec| spec.allow(&[]).map(|()| Simplex));
+    Registry::from(pieces)
+        .with_strategy("pg-extra", |spec| Ok(Arc::new(PgExtra::from_spec(spec)?)))
+        .with_accel(Arc::new(OneByOne))
 }

@@ -16,6 +16,7 @@ use dictmesh_net::codec::Limits;
 use dictmesh_net::memory::Hub;
 use dictmesh_net::{Rounds, RoundsOptions, Source};
 use std::ops::ControlFlow::Continue;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,23 +86,30 @@ fn the_mesh_finds_what_exact_certifies() {
     assert!(groups.filter(|g| g.iter().all(|y| *y == 0.0)).count() > 0);
 }
 
+/// The speed-up of this crate alone.
+fn cut() -> Accels {
+    Accels::none().with(Arc::new(OneByOne))
+}
+
 #[test]
 fn the_speed_up_changes_nothing() {
     let x = samples(5);
-    let plain = mesh(Accels::none()).infer(&x).unwrap();
-    let cut = mesh(Accels::none().with(Arc::new(OneByOne)))
-        .infer(&x)
-        .unwrap();
+    let (mut plain_mesh, mut cut_mesh) = (mesh(Accels::none()), mesh(cut()));
+    let plain = plain_mesh.infer(&x).unwrap();
+    let cut = cut_mesh.infer(&x).unwrap();
     assert_eq!((plain.rounds, plain.bytes), (cut.rounds, cut.bytes));
     for (a, b) in plain.duals.iter().zip(&cut.duals) {
         assert!(apart(a, b) < 1e-11, "{:e}", apart(a, b));
     }
+    plain_mesh.learn(&x, |_| Continue(())).unwrap();
+    cut_mesh.learn(&x, |_| Continue(())).unwrap();
+    assert!(apart(&plain_mesh.dictionary(), &cut_mesh.dictionary()) < 1e-11);
 }
 
 #[test]
 fn learning_saves_and_loads_by_name() {
     let x = samples(20);
-    let mut mesh = mesh(Accels::all());
+    let mut mesh = mesh(cut());
     let before = mesh.exact(&x).unwrap();
     mesh.learn(&x, |_| Continue(())).unwrap();
     let cost = |exact: &exact::Exact| exact.certificates.iter().map(|c| c.dual).sum::<f64>();
@@ -116,12 +124,45 @@ fn learning_saves_and_loads_by_name() {
     let model = Model::from_bytes_with(&bytes, &registry()).unwrap();
     let mut again = Mesh::from_model_with(&model, &registry()).unwrap();
     assert_eq!(again.dictionary(), mesh.dictionary());
+    assert_eq!(again.accels().to_string(), "one-by-one");
     mesh.learn(&x, |_| Continue(())).unwrap();
     again.learn(&x, |_| Continue(())).unwrap();
     assert_eq!(again.dictionary(), mesh.dictionary());
-    // A program without these pieces says which one it misses.
-    let error = Model::from_bytes(&bytes).unwrap_err().to_string();
-    assert!(error.contains("log-cosh"), "{error}");
+}
+
+/// A program without one of these pieces says which one it misses.
+#[test]
+fn a_model_with_a_piece_that_is_not_registered_is_refused_by_its_name() {
+    let own = mesh(cut()).to_model();
+    let plain = Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::ring(4).unwrap(),
+    )
+    .build(ROWS, &SIZES, AtomInit::Random)
+    .unwrap()
+    .to_model();
+    let refused = |change: &dyn Fn(&mut Model), name: &str| {
+        let mut model = plain.clone();
+        change(&mut model);
+        let bytes = model.to_bytes().unwrap();
+        let error = Model::from_bytes(&bytes).unwrap_err().to_string();
+        assert!(error.contains(name), "{name}: {error}");
+    };
+    let (d, mut common) = (&own.description, plain.description.task.common.clone());
+    refused(
+        &|m| m.description.task.residual = d.task.residual.clone(),
+        "log-cosh",
+    );
+    common.regularizer = d.task.common.regularizer.clone();
+    refused(
+        &|m| m.description.task.common = common.clone(),
+        "sparse-group",
+    );
+    let mut common = plain.description.task.common.clone();
+    common.set = d.task.common.set.clone();
+    refused(&|m| m.description.task.common = common.clone(), "simplex");
+    refused(&|m| m.description.strategy = d.strategy.clone(), "pg-extra");
+    refused(&|m| m.description.accel = d.accel.clone(), "one-by-one");
 }
 
 fn settings(mesh: &Mesh, k: usize) -> AgentSettings {
@@ -149,7 +190,13 @@ fn settings(mesh: &Mesh, k: usize) -> AgentSettings {
 }
 
 /// An agent of the mesh on the in-memory network.
-fn agent(hub: &Hub, mesh: &Mesh, settings: AgentSettings, x: &Samples) -> Result<Agent, String> {
+fn agent(
+    hub: &Hub,
+    mesh: &Mesh,
+    settings: AgentSettings,
+    x: &Samples,
+    state: Option<&Path>,
+) -> Result<Agent, String> {
     let (k, incarnation) = (settings.id, settings.id as u64 + 1);
     let ids: Vec<usize> = settings.neighbours.iter().map(|n| n.id).collect();
     let control = Control::default();
@@ -167,19 +214,21 @@ fn agent(hub: &Hub, mesh: &Mesh, settings: AgentSettings, x: &Samples) -> Result
         Box::new(rounds),
         atoms,
         source,
-        None,
+        state,
         observer,
         control,
     )
     .map_err(|error| error.to_string())
 }
 
-#[test]
-fn agents_on_a_network_learn_what_the_mesh_learns() {
-    let (mut plain, x, hub) = (mesh(Accels::none()), samples(15), Hub::new(0));
-    let agents: Vec<Agent> = (0..SIZES.len())
-        .map(|k| agent(&hub, &plain, settings(&plain, k), &x).unwrap())
-        .collect();
+/// The atoms of all agents after they have learned `x` over the in-memory network.
+fn learned_over_a_network(mesh: &Mesh, x: &Samples, state: Option<&Path>) -> Vec<Matrix> {
+    let hub = Hub::new(0);
+    let each = (0..SIZES.len()).map(|k| {
+        let state = state.map(|at| at.join(k.to_string()));
+        agent(&hub, mesh, settings(mesh, k), x, state.as_deref()).unwrap()
+    });
+    let agents: Vec<Agent> = each.collect();
     let threads: Vec<_> = agents
         .into_iter()
         .map(|mut agent| {
@@ -189,34 +238,58 @@ fn agents_on_a_network_learn_what_the_mesh_learns() {
             })
         })
         .collect();
-    plain.learn(&x, |_| Continue(())).unwrap();
-    for (k, thread) in threads.into_iter().enumerate() {
+    let ended = threads.into_iter().map(|thread| {
         let (outcome, atoms) = thread.join().unwrap();
         assert_eq!(outcome, Outcome::Ended);
-        assert!(apart(&atoms, plain.block(k).atoms()) < 1e-12, "agent {k}");
+        atoms
+    });
+    ended.collect()
+}
+
+#[test]
+fn agents_on_a_network_learn_what_the_mesh_learns_and_exact_certifies() {
+    let (mut plain, x) = (mesh(Accels::none()), samples(15));
+    let atoms = learned_over_a_network(&plain, &x, None);
+    plain.learn(&x, |_| Continue(())).unwrap();
+    let mut model = plain.to_model();
+    for (block, atoms) in model.blocks.iter_mut().zip(atoms) {
+        assert!(apart(&atoms, &block.atoms) < 1e-12, "agent {}", block.agent);
+        block.atoms = atoms;
     }
+    // Their blocks together are a model, which is saved, loaded and certified.
+    let model = Model::from_bytes_with(&model.to_bytes().unwrap(), &registry()).unwrap();
+    let exact = Mesh::from_model_with(&model, &registry())
+        .unwrap()
+        .exact(&x)
+        .unwrap();
+    assert_eq!(exact.stop(), Stop::Converged);
+    assert!(exact.relative_gap() <= exact::TOLERANCE);
+}
+
+#[test]
+fn agents_restart_from_their_checkpoints() {
+    let (mesh, x) = (mesh(Accels::none()), samples(15));
+    let whole = learned_over_a_network(&mesh, &x, None);
+    let place = tempfile::tempdir().unwrap();
+    learned_over_a_network(&mesh, &x.range(0..10), Some(place.path()));
+    let again = learned_over_a_network(&mesh, &x, Some(place.path()));
+    assert_eq!(again, whole);
 }
 
 #[test]
 fn a_peer_without_a_piece_is_refused_with_its_name() {
     let (mesh, x, hub) = (mesh(Accels::none()), samples(5), Hub::new(0));
-    for (spec, name) in [
-        (Spec::new("pg-extra").with("mu", 0.1), "log-cosh"),
-        (Spec::new("unheard-of"), "log-cosh"),
-    ] {
-        let bare = AgentSettings {
-            registry: dictmesh::Registry::default(),
-            strategy: spec,
-            ..settings(&mesh, 0)
-        };
-        let error = agent(&hub, &mesh, bare, &x).err().unwrap();
-        assert!(error.contains(name), "{error}");
-    }
+    let bare = AgentSettings {
+        registry: dictmesh::Registry::default(),
+        ..settings(&mesh, 0)
+    };
+    let error = agent(&hub, &mesh, bare, &x, None).err().unwrap();
+    assert!(error.contains("log-cosh"), "{error}");
     let unknown = AgentSettings {
         strategy: Spec::new("unheard-of"),
         ..settings(&mesh, 0)
     };
-    let error = agent(&hub, &mesh, unknown, &x).err().unwrap();
+    let error = agent(&hub, &mesh, unknown, &x, None).err().unwrap();
     assert!(
         error.contains("unheard-of") && error.contains("pg-extra"),
         "{error}"

@@ -11,7 +11,7 @@
 //! Dense samples: bit-identical to the first round of the strategy. Sparse samples: within 1e-9, as
 //! sums run over W'x in place of x.
 
-use super::{Accel, AgentView, Batch, BatchCodes, Memory};
+use super::{Accel, Batch, BatchCodes, Memory, Part};
 use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
 use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
@@ -100,7 +100,7 @@ impl BatchStats {
 /// The codes and nu of dense samples; returns their statistics and nu y'.
 fn code_dense(
     batch: &Batch<'_>,
-    agent: &AgentView<'_>,
+    agent: &Part<'_>,
     x: &Matrix,
     range: Range<usize>,
     weights: Option<&[f64]>,
@@ -160,7 +160,7 @@ fn code_dense(
 /// The same for sparse samples, without nu.
 fn code_sparse(
     batch: &Batch<'_>,
-    agent: &AgentView<'_>,
+    agent: &Part<'_>,
     gram: &Matrix,
     x: &Samples,
     y: &mut Matrix,

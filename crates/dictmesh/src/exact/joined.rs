@@ -79,7 +79,7 @@ impl<'a> Joined<'a> {
     }
 
     /// The coding problem over all atoms.
-    pub fn problem<'s>(&'s self, residual: &'s dyn Residual) -> Coding<'s> {
+    pub fn problem<'s>(&'s self, residual: &'s dyn Residual, batching: Batching) -> Coding<'s> {
         Coding {
             residual,
             h: CodePenalty {
@@ -94,7 +94,7 @@ impl<'a> Joined<'a> {
             s: 1.0,
             q: 0.0,
             interrupt: None,
-            batching: Batching::default(),
+            batching,
         }
     }
 }

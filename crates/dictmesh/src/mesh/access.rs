@@ -1,7 +1,7 @@
 //! Accessors of a mesh, and setters for use between batches.
 
 use super::{Mesh, Stopping};
-use crate::accel::{Accels, AgentView, Batch};
+use crate::accel::{Accels, Batch};
 use crate::error::Result;
 use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
@@ -144,7 +144,7 @@ impl Mesh {
     pub fn exact(&self, x: &Samples) -> Result<Exact> {
         self.check_samples(x)?;
         let parts = self.parts();
-        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, exact::TOLERANCE))
+        self.in_pool(|| exact::solve(self.task.residual(), &parts, x, self.exact_options()))
     }
 
     /// The codes of [`exact`](Mesh::exact) in sparse form, with their certificates. They are
@@ -153,7 +153,7 @@ impl Mesh {
     pub fn exact_codes(&self, x: &Samples) -> Result<Codes> {
         self.check_samples(x)?;
         let parts = self.parts();
-        self.in_pool(|| exact::codes(self.task.residual(), &parts, x, exact::TOLERANCE))
+        self.in_pool(|| exact::codes(self.task.residual(), &parts, x, self.exact_options()))
     }
 
     /// The dual vectors of [`exact`](Mesh::exact) without their certificates, and the worst
@@ -161,17 +161,15 @@ impl Mesh {
     pub fn exact_duals(&self, x: &Samples) -> Result<(Matrix, Stop)> {
         self.check_samples(x)?;
         let parts = self.parts();
-        self.in_pool(|| exact::duals(self.task.residual(), &parts, x))
+        let batching = self.accels.batching();
+        self.in_pool(|| exact::duals(self.task.residual(), &parts, x, batching))
     }
 
-    /// The agents as speed-ups receive them.
-    pub(super) fn views(&self) -> Vec<AgentView<'_>> {
-        (self.agents.iter())
-            .map(|agent| AgentView {
-                task: &agent.task,
-                block: &agent.block,
-            })
-            .collect()
+    fn exact_options(&self) -> exact::Options {
+        exact::Options {
+            batching: self.accels.batching(),
+            ..exact::Options::default()
+        }
     }
 
     pub(super) fn parts(&self) -> Vec<Part<'_>> {
@@ -219,7 +217,7 @@ impl Mesh {
     pub(super) fn batch_of<'a>(&'a self, x: &'a Samples) -> Batch<'a> {
         Batch {
             residual: self.task.residual(),
-            agents: self.views(),
+            agents: self.parts(),
             x,
             strategy: &*self.strategy,
             tolerance: self.stopping.tolerance,

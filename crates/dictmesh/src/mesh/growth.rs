@@ -7,7 +7,7 @@ use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
 use crate::mesh::learning::{AtomInit, AtomStats};
 use crate::problem::block::Block;
-use crate::problem::task::{LocalSpec, LocalTask};
+use crate::problem::task::LocalTask;
 use crate::random;
 
 impl Mesh {
@@ -41,22 +41,20 @@ impl Mesh {
         count: usize,
         start: AtomInit<'_>,
         informed: bool,
-        own: Option<&LocalSpec>,
+        own: Option<LocalTask>,
     ) -> Result<AgentId> {
         check_agents(self.agents.len() + 1)?;
         let topology = self.topology.with_agent(neighbours)?;
         let weights = self.renewed_weights(&topology)?;
-        let task = match own {
-            Some(spec) => LocalTask::build(spec)?,
-            // The task's entry for this number, if any, else the common part.
-            None => self.task.local(self.agents.len()).clone(),
-        };
+        let has_own = own.is_some();
+        // By default the task's entry for this number, if any, else the common part.
+        let task = own.unwrap_or_else(|| self.task.local(self.agents.len()).clone());
         task.regularizer().check_atoms(count)?;
         let mut rng = random::stream(self.seed, self.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
         let block = Block::without_gram(atoms)?;
         let k = self.agents.len();
-        if own.is_some() {
+        if has_own {
             self.task.set_local(k, task.clone());
         }
         self.agents.push(Agent {

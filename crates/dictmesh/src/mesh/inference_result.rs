@@ -1,15 +1,12 @@
 //! The result of the inference of a batch.
 
-use super::run::{side_by_side, Run};
 use super::stopping::max_or_nan;
-use crate::accel::{lift_all, Term};
 use crate::problem::samples::weights::mean;
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
 use rayon::prelude::*;
-use std::borrow::Cow;
 
 /// The result of every agent for a batch.
 #[derive(Clone, Debug)]
@@ -117,47 +114,6 @@ impl Inference {
             x.add_scaled(j, 1.0, column);
         }
         z
-    }
-}
-
-impl Run<'_> {
-    /// The current result of the agents; `stop` is the outcome to record.
-    pub fn found(&self, stop: Stop) -> Inference {
-        Inference {
-            duals: self.lifted(),
-            ..self.found_without_duals(stop)
-        }
-    }
-
-    /// Every agent's nu_k in all rows.
-    fn lifted(&self) -> Vec<Matrix> {
-        let agents = self.mesh.agents.len();
-        let each = self.chunks.par_iter().map(|chunk| {
-            let Some(reduced) = &chunk.reduced else {
-                return chunk.duals().map(Cow::Borrowed).collect();
-            };
-            let samples = chunk.samples.len();
-            let nus = chunk
-                .duals()
-                .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
-            let terms = nus.enumerate().map(|(column, (nu, at))| Term {
-                column,
-                scale: 1.0,
-                sample: chunk.samples.start + at,
-                lift: reduced.lift(at, nu.column(at)),
-            });
-            let terms: Vec<Term> = terms.collect();
-            let all = lift_all(&self.mesh.blocks(), self.x, terms.len(), &terms);
-            let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
-            ranges
-                .map(|range| Cow::Owned(all.columns_range(range)))
-                .collect()
-        });
-        let each: Vec<Vec<Cow<Matrix>>> = each.collect();
-        (0..agents)
-            .into_par_iter()
-            .map(|k| side_by_side(each.iter().map(|duals| &*duals[k])))
-            .collect()
     }
 }
 

@@ -4,45 +4,11 @@
 //! process and the network differ in [`Rounds`] (the local agents) and [`Carrier`] (the transport
 //! of arrays).
 
-use super::stopping::{Flood, StoppingRule};
+use super::stopping::{Rounds, StoppingRule};
 use crate::strategy::{AgentStrategy, Exchange, Local};
 use crate::Stop;
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
-
-/// The agents that one process runs on a batch, and their link to the others.
-pub trait Rounds {
-    /// The error of a failed round.
-    type Error;
-
-    /// Rounds done.
-    fn rounds(&self) -> usize;
-
-    /// Does at least one round, at most until `to` are done. `keep` stores nu before round `to`,
-    /// for [`measure`](Rounds::measure) and [`proves_infeasible`](Rounds::proves_infeasible).
-    fn advance(&mut self, to: usize, keep: bool) -> Result<(), Self::Error>;
-
-    /// Whether the caller requested a stop; the iterates are then discarded.
-    fn is_interrupted(&self) -> bool;
-
-    /// The residuals received from other agents.
-    fn flood(&mut self) -> &mut Flood;
-
-    /// The largest relative change of nu in the last round over the local agents; `None` if it is
-    /// not finite or nu has diverged.
-    fn measure(&self) -> Option<f64>;
-
-    /// The worst outcome of the last argmins of the local agents.
-    fn argmin_stop(&self) -> Stop;
-
-    /// Whether nu has diverged at the limit of rounds, as far as this process can decide for all
-    /// agents.
-    fn has_diverged(&self) -> bool;
-
-    /// Whether the change of nu in the last round certifies, for all agents, some sample as
-    /// infeasible.
-    fn proves_infeasible(&mut self) -> Result<bool, Self::Error>;
-}
 
 /// Runs rounds until the stopping rule ends them.
 pub fn infer<R: Rounds>(run: &mut R, rule: &mut StoppingRule) -> Result<Stop, R::Error> {

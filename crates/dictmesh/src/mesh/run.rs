@@ -3,8 +3,8 @@
 use super::chunk::SampleChunk;
 use super::exchange::Links;
 use super::inference_result::{disagreement, Inference};
-use super::rounds::{infer, Rounds};
-use super::stopping::{max_or_nan, Flood, Stopping, StoppingRule};
+use super::rounds::infer;
+use super::stopping::{max_or_nan, Flood, Rounds, Stopping, StoppingRule};
 use super::Mesh;
 use crate::accel::{lift_all, Accels, Batch, Term};
 use crate::error::Result;
@@ -14,6 +14,7 @@ use crate::Stop;
 use dictmesh_kernels::products::{add_product, fired, product};
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -134,6 +135,45 @@ impl<'m> Run<'m> {
             .collect();
         (0..self.mesh.agents.len())
             .map(|k| each.iter().flat_map(|costs| &costs[k]).copied().collect())
+            .collect()
+    }
+
+    /// The current result of the agents; `stop` is the outcome to record.
+    pub fn found(&self, stop: Stop) -> Inference {
+        Inference {
+            duals: self.lifted(),
+            ..self.found_without_duals(stop)
+        }
+    }
+
+    /// Every agent's nu_k in all rows.
+    fn lifted(&self) -> Vec<Matrix> {
+        let agents = self.mesh.agents.len();
+        let each = self.chunks.par_iter().map(|chunk| {
+            let Some(reduced) = &chunk.reduced else {
+                return chunk.duals().map(Cow::Borrowed).collect();
+            };
+            let samples = chunk.samples.len();
+            let nus = chunk
+                .duals()
+                .flat_map(|nu| (0..samples).map(move |j| (nu, j)));
+            let terms = nus.enumerate().map(|(column, (nu, at))| Term {
+                column,
+                scale: 1.0,
+                sample: chunk.samples.start + at,
+                lift: reduced.lift(at, nu.column(at)),
+            });
+            let terms: Vec<Term> = terms.collect();
+            let all = lift_all(&self.mesh.blocks(), self.x, terms.len(), &terms);
+            let ranges = (0..agents).map(|k| k * samples..(k + 1) * samples);
+            ranges
+                .map(|range| Cow::Owned(all.columns_range(range)))
+                .collect()
+        });
+        let each: Vec<Vec<Cow<Matrix>>> = each.collect();
+        (0..agents)
+            .into_par_iter()
+            .map(|k| side_by_side(each.iter().map(|duals| &*duals[k])))
             .collect()
     }
 

@@ -1,6 +1,5 @@
 //! The stopping rule of a batch.
 
-use super::rounds::Rounds;
 use crate::error::{Error, Result};
 use crate::Stop;
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
@@ -103,6 +102,40 @@ impl Default for Flood {
             trouble: Flood::NEVER,
         }
     }
+}
+
+/// The agents that one process runs on a batch, and their link to the others.
+pub trait Rounds {
+    /// The error of a failed round.
+    type Error;
+
+    /// Rounds done.
+    fn rounds(&self) -> usize;
+
+    /// Does at least one round, at most until `to` are done. `keep` stores nu before round `to`,
+    /// for [`measure`](Rounds::measure) and [`proves_infeasible`](Rounds::proves_infeasible).
+    fn advance(&mut self, to: usize, keep: bool) -> std::result::Result<(), Self::Error>;
+
+    /// Whether the caller requested a stop; the iterates are then discarded.
+    fn is_interrupted(&self) -> bool;
+
+    /// The residuals received from other agents.
+    fn flood(&mut self) -> &mut Flood;
+
+    /// The largest relative change of nu in the last round over the local agents; `None` if it is
+    /// not finite or nu has diverged.
+    fn measure(&self) -> Option<f64>;
+
+    /// The worst outcome of the last argmins of the local agents.
+    fn argmin_stop(&self) -> Stop;
+
+    /// Whether nu has diverged at the limit of rounds, as far as this process can decide for all
+    /// agents.
+    fn has_diverged(&self) -> bool;
+
+    /// Whether the change of nu in the last round certifies, for all agents, some sample as
+    /// infeasible.
+    fn proves_infeasible(&mut self) -> std::result::Result<bool, Self::Error>;
 }
 
 /// The state of the stopping rule for one batch. A mesh in one process and an agent of a network

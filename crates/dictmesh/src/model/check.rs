@@ -1,7 +1,6 @@
 //! Validation of a model.
 
 use super::{BlockData, Description, Model};
-use crate::accel::Accels;
 use crate::error::{Error, Result};
 use crate::graph::{Topology, Weights};
 use crate::mesh::informed_flags;
@@ -33,6 +32,7 @@ impl Model {
     pub fn check_with(&self, registry: &Registry) -> Result<()> {
         let task = registry.task(&self.description.task)?;
         let strategy = registry.strategy(&self.description.strategy)?;
+        registry.accels(&self.description.accel)?;
         self.check_parts(Some(&task), Some(&*strategy))
     }
 
@@ -43,6 +43,7 @@ impl Model {
         let registry = Registry::default();
         let task = known(registry.task(&self.description.task))?;
         let strategy = known(registry.strategy(&self.description.strategy))?;
+        known(registry.accels(&self.description.accel))?;
         self.check_parts(task.as_ref(), strategy.as_deref())
     }
 
@@ -100,7 +101,6 @@ fn check_description(
     if let (Some(task), Some(strategy)) = (task, strategy) {
         strategy.check(task.residual(), weights.is_symmetric())?;
     }
-    Accels::parse(&d.accel)?;
     d.stopping.check()?;
     if d.rows == 0 || d.batch == 0 {
         let name = if d.rows == 0 { "rows" } else { "batch" };

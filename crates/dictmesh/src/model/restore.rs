@@ -1,7 +1,6 @@
 //! Conversion between a mesh and a model.
 
 use super::{blocks_of, BlockData, Description, Model};
-use crate::accel::Accels;
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::Topology;
@@ -81,11 +80,11 @@ impl Mesh {
             });
         }
         let blocks = model.blocks.iter().map(|block| {
-            let used = AtomStats {
+            let stats = AtomStats {
                 energy: block.energy.clone(),
                 samples: block.samples.clone(),
             };
-            (block.atoms.clone(), used)
+            (block.atoms.clone(), stats)
         });
         let task = registry.task(&d.task)?;
         Mesh::builder(task, Topology::from_edges(d.agents, &d.edges)?)
@@ -93,7 +92,7 @@ impl Mesh {
             .strategy(registry.strategy(&d.strategy)?)
             .stopping(d.stopping)
             .warm_start(d.warm_start)
-            .accels(Accels::parse(&d.accel)?)
+            .accels(registry.accels(&d.accel)?)
             .update(d.update)
             .batch(d.batch)
             .seed(d.seed)

@@ -1,7 +1,7 @@
 //! The mesh grows and shrinks in mid-stream, or refuses and stays as it was.
 
 use super::{assert_atoms_in_their_sets, go_on, noise};
-use dictmesh::problem::{LocalSpec, Task};
+use dictmesh::problem::{LocalSpec, LocalTask, Task};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Spec, Stop, Topology, WeightRule, Weights};
 
@@ -99,7 +99,13 @@ fn an_agent_joins_in_mid_stream() {
         set: Spec::new("non-negative-unit-ball"),
     };
     let joined = mesh
-        .add_agent(&[4], 2, AtomInit::Random, false, Some(&own))
+        .add_agent(
+            &[4],
+            2,
+            AtomInit::Random,
+            false,
+            Some(LocalTask::build(&own).unwrap()),
+        )
         .unwrap();
     assert_eq!(joined, 5);
     for (k, block) in blocks.iter().enumerate() {
@@ -145,8 +151,14 @@ fn an_agent_leaves_in_mid_stream() {
         penalty: Default::default(),
         set: Spec::new("unit-l1-ball"),
     };
-    mesh.add_agent(&[0, 1, 3], 2, AtomInit::Random, true, Some(&own))
-        .unwrap();
+    mesh.add_agent(
+        &[0, 1, 3],
+        2,
+        AtomInit::Random,
+        true,
+        Some(LocalTask::build(&own).unwrap()),
+    )
+    .unwrap();
     assert_works(&mut mesh, "before");
     let last = mesh.block(4).atoms().clone();
     mesh.remove_agent(1).unwrap();

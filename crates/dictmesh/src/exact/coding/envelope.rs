@@ -8,8 +8,9 @@
 //! and y is optimal if and only if it is the code of s = W'v. Several samples are solved at once
 //! and checked by this condition; those that fail it are solved one by one.
 
+use super::outliers::{self, Augmented};
 use super::scratch::{BlockScratch, Scratch};
-use super::{newton, outliers, stop_of, Coding};
+use super::{newton, stop_of, Coding};
 use crate::problem::regularizer::ScalarPenalty;
 use crate::Stop;
 use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
@@ -27,14 +28,6 @@ pub(super) enum Shape {
     Quadratic(f64),
     /// The same while |u_m| <= a, with slope 1 beyond, in each row.
     Bounded(f64),
-}
-
-/// The Gram matrix of all coefficients of a sample: those of the atoms, then those of `outliers`
-/// unit vectors.
-#[derive(Clone, Copy)]
-pub(super) struct Augmented<'a> {
-    pub gram: &'a Matrix,
-    pub outliers: usize,
 }
 
 impl Coding<'_> {

@@ -5,12 +5,19 @@
 //! are z, the problem is again quadratic, min |c - [W I] (y, z)|^2 / (2 a) + h(y) + |z|_1. It has
 //! one Gram matrix for all samples.
 
-use super::envelope::Augmented;
 use super::{Coding, Scratch};
 use dictmesh_kernels::atoms::Atoms;
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::penalty::soft_threshold;
 use dictmesh_kernels::{Piece, ScalarPenalty};
+
+/// The Gram matrix of all coefficients of a sample: those of the atoms, then those of `outliers`
+/// unit vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Augmented<'a> {
+    pub gram: &'a Matrix,
+    pub outliers: usize,
+}
 
 /// Atoms plus rows up to which the Gram matrix of [W I] is worth its memory.
 const MOST: usize = 1024;
