@@ -31,7 +31,7 @@ pub use start::Prepare;
 
 use super::AtomsFrom;
 use dictmesh::graph::{Topology, WeightRule};
-use dictmesh::mesh::learning::{AtomInit, Update};
+use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::Task;

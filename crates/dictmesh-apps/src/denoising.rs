@@ -24,7 +24,7 @@ pub use patches::{corners, cut_at, psnr, Patches};
 
 use super::AtomsFrom;
 use dictmesh::graph::TopologySpec;
-use dictmesh::mesh::learning::{AtomInit, Update};
+use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, MeshBuilder, Stopping};
 use dictmesh::problem::Task;
 use dictmesh::random::stream;

@@ -12,7 +12,7 @@ pub mod quality;
 pub mod roc;
 pub mod ssvd;
 
-use dictmesh::mesh::learning::AtomInit;
+use dictmesh::mesh::AtomInit;
 use dictmesh::problem::samples::Samples;
 
 /// Source of new atoms.

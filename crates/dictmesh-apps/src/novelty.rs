@@ -19,7 +19,7 @@ mod settings;
 pub use growth::{Growth, Join};
 pub use settings::{Agreement, Novelty, Threshold};
 
-use dictmesh::mesh::learning::AtomInit;
+use dictmesh::mesh::AtomInit;
 use dictmesh::mesh::{Event, Mesh};
 use dictmesh::problem::samples::Samples;
 use dictmesh::Result;

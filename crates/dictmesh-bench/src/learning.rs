@@ -4,7 +4,7 @@ use crate::arrays;
 use crate::given::Given;
 use anyhow::{bail, ensure, Result};
 use clap::Args;
-use dictmesh::mesh::learning::Update;
+use dictmesh::mesh::Update;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stop, Topology};
 use serde_json::{json, Value};

@@ -26,7 +26,7 @@ use crate::exchange::{Exchange, Fault};
 use crate::source::Source;
 use crate::words::listed;
 use checkpoint::{Checkpoints, State, Surroundings};
-use dictmesh::mesh::learning::AtomStats;
+use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::problem::Task;
 use dictmesh::strategy::AgentStrategy;

@@ -19,11 +19,11 @@
 mod shapes;
 mod spec;
 mod tree;
-mod weights;
+pub(crate) mod weights;
 
 pub use spec::TopologySpec;
 pub use tree::SpanningTree;
-pub use weights::{lazy_column, own_column, Mixing, WeightRule, Weights};
+pub use weights::{Mixing, WeightRule, Weights};
 
 use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::{symmetric_eigenvalues, Matrix};

@@ -2,20 +2,22 @@
 
 mod access;
 mod agreement;
-pub mod averaging;
+mod atom_init;
+mod averaging;
 mod builder;
 mod chunk;
 mod events;
 mod exchange;
 mod growth;
 mod inference_result;
-pub mod learning;
+pub(crate) mod learning;
 mod restore;
-pub mod rounds;
+pub(crate) mod rounds;
 mod run;
-pub mod stopping;
+pub(crate) mod stopping;
 mod warm;
 
+pub use atom_init::AtomInit;
 pub(crate) use builder::informed_flags;
 pub use builder::MeshBuilder;
 pub use events::{Event, Warning};
@@ -36,7 +38,8 @@ use crate::strategy::Strategy;
 use crate::strategy::{Local, ScratchPool};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
-use learning::{plan_update, AtomStats, PlannedUpdate, Update};
+use learning::{plan_update, PlannedUpdate};
+pub use learning::{AtomStats, Update};
 use rayon::prelude::*;
 use run::demote_if_nonfinite;
 use std::ops::{ControlFlow, Range};

@@ -62,16 +62,14 @@ mod check;
 mod format;
 mod join;
 mod restore;
-mod store;
-
-pub use store::{sync_directory, write_atomic};
+pub(crate) mod store;
 
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::WeightRule;
-use crate::mesh::learning::Update;
 pub use crate::mesh::Progress;
 use crate::mesh::Stopping;
+use crate::mesh::Update;
 use crate::problem::TaskSpec;
 use crate::registry::Registry;
 use crate::spec::Spec;

@@ -21,7 +21,7 @@ pub mod consensus;
 pub mod diffusion;
 pub mod exact_diffusion;
 pub mod gradient_sums;
-pub mod infeasible;
+pub(crate) mod infeasible;
 pub mod jacobi_admm;
 pub mod local;
 pub mod relaxed_admm;

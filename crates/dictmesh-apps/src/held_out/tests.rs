@@ -1,6 +1,6 @@
 use super::*;
 use dictmesh::graph::Topology;
-use dictmesh::mesh::learning::AtomInit;
+use dictmesh::mesh::AtomInit;
 use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::Task;
 use dictmesh::random::gaussian;

@@ -1,7 +1,7 @@
 //! Growth of the dictionary between blocks: new agents or new atoms.
 
 use dictmesh::graph::Topology;
-use dictmesh::mesh::learning::AtomInit;
+use dictmesh::mesh::AtomInit;
 use dictmesh::mesh::Mesh;
 use dictmesh::random::{stream, Rng};
 use dictmesh::AgentId;

@@ -3,7 +3,7 @@
 use super::super::AtomsFrom;
 use super::{Growth, Join, NoveltyDetector};
 use dictmesh::graph::WeightRule;
-use dictmesh::mesh::learning::Update;
+use dictmesh::mesh::Update;
 use dictmesh::mesh::{Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::TaskSpec;

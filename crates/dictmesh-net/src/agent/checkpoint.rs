@@ -6,7 +6,7 @@
 mod format;
 
 use crate::error::Error;
-use dictmesh::mesh::learning::AtomStats;
+use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::AgentId;
 use std::fs;

@@ -391,7 +391,7 @@ fn rotate_sample(rotation: &Rotation, blocks: &[&Block], x: &[(usize, f64)], out
 fn outside(rotation: &Rotation, atoms: &[&[f64]], x: &[(usize, f64)], within: &[f64]) -> f64 {
     let mut a = Matrix::zeros(atoms.len(), 1);
     (a.as_mut_slice()).copy_from_slice(&rotation.factor.coefficients(within));
-    let mut rest = super::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
+    let mut rest = super::lift::times(atoms, &a, atoms.first().map_or(0, |w| w.len()));
     let rest = rest.as_mut_slice();
     x.iter().for_each(|(i, v)| rest[*i] -= v);
     rotation.kept.iter().for_each(|i| rest[*i] = 0.0);

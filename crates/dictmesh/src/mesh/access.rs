@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
-use crate::mesh::learning::{AtomStats, Update};
+use crate::mesh::{AtomStats, Update};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;

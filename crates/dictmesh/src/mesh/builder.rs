@@ -3,7 +3,7 @@ use crate::accel::{Accel, Accels};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
-use crate::mesh::learning::{AtomInit, AtomStats, Update};
+use crate::mesh::{AtomInit, AtomStats, Update};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::task::Task;
 use crate::random;

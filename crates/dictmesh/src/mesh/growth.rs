@@ -5,7 +5,7 @@ use super::{Agent, Mesh};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
-use crate::mesh::learning::{AtomInit, AtomStats};
+use crate::mesh::{AtomInit, AtomStats};
 use crate::problem::block::Block;
 use crate::problem::task::LocalTask;
 use crate::random;

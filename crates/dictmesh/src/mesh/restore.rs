@@ -3,7 +3,7 @@
 use super::{Agent, Mesh, MeshBuilder};
 use crate::error::Result;
 use crate::graph::AgentId;
-use crate::mesh::learning::AtomStats;
+use crate::mesh::AtomStats;
 use crate::problem::block::Block;
 use crate::problem::task::TaskSpec;
 use dictmesh_kernels::matrix::Matrix;

@@ -4,7 +4,7 @@ use super::{blocks_of, BlockData, Description, Model};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::Topology;
-use crate::mesh::learning::AtomStats;
+use crate::mesh::AtomStats;
 use crate::mesh::Mesh;
 use crate::registry::Registry;
 

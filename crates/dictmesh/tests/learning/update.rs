@@ -1,7 +1,8 @@
 //! `update_block` against the paper's formula, written out naively.
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise, sets};
-use dictmesh::mesh::learning::{plan_update, product, update_block, AtomStats};
+use dictmesh::mesh::AtomStats;
+use dictmesh::network::{plan_update, product, update_block};
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use dictmesh::problem::residual::{Huber, Residual, SquaredL2, L1};
 use dictmesh::problem::Block;

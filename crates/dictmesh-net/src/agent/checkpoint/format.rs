@@ -3,7 +3,7 @@
 //! without comparing them; up to version 2 W'W stood behind the atoms, and is passed over.
 
 use super::{Owner, State, Surroundings};
-use dictmesh::mesh::learning::AtomStats;
+use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::AgentId;
 use dictmesh::Matrix;
