@@ -230,8 +230,8 @@ impl Denoising {
             Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
                 .strategy(self.strategy.clone())
                 .stopping(self.stopping),
-            // With a tolerance, a single agent solves each sample exactly in one round. With a
-            // fixed number of rounds it would iterate and stop with `RoundLimit`.
+            // A single agent solves each sample exactly in one round. The tolerance lets it end
+            // with `Converged`; a fixed number of rounds always ends with `RoundLimit`.
             Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
                 .strategy(strategy::default())
                 .stopping(Stopping::default()),

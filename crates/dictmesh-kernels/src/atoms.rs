@@ -99,7 +99,7 @@ impl<'a> Atoms<'a> {
 
     /// `u += factor W y`, for a y that is mostly 0.
     ///
-    /// Panics unless `y` has an entry per atom and `u` one per row.
+    /// `y` must have an entry per atom, or the call panics, and `u` one per row.
     pub fn add(&self, factor: f64, y: &[f64], u: &mut [f64]) {
         let mut rest = y;
         for block in self.blocks() {
@@ -111,7 +111,7 @@ impl<'a> Atoms<'a> {
 
     /// `s = W'v`.
     ///
-    /// Panics unless `s` has an entry per atom and `v` one per row.
+    /// `s` must have an entry per atom, or the call panics, and `v` one per row.
     pub fn correlate(&self, v: &[f64], s: &mut [f64]) {
         let mut rest = s;
         for atoms in self.blocks() {

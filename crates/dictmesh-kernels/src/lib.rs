@@ -11,8 +11,9 @@
 //! | [`combine`] | weighted sums of vectors of equal length |
 //! | [`subset_sums`] | sums over neighbours on dense graphs with one common weight |
 //!
-//! The caller checks shapes: on a mismatch a kernel panics, like an index out of range. `dictmesh`
-//! checks them once, at its public API. No result depends on the number of threads. Results may
+//! The caller checks shapes: on a mismatch a kernel panics, like an index out of range, or ignores
+//! what the shorter operand lacks; memory stays safe. `dictmesh` checks shapes once, at its public
+//! API. No result depends on the number of threads. Results may
 //! differ in the last digits between CPUs with different vector units.
 
 pub mod atoms;

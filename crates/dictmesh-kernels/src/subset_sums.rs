@@ -36,7 +36,7 @@ pub struct Subsets {
     weight: f64,
     /// For each team of receivers and each group of senders: four bits per receiver, which mark its
     /// neighbours in the group.
-    heard: Vec<u32>,
+    received: Vec<u32>,
 }
 
 impl Subsets {
@@ -49,16 +49,16 @@ impl Subsets {
             return None;
         }
         let groups = n.div_ceil(GROUP);
-        let mut heard = vec![0; n.div_ceil(TEAM) * groups];
+        let mut received = vec![0; n.div_ceil(TEAM) * groups];
         for (k, senders) in weights.iter().enumerate() {
             for (l, _) in senders {
-                heard[k / TEAM * groups + l / GROUP] |= 1 << (k % TEAM * GROUP + l % GROUP);
+                received[k / TEAM * groups + l / GROUP] |= 1 << (k % TEAM * GROUP + l % GROUP);
             }
         }
         Some(Subsets {
             agents: n,
             weight,
-            heard,
+            received,
         })
     }
 
@@ -196,8 +196,9 @@ impl AddUp<'_> {
     ) {
         let (team, agents) = (first / TEAM, self.subsets.agents);
         let groups = agents.div_ceil(GROUP);
-        let heard = &self.subsets.heard[team * groups..(team + 1) * groups][self.groups.clone()];
-        count(heard.len() * T * rows.len());
+        let received =
+            &self.subsets.received[team * groups..(team + 1) * groups][self.groups.clone()];
+        count(received.len() * T * rows.len());
         let mut totals = [[simd.splat_f64s(0.0); V]; T];
         // A constant trip count keeps the totals in registers.
         for (t, total) in totals.iter_mut().enumerate() {
@@ -206,10 +207,10 @@ impl AddUp<'_> {
             }
         }
         let skip = first % TEAM * GROUP;
-        for (heard, sums) in heard.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
-            let heard = heard >> skip;
+        for (received, sums) in received.iter().zip(self.sums.as_chunks::<SUBSETS>().0) {
+            let received = received >> skip;
             for (t, total) in totals.iter_mut().enumerate() {
-                let sum = &sums[(heard >> (GROUP * t)) as usize % SUBSETS];
+                let sum = &sums[(received >> (GROUP * t)) as usize % SUBSETS];
                 *total = add(simd, *total, cast(sum.0));
             }
         }

@@ -274,7 +274,7 @@ fn step_of(spec: &Spec) -> Result<Option<f64>> {
 }
 
 /// The constant as given, or its default. Both are checked, the given one first: a default that follows
-/// from a bad constant must not get the blame.
+/// from a bad constant must not be reported in its place.
 fn fill(
     name: &'static str,
     given: Option<f64>,

@@ -13,11 +13,11 @@ use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Task, Topology, Update
 use std::ops::ControlFlow::Continue;
 use std::sync::Arc;
 
-/// What a speed-up promises: the largest relative difference of codes and duals.
+/// The largest relative difference of codes and duals that a speed-up allows.
 const PROMISES: [(&str, f64); 5] = [
     ("single-agent", 1e-9),
     ("reduction", 1e-9),
-    ("chunks", 0.0),
+    ("chunks", 1e-12),
     ("neighbour-sums", 1e-12),
     ("lanes", 1e-11),
 ];
@@ -50,6 +50,15 @@ fn mesh(case: &Case, accels: Accels) -> Mesh {
 type Case = (Task, Topology, Vec<usize>, &'static str);
 const ROWS: usize = 120;
 
+/// The bound of a speed-up in a case. Chunks of argmins are bit-identical; gradients of several atoms are
+/// products, whose order of summation may follow the width of a chunk.
+fn bound(name: &str, promise: f64, case: &Case) -> f64 {
+    match name {
+        "chunks" if case.3.ends_with("admm") => 0.0,
+        _ => promise,
+    }
+}
+
 /// Meshes on which every speed-up applies to at least one.
 fn cases() -> Vec<Case> {
     let squared = Task::sparse_svd(0.05, 0.1).unwrap();
@@ -64,7 +73,8 @@ fn cases() -> Vec<Case> {
             "relaxed-admm",
         ),
         (squared.clone(), random.clone(), vec![1; 40], "relaxed-admm"),
-        (squared.clone(), random, vec![1; 40], "diffusion"),
+        (squared.clone(), random.clone(), vec![1; 40], "diffusion"),
+        (squared.clone(), random, vec![3; 40], "diffusion"),
         (
             squared.clone(),
             complete.clone(),
@@ -122,7 +132,8 @@ fn inference_is_the_same_with_each_speed_up_as_without_any() {
         for (name, promise) in PROMISES {
             let found = mesh(case, Accels::parse(name).unwrap()).infer(&x).unwrap();
             let off = apart(&found, &plain);
-            assert!(off <= promise, "case {i}, {name}: {off:e}");
+            let bound = bound(name, promise, case);
+            assert!(off <= bound, "case {i}, {name}: {off:e}");
         }
         let all = mesh(case, Accels::all()).infer(&x).unwrap();
         let off = apart(&all, &plain);
@@ -164,11 +175,8 @@ fn learning_is_the_same_with_each_speed_up_as_without_any() {
                 let off = (found.0.as_slice().iter().zip(plain.0.as_slice()))
                     .map(|(a, b)| (a - b).abs())
                     .fold(0.0, f64::max);
-                let exact = name == "chunks";
-                assert!(
-                    off <= if exact { 0.0 } else { 1e-9 },
-                    "case {i}, {name}: {off:e}"
-                );
+                let bound = bound(name, 1e-9, case);
+                assert!(off <= bound, "case {i}, {name}: {off:e}");
             }
         }
     }
@@ -205,7 +213,7 @@ fn a_rotation_that_loses_digits_is_declined() {
 /// Each sample of a Huber batch has a rotation of its own; beyond the budget samples are coded in all rows.
 #[test]
 fn rotations_beyond_the_budget_are_not_made() {
-    let case = &cases()[6];
+    let case = &cases()[7];
     let x = Samples::dense(gaussian(ROWS, 24, &mut stream(2, 0))).unwrap();
     let plain = mesh(case, Accels::none()).infer(&x).unwrap();
     let atoms: usize = case.2.iter().sum();

@@ -117,17 +117,17 @@ impl AgentStrategy for Iterates {
         &self.sent
     }
 
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
         let first = self.rounds == 0;
         let (nu, gradient) = (self.nu.as_slice(), self.gradient.as_slice());
         let (z, mean) = (self.z.as_mut_slice(), self.last_mean.as_mut_slice());
         let last = self.last_gradient.as_slice();
-        for i in 0..heard.len() {
+        for i in 0..received.len() {
             z[i] = match first {
-                true => heard[i] - self.mu * gradient[i],
-                false => heard[i] + z[i] - mean[i] - self.mu * (gradient[i] - last[i]),
+                true => received[i] - self.mu * gradient[i],
+                false => received[i] + z[i] - mean[i] - self.mu * (gradient[i] - last[i]),
             };
-            mean[i] = 0.5 * (nu[i] + heard[i]);
+            mean[i] = 0.5 * (nu[i] + received[i]);
         }
         std::mem::swap(&mut self.gradient, &mut self.last_gradient);
         self.nu.as_mut_slice().copy_from_slice(self.z.as_slice());

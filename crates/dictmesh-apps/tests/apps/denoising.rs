@@ -205,7 +205,6 @@ fn stripes_and_chequers_are_no_noise() {
     }
 }
 
-/// Without noise nothing is taken away.
 /// The single agent of [`Coding::Exact`] once ran rounds without a tolerance: its batches ended with
 /// `RoundLimit`, and every `RoundLimit` was returned as `Converged`, that of a mesh as well.
 #[test]

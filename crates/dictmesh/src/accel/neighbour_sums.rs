@@ -5,7 +5,7 @@
 //! take a quarter of the additions ([`subset_sums`](dictmesh_kernels::subset_sums)). With different
 //! weights a matrix product is faster than one sum per agent.
 //!
-//! Results are within 1e-13 (relative) of the plain sums, which run in the order of the agents.
+//! Results are within 1e-12 (relative) of the plain sums, which run in the order of the agents.
 
 use super::{Accel, Combiner};
 use dictmesh_kernels::matrix::gemm;
@@ -16,7 +16,7 @@ use faer::prelude::ReborrowMut;
 use faer::{MatMut, MatRef};
 
 /// Faster sums over many neighbours: total minus own part, subset sums or matrix products. Results
-/// are within 1e-13 (relative) of the plain sums.
+/// are within 1e-12 (relative) of the plain sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NeighbourSums;
 

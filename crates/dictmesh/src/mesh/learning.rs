@@ -123,6 +123,9 @@ impl AtomStats {
 /// finite, neither the atoms nor their statistics change.
 ///
 /// To update several agents atomically, call [`plan_update`] for each first.
+///
+/// Panics unless `y` has a row per atom and `product` is M x N_k, or has a column per atom that
+/// fired.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
 pub fn update_block(
     update: &Update,

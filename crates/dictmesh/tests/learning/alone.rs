@@ -2,10 +2,11 @@
 //! would who knows nothing of it.
 
 use super::{distance, go_on};
+use dictmesh::accel::Accels;
 use dictmesh::mesh::Event;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
-use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Stopping, Topology, Update};
+use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Topology, Update};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -148,8 +149,8 @@ fn it_learns_what_a_plain_loop_learns() {
     }
 }
 
-/// With a fixed number of rounds it takes the way of all meshes; the two know nothing of each other. 5,000 rows are
-/// several tiles, and a batch of 80 is more than one part.
+/// Without speed-ups the single agent runs rounds as every mesh does, in other code. 5,000 rows are several tiles,
+/// and a batch of 80 is more than one part.
 #[test]
 fn it_learns_what_rounds_learn_and_threads_change_nothing() {
     let x = documents(5000, 160, 30);
@@ -162,7 +163,7 @@ fn it_learns_what_rounds_learn_and_threads_change_nothing() {
     };
     let once = learn(1, &x);
     let mut rounds = mesh(task.clone(), 80, 1, &start);
-    rounds.set_stopping(Stopping::rounds(1)).unwrap();
+    rounds.set_accels(Accels::none());
     rounds.learn(&x, go_on).unwrap();
     assert!(distance(&once, &rounds.dictionary()) < 1e-9);
     assert!(distance(&once, &learn(1, &Samples::dense(x.to_dense()).unwrap())) < 1e-10);
