@@ -70,6 +70,61 @@ pub fn rows_of(y: &Matrix, rows: &[usize]) -> Matrix {
     Matrix::from_fn(rows.len(), y.cols(), |i, j| y.get(rows[i], j))
 }
 
+/// How often, and how strongly, the atoms of a block fired in a batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Firing {
+    /// The number of samples, or the sum of their weights.
+    pub weight: f64,
+    /// Per atom, the number of samples of positive weight in which it fired.
+    pub samples: Vec<u64>,
+    /// Per atom, the (weighted) sum of y_q^2.
+    pub energy: Vec<f64>,
+    /// The (weighted) number of coefficients that are not 0.
+    pub nonzeros: f64,
+}
+
+impl Firing {
+    /// Of the codes y of a batch. The sums run in tiles of fixed width, so that they do not depend
+    /// on the number of threads.
+    ///
+    /// Panics if there are fewer weights than samples.
+    pub fn of(y: &Matrix, weights: Option<&[f64]>) -> Self {
+        let n = y.rows().max(1);
+        let tiles = y.as_slice().par_chunks(n * SAMPLES_TOGETHER).enumerate();
+        let tiles = tiles.map(|(tile, codes)| {
+            let mut firing = Firing::none(y.rows());
+            for (j, column) in codes.chunks_exact(n).enumerate() {
+                let weight = weights.map_or(1.0, |weights| weights[tile * SAMPLES_TOGETHER + j]);
+                let atoms = firing.samples.iter_mut().zip(&mut firing.energy);
+                let mut fired = 0;
+                for ((samples, energy), y) in atoms.zip(column) {
+                    *samples += u64::from(weight * *y != 0.0);
+                    *energy += weight * y * y;
+                    fired += usize::from(*y != 0.0);
+                }
+                firing.nonzeros += weight * fired as f64;
+            }
+            firing
+        });
+        let mut total = Firing::none(y.rows());
+        for tile in tiles.collect::<Vec<_>>() {
+            (total.samples.iter_mut().zip(tile.samples)).for_each(|(total, tile)| *total += tile);
+            (total.energy.iter_mut().zip(tile.energy)).for_each(|(total, tile)| *total += tile);
+            total.nonzeros += tile.nonzeros;
+        }
+        total.weight = weights.map_or(y.cols() as f64, |weights| weights.iter().sum());
+        total
+    }
+
+    fn none(atoms: usize) -> Self {
+        Firing {
+            samples: vec![0; atoms],
+            energy: vec![0.0; atoms],
+            ..Firing::default()
+        }
+    }
+}
+
 /// Atoms per parallel task.
 pub const ATOMS: usize = 16;
 

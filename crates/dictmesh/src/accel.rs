@@ -34,6 +34,7 @@ use crate::problem::residual::Residual;
 use crate::problem::samples::Samples;
 use crate::strategy::{ScratchPool, Strategy};
 use crate::Stop;
+use dictmesh_kernels::products::Firing;
 pub use dictmesh_kernels::quadratic::Batching;
 use dictmesh_kernels::Matrix;
 use faer::MatMut;
@@ -181,8 +182,8 @@ pub struct BatchCodes {
     pub cost: f64,
     /// Mean number of coefficients that are not zero.
     pub sparsity: f64,
-    /// y_k of each agent, N_k x B; unspecified if the batch was interrupted.
-    pub codes: Vec<Matrix>,
+    /// How the atoms of each agent fired; empty where the batch was interrupted.
+    pub firing: Vec<Firing>,
     /// nu_k y_k' of each agent, with a column for each atom or only for those that fired, in order;
     /// unspecified if the batch was interrupted. With sample weights w_j, it is the sum of w_j nu_j
     /// y_j', and an atom fired if w_j y_qj is not 0 for some j.

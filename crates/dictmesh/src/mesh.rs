@@ -31,13 +31,13 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::graph::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::problem::block::Block;
-use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::problem::task::{LocalTask, Task};
 use crate::strategy::Strategy;
 use crate::strategy::{Local, ScratchPool};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::products::Firing;
 use learning::{plan_update, PlannedUpdate};
 pub use learning::{AtomStats, Update};
 use rayon::prelude::*;
@@ -114,20 +114,26 @@ impl Mesh {
     }
 
     /// Codes a batch from nu = 0. Returns nu_k and y_k of every agent.
+    ///
+    /// # Errors
+    ///
+    /// Samples of another dimension than the atoms, no samples, or more than memory can hold.
     pub fn infer(&self, x: &Samples) -> Result<Inference> {
+        self.check_codes(x)?;
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
-            Ok(run.found(stop))
+            Ok(run.into_found(stop))
         })
     }
 
     /// As [`infer`](Mesh::infer), but without computing the duals in all rows.
     pub fn infer_without_duals(&self, x: &Samples) -> Result<Inference> {
+        self.check_codes(x)?;
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
-            Ok(run.found_without_duals(stop))
+            Ok(run.into_found_without_duals(stop))
         })
     }
 
@@ -213,14 +219,13 @@ impl Mesh {
         carry: &mut BatchCarry,
     ) -> Result<(BatchCodes, f64)> {
         let samples = batch.len() as u64;
-        let weights = block.weights().map(|weights| &weights[batch.clone()]);
         // Inference: nu_k by exchanges with the neighbours, then y_k.
         let mut found = self.code(block, batch, carry)?;
         // Dictionary update: local to each agent.
         let movement = match found.stop {
             Some(Stop::Converged | Stop::RoundLimit) => {
                 let products = std::mem::take(&mut found.products);
-                Some(self.update(products, &found.codes, weights, s))
+                Some(self.update(products, &found.firing, s))
             }
             _ => None,
         };
@@ -228,7 +233,6 @@ impl Mesh {
             self.samples_learned += samples;
             self.blocks_learned = s;
         }
-        carry.memory.y = found.codes.pop().unwrap_or_default();
         Ok((found, movement.unwrap_or(0.0)))
     }
 
@@ -250,52 +254,26 @@ impl Mesh {
             _ => Run::start_accelerated(self, x)?,
         };
         let stop = run.until(&self.stopping);
-        let found = run.found_without_duals(stop);
-        let codes = BatchCodes {
-            rounds: found.rounds,
-            bytes: found.bytes,
-            stop: Some(found.stop),
-            infeasible: found.infeasible.first().copied(),
-            cost: found.mean_cost(),
-            sparsity: found.mean_sparsity(),
-            products: match (stop, x.weights()) {
-                (Stop::Interrupted, _) => Vec::new(),
-                (_, None) => run.products(&found.codes),
-                (_, Some(weights)) => {
-                    let weighed: Vec<Matrix> =
-                        found.codes.iter().map(|y| weigh(y, weights)).collect();
-                    run.products(&weighed)
-                }
-            },
-            codes: found.codes,
-        };
+        let codes = run.batch_codes(stop);
         // Duals of a diverged or infeasible batch are no valid warm start.
-        if self.warm_start && matches!(found.stop, Stop::Converged | Stop::RoundLimit) {
+        if self.warm_start && matches!(codes.stop, Some(Stop::Converged | Stop::RoundLimit)) {
             carry.warm = Some(run.into_state()?);
         }
         Ok(codes)
     }
 
-    /// Updates every agent's atoms from its own nu_k y_k' and y_k; returns |W_new - W_old|_F. All
+    /// Updates every agent's atoms from its own nu_k y_k'; returns |W_new - W_old|_F. All
     /// updates are computed, in the memory of the products, before the first is written. If the
     /// result is not finite, no agent changes.
-    fn update(
-        &mut self,
-        products: Vec<Matrix>,
-        codes: &[Matrix],
-        weights: Option<&[f64]>,
-        s: usize,
-    ) -> f64 {
+    fn update(&mut self, products: Vec<Matrix>, firing: &[Firing], s: usize) -> f64 {
         let (update, residual) = (self.update, self.task.residual());
-        let agents = self.agents.par_iter().zip(products).zip(codes);
+        let agents = self.agents.par_iter().zip(products).zip(firing);
         let planned: Vec<PlannedUpdate> = agents
-            .map(|((agent, product), y)| {
+            .map(|((agent, product), firing)| {
                 let Agent {
                     task, block, stats, ..
                 } = agent;
-                plan_update(
-                    &update, s, residual, task, product, y, weights, block, stats,
-                )
+                plan_update(&update, s, residual, task, product, firing, block, stats)
             })
             .collect();
         let squares = planned.iter().map(|p| p.movement() * p.movement());

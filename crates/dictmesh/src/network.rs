@@ -12,4 +12,4 @@ pub use crate::mesh::rounds::{infer, round, Carrier};
 pub use crate::mesh::stopping::{has_diverged, relative_change, Flood, Rounds, StoppingRule};
 pub use crate::model::store::{sync_directory, write_atomic};
 pub use dictmesh_kernels::combine::combine;
-pub use dictmesh_kernels::products::{product, product_of_fired};
+pub use dictmesh_kernels::products::{product, product_of_fired, Firing};

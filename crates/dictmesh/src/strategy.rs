@@ -25,6 +25,7 @@ pub(crate) mod infeasible;
 pub mod jacobi_admm;
 pub mod local;
 pub mod relaxed_admm;
+mod sparse_codes;
 
 pub use consensus::Consensus;
 pub use diffusion::Diffusion;

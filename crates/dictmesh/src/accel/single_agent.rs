@@ -17,7 +17,7 @@ use crate::problem::samples::weights::weigh;
 use crate::problem::samples::Samples;
 use crate::Stop;
 use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
-use dictmesh_kernels::products::{self, add_products};
+use dictmesh_kernels::products::{self, add_products, Firing};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -65,6 +65,8 @@ impl Accel for SingleAgent {
             (Stop::Converged, None) => Stop::RoundLimit,
             (stop, _) => stop,
         };
+        let firing = Firing::of(&y, weights);
+        memory.y = y;
         Some(BatchCodes {
             // Later rounds would change nothing.
             rounds: batch.tolerance.map_or(batch.rounds, |_| 1),
@@ -74,7 +76,7 @@ impl Accel for SingleAgent {
             cost: stats.cost / samples,
             sparsity: stats.fired / samples,
             products: vec![product],
-            codes: vec![y],
+            firing: vec![firing],
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Mesh, Stopping};
 use crate::accel::{Accels, Batch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::{self, Codes, Exact, Part};
 use crate::graph::AgentId;
 use crate::graph::{Topology, WeightRule, Weights};
@@ -163,6 +163,13 @@ impl Mesh {
         let parts = self.parts();
         let batching = self.accels.batching();
         self.in_pool(|| exact::duals(self.task.residual(), &parts, x, batching))
+    }
+
+    /// `Ok` if the dense codes of these samples fit into memory.
+    pub(super) fn check_codes(&self, x: &Samples) -> Result<()> {
+        let (atoms, samples) = (self.atoms(), x.len());
+        let given = format!("{atoms} x {samples}");
+        Error::check_room("codes", given, atoms.checked_mul(samples))
     }
 
     fn exact_options(&self) -> exact::Options {

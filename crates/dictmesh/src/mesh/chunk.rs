@@ -7,6 +7,7 @@ use super::Mesh;
 use crate::accel::{Batch, Chunk, Reduced};
 use crate::error::Result;
 use crate::exact::coding::start_codes;
+use crate::graph::AgentId;
 use crate::problem::samples::Samples;
 use crate::strategy::infeasible::{parts, proven};
 use crate::strategy::{AgentStrategy, Combine, Exchange, Local, Workspace};
@@ -28,6 +29,8 @@ pub(super) struct SampleChunk<'m> {
     /// The range of samples in the batch.
     pub samples: Range<usize>,
     pub agents: Vec<Box<dyn AgentStrategy>>,
+    /// nu_k of every agent, once the run has ended and its agents are gone.
+    ended: Vec<Matrix>,
     /// Column k: the array (M x B) that agent k receives in an exchange.
     received: Matrix,
     /// b = x/|N_I|, the same for all informed agents; in the rows of the reduction, if there is
@@ -83,6 +86,7 @@ impl<'m> SampleChunk<'m> {
             reduced: chunk.reduced,
             batch,
             agents,
+            ended: Vec::new(),
             received: Matrix::default(),
             share: Matrix::default(),
             parallel: false,
@@ -203,13 +207,29 @@ impl<'m> SampleChunk<'m> {
 
     /// Every agent's nu_k, in the rows of the chunk.
     pub fn duals(&self) -> impl Iterator<Item = &Matrix> {
-        self.agents.iter().map(|agent| agent.dual())
+        let agents = self.agents.iter().map(|agent| agent.dual());
+        self.ended.iter().chain(agents)
     }
 
-    /// Every agent's y_k, N_k x B, recovered from its nu_k.
-    pub fn codes(&self) -> Vec<Matrix> {
-        let duals = self.duals().enumerate();
-        duals.map(|(k, nu)| self.local(k).codes(nu)).collect()
+    /// y_k of agent k, N_k x B, recovered from its nu_k.
+    pub fn codes_of(&self, k: AgentId) -> Matrix {
+        let nu = match self.ended.get(k) {
+            Some(nu) => nu,
+            None => self.agents[k].dual(),
+        };
+        self.local(k).codes(nu)
+    }
+
+    /// Frees all iterates but nu_k: no round can follow.
+    pub fn keep_duals(&mut self) {
+        (self.received, self.before) = Default::default();
+        let agents = std::mem::take(&mut self.agents).into_iter();
+        self.ended = agents.map(|agent| agent.dual().clone()).collect();
+    }
+
+    /// nu_k, after [`keep_duals`](SampleChunk::keep_duals).
+    pub fn take_dual(&mut self, k: AgentId) -> Matrix {
+        std::mem::take(&mut self.ended[k])
     }
 
     /// J_k(nu_k) of each agent, one value per sample.

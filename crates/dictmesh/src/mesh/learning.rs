@@ -13,7 +13,7 @@ use crate::problem::block::Block;
 use crate::problem::residual::Residual;
 use crate::problem::task::LocalTask;
 use dictmesh_kernels::matrix::{distance_squared, Matrix};
-use dictmesh_kernels::products::{ATOMS, SAMPLES_TOGETHER};
+use dictmesh_kernels::products::{Firing, ATOMS};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +137,8 @@ pub fn update_block(
     block: &mut Block,
     stats: &mut AtomStats,
 ) -> f64 {
-    let planned = plan_update(update, s, residual, task, product, y, None, block, stats);
+    let firing = Firing::of(y, None);
+    let planned = plan_update(update, s, residual, task, product, &firing, block, stats);
     let movement = planned.movement();
     if movement.is_finite() {
         planned.commit(task, block, stats);
@@ -207,9 +208,9 @@ fn apply_prox(task: &LocalTask, p: f64, w: &mut [f64]) {
 /// Computes one agent's update after a batch without writing it.
 ///
 /// `product` is nu y' with one column per atom, or one per atom that fired, in order
-/// ([`product_of_fired`]). `s` is the number of the block being learned, from 1. With `weights`,
-/// `product` is the sum of w_j nu_j y_j', and `y` the unweighted codes. An atom fired if w_j y_qj
-/// is not 0 for some sample j.
+/// ([`product_of_fired`](dictmesh_kernels::products::product_of_fired)). `s` is the number of the
+/// block being learned, from 1. For samples with weights, `product` is the sum of w_j nu_j y_j'. An
+/// atom fired if w_j y_qj is not 0 for some sample j.
 ///
 /// Memory: the new atoms overwrite `product`; otherwise a few numbers per atom.
 #[allow(clippy::too_many_arguments)] // one for each symbol of the formula
@@ -219,18 +220,16 @@ pub fn plan_update(
     residual: &dyn Residual,
     task: &LocalTask,
     product: Matrix,
-    y: &Matrix,
-    weights: Option<&[f64]>,
+    firing: &Firing,
     block: &Block,
     stats: &AtomStats,
 ) -> PlannedUpdate {
-    let batch = weights.map_or(y.cols() as f64, |weights| weights.iter().sum());
+    let batch = firing.weight;
     let mut stats = stats.clone();
     if batch == 0.0 {
         return PlannedUpdate::nothing(stats);
     }
-    let uses = uses(y, weights);
-    let steps: Vec<Option<f64>> = (uses.iter().enumerate())
+    let steps: Vec<Option<f64>> = (firing.samples.iter().zip(&firing.energy).enumerate())
         .map(|(q, (fired, energy))| {
             stats.samples[q] += fired;
             match *update {
@@ -249,7 +248,7 @@ pub fn plan_update(
         })
         .collect();
     let (old, n) = (block.atoms(), block.len());
-    let fired = |q: usize| uses[q].0 > 0;
+    let fired = |q: usize| firing.samples[q] > 0;
     // The atoms of the product's columns. A product without rows has none.
     let which: Vec<usize> = match product.rows() == old.rows() {
         true => (0..n)
@@ -306,29 +305,4 @@ pub fn plan_update(
         stats,
         movement: moved.iter().sum::<f64>().sqrt(),
     }
-}
-
-/// The number of samples of positive weight in which each atom fired, and the weighted sum of its
-/// y^2. The chunk width is fixed, so that the sums do not depend on the number of threads.
-fn uses(y: &Matrix, weights: Option<&[f64]>) -> Vec<(u64, f64)> {
-    let n = y.rows().max(1);
-    let parts = y.as_slice().par_chunks(n * SAMPLES_TOGETHER).enumerate();
-    let parts = parts.map(|(number, part)| {
-        let mut uses = vec![(0, 0.0); y.rows()];
-        for (j, column) in part.chunks_exact(n).enumerate() {
-            let weight = weights.map_or(1.0, |weights| weights[number * SAMPLES_TOGETHER + j]);
-            for ((fired, energy), y) in uses.iter_mut().zip(column) {
-                *fired += u64::from(weight * *y != 0.0);
-                *energy += weight * y * y;
-            }
-        }
-        uses
-    });
-    let mut total = vec![(0, 0.0); y.rows()];
-    for part in parts.collect::<Vec<_>>() {
-        for (total, part) in total.iter_mut().zip(part) {
-            *total = (total.0 + part.0, total.1 + part.1);
-        }
-    }
-    total
 }

@@ -6,12 +6,14 @@ use super::inference_result::{disagreement, Inference};
 use super::rounds::infer;
 use super::stopping::{max_or_nan, Flood, Rounds, Stopping, StoppingRule};
 use super::Mesh;
-use crate::accel::{lift_all, Accels, Batch, Term};
-use crate::error::Result;
+use crate::accel::{lift_all, Accels, Batch, BatchCodes, Chunk, Term};
+use crate::error::{Error, Result};
+use crate::graph::AgentId;
+use crate::problem::samples::weights::{mean, weigh};
 use crate::problem::samples::Samples;
 use crate::strategy::AgentStrategy;
 use crate::Stop;
-use dictmesh_kernels::products::{add_product, fired, product};
+use dictmesh_kernels::products::{add_product, fired, product, rows_of, Firing};
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -50,6 +52,7 @@ impl<'m> Run<'m> {
         let links = Arc::new(Links::new(&mesh.topology, &mesh.weights, &mesh.accels));
         let batch: Arc<Batch<'m>> = Arc::new(mesh.batch_of(x));
         let chunks = accels.chunks(&batch);
+        check_arrays(mesh.agents.len(), x, &chunks)?;
         let chunks: Vec<SampleChunk<'m>> = match agents.take() {
             Some(agents) => (chunks.into_iter().zip([agents]))
                 .map(|(chunk, agents)| {
@@ -104,10 +107,17 @@ impl<'m> Run<'m> {
 
     /// Every agent's y_k, N_k x B, recovered from its nu_k.
     pub fn codes(&self) -> Vec<Matrix> {
-        let each: Vec<Vec<Matrix>> = self.chunks.par_iter().map(|chunk| chunk.codes()).collect();
         let agents = (0..self.mesh.agents.len()).into_par_iter();
-        let joined = agents.map(|k| side_by_side(each.iter().map(|codes| &codes[k])));
-        joined.collect()
+        agents.map(|k| self.codes_of(k)).collect()
+    }
+
+    /// y_k of agent k, N_k x B.
+    fn codes_of(&self, k: AgentId) -> Matrix {
+        let mut each = self.chunks.iter().map(|chunk| chunk.codes_of(k));
+        match &self.chunks[..] {
+            [_] => each.next().unwrap_or_default(),
+            _ => side_by_side(each.collect::<Vec<_>>().iter()),
+        }
     }
 
     /// Rounds done.
@@ -146,6 +156,30 @@ impl<'m> Run<'m> {
         }
     }
 
+    /// As [`found`](Run::found), at the end of the run. Other iterates are freed first: results of a
+    /// large mesh would not fit beside them.
+    pub(super) fn into_found(mut self, stop: Stop) -> Inference {
+        self.chunks.iter_mut().for_each(SampleChunk::keep_duals);
+        let found = self.found_without_duals(stop);
+        let is_reduced = self.chunks.iter().any(|chunk| chunk.reduced.is_some());
+        let duals = match is_reduced {
+            true => self.lifted(),
+            false => (0..self.mesh.agents.len())
+                .map(|k| {
+                    let each = self.chunks.iter_mut().map(|chunk| chunk.take_dual(k));
+                    side_by_side(each.collect::<Vec<_>>().iter())
+                })
+                .collect(),
+        };
+        Inference { duals, ..found }
+    }
+
+    /// As [`into_found`](Run::into_found), without duals.
+    pub(super) fn into_found_without_duals(mut self, stop: Stop) -> Inference {
+        self.chunks.iter_mut().for_each(SampleChunk::keep_duals);
+        self.found_without_duals(stop)
+    }
+
     /// Every agent's nu_k in all rows.
     fn lifted(&self) -> Vec<Matrix> {
         let agents = self.mesh.agents.len();
@@ -180,9 +214,7 @@ impl<'m> Run<'m> {
     /// As [`found`](Run::found), without duals.
     pub(super) fn found_without_duals(&self, stop: Stop) -> Inference {
         let local_costs = self.local_costs();
-        let costs = (0..self.x.len())
-            .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
-            .collect();
+        let costs = sum_costs(&local_costs);
         let disagreements = self.chunks.par_iter().map(|chunk| {
             let duals: Vec<&Matrix> = chunk.duals().collect();
             disagreement(&duals)
@@ -208,24 +240,61 @@ impl<'m> Run<'m> {
             .collect()
     }
 
-    /// nu_k y_k' of each agent, with one column per atom that fired (has a nonzero code). A matrix
-    /// may have no rows if no atom fired. For weighted samples, `codes` are w_j y_j. Reduced chunks
-    /// are lifted in the product, not per nu_k.
-    pub(super) fn products(&self, codes: &[Matrix]) -> Vec<Matrix> {
-        // The atoms that fired, as (agent, atom); each is a column.
-        let of_agents: Vec<Vec<usize>> = codes.par_iter().map(fired).collect();
-        let fired: Vec<(usize, usize)> = (of_agents.iter().enumerate())
-            .flat_map(|(k, atoms)| atoms.iter().map(move |q| (k, *q)))
+    /// What learning needs of a batch.
+    pub(super) fn batch_codes(&self, stop: Stop) -> BatchCodes {
+        let local_costs = self.local_costs();
+        let weights = self.x.weights();
+        let (firing, products) = match stop {
+            Stop::Interrupted => Default::default(),
+            _ => self.products(),
+        };
+        let nonzeros: f64 = firing.iter().map(|firing| firing.nonzeros).sum();
+        let weight = firing.first().map_or(0.0, |firing| firing.weight);
+        BatchCodes {
+            rounds: self.rounds(),
+            bytes: self.bytes(),
+            stop: Some(demote_if_nonfinite(stop, &local_costs)),
+            infeasible: self.infeasible().first().copied(),
+            cost: mean(sum_costs(&local_costs).into_iter(), weights),
+            sparsity: if weight > 0.0 { nonzeros / weight } else { 0.0 },
+            firing,
+            products,
+        }
+    }
+
+    /// How the atoms of each agent fired, and nu_k y_k' with one column per atom that fired (has a
+    /// non-zero code); a matrix may have no rows if none did. With weights of samples, y_j counts
+    /// w_j times. Codes are recovered agent by agent, and only rows of atoms that fired are kept.
+    /// Reduced chunks are lifted in the product, not per nu_k.
+    fn products(&self) -> (Vec<Firing>, Vec<Matrix>) {
+        let weights = self.x.weights();
+        let agents = (0..self.mesh.agents.len()).into_par_iter();
+        let each: Vec<(Firing, Vec<usize>, Matrix)> = agents
+            .map(|k| {
+                let y = self.codes_of(k);
+                let firing = Firing::of(&y, weights);
+                let y = match weights {
+                    Some(weights) => weigh(&y, weights),
+                    None => y,
+                };
+                let fired = fired(&y);
+                let codes = rows_of(&y, &fired);
+                (firing, fired, codes)
+            })
+            .collect();
+        // Codes of the atoms that fired, as (agent, row); each is a column of the product.
+        let fired: Vec<(usize, usize)> = (each.iter().enumerate())
+            .flat_map(|(k, (_, fired, _))| (0..fired.len()).map(move |i| (k, i)))
             .collect();
         let mut terms = Vec::new();
         for chunk in &self.chunks {
             let Some(reduced) = &chunk.reduced else {
                 continue;
             };
-            for (column, (k, q)) in fired.iter().enumerate() {
+            for (column, (k, i)) in fired.iter().enumerate() {
                 for at in 0..chunk.samples.len() {
                     let sample = chunk.samples.start + at;
-                    let scale = codes[*k].get(*q, sample);
+                    let scale = each[*k].2.get(*i, sample);
                     if scale != 0.0 {
                         terms.push(Term {
                             column,
@@ -237,8 +306,8 @@ impl<'m> Run<'m> {
                 }
             }
         }
-        let none = |fired: &Vec<usize>| Matrix::zeros(0, fired.len());
-        let mut out: Vec<Matrix> = of_agents.iter().map(none).collect();
+        let none = |(_, fired, _): &(_, Vec<usize>, _)| Matrix::zeros(0, fired.len());
+        let mut out: Vec<Matrix> = each.iter().map(none).collect();
         if !terms.is_empty() {
             let all = lift_all(&self.mesh.blocks(), self.x, fired.len(), &terms);
             let mut from = 0;
@@ -248,10 +317,14 @@ impl<'m> Run<'m> {
                 from += count;
             }
         }
+        let (firing, codes): (Vec<Firing>, Vec<Matrix>) = each
+            .into_iter()
+            .map(|(firing, _, codes)| (firing, codes))
+            .unzip();
         for chunk in self.chunks.iter().filter(|chunk| chunk.reduced.is_none()) {
-            add_products(chunk, codes, &of_agents, &mut out);
+            add_products(chunk, &codes, &mut out);
         }
-        out
+        (firing, out)
     }
 }
 
@@ -322,13 +395,42 @@ pub(super) fn side_by_side<'a>(parts: impl Iterator<Item = &'a Matrix> + Clone) 
     out
 }
 
-/// Adds nu_k y_k' of a chunk in all rows. Samples are added in order, so the sum does not depend on
-/// the chunks.
-fn add_products(chunk: &SampleChunk, codes: &[Matrix], fired: &[Vec<usize>], out: &mut [Matrix]) {
-    let each = chunk.agents.par_iter().zip(codes).zip(fired).zip(out);
-    each.for_each(|(((agent, y), fired), out)| {
+/// Arrays per agent: nu_k, two more of a strategy, what it receives, nu_k before a round.
+const ARRAYS: usize = 5;
+
+/// `Ok` if the arrays of all agents fit into memory.
+fn check_arrays(agents: usize, x: &Samples, chunks: &[Chunk]) -> Result<()> {
+    let entries = |chunk: &Chunk| match &chunk.reduced {
+        Some(reduced) => Some(reduced.x().as_slice().len()),
+        None => x.rows().checked_mul(chunk.samples.len()),
+    };
+    let arrays = agents * ARRAYS;
+    let numbers = chunks.iter().try_fold(0_usize, |sum, chunk| {
+        sum.checked_add(entries(chunk)?.checked_mul(arrays)?)
+    });
+    let given = format!(
+        "{} samples of dimension {} at {agents} agents",
+        x.len(),
+        x.rows()
+    );
+    Error::check_room("batch", given, numbers)
+}
+
+/// The cost of each sample, -sum_k J_k(nu_k).
+fn sum_costs(local_costs: &[Vec<f64>]) -> Vec<f64> {
+    let samples = local_costs.first().map_or(0, Vec::len);
+    (0..samples)
+        .map(|j| 0.0 - local_costs.iter().map(|c| c[j]).sum::<f64>()) // no -0
+        .collect()
+}
+
+/// Adds nu_k y_k' of a chunk with all rows; `codes` have the rows of the atoms that fired. Samples are
+/// added in order, so the sum does not depend on the chunks.
+fn add_products(chunk: &SampleChunk, codes: &[Matrix], out: &mut [Matrix]) {
+    let each = chunk.agents.par_iter().zip(codes).zip(out);
+    each.for_each(|((agent, y), out)| {
         let (first, samples) = (chunk.samples.start, chunk.samples.len());
-        let y = Matrix::from_fn(fired.len(), samples, |i, j| y.get(fired[i], first + j));
+        let y = y.columns_range(first..first + samples);
         match out.rows() {
             0 => *out = product(agent.dual(), &y),
             _ => add_product(agent.dual(), &y, out),

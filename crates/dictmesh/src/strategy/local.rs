@@ -1,6 +1,7 @@
 //! One agent's data and local computations for a batch.
 
-use crate::exact::coding::{start_codes, CodePenalty, Coding};
+use super::sparse_codes::SparseCodes;
+use crate::exact::coding::{start_codes, BlockScratch, CodePenalty, Coding};
 use crate::problem::block::Block;
 use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
@@ -11,9 +12,13 @@ use dictmesh_kernels::matrix::{dot, gemm, Matrix};
 use dictmesh_kernels::pool::recycle;
 use dictmesh_kernels::quadratic::Batching;
 use dictmesh_kernels::simd::{self, dispatch, Simd, WithSimd};
+use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::exact::coding::ScratchPool;
+
+/// Samples whose codes are dense at the same time, where codes are stored sparse.
+const DENSE_TOGETHER: usize = 16;
 
 /// The data of agent k for a batch of B samples.
 ///
@@ -106,9 +111,16 @@ impl Local<'_> {
             one,
             out,
         });
-        if many {
+        if many && workspace.sparse.is_none() {
             self.codes_into(nu, y);
             gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
+        } else if many {
+            for from in (0..nu.cols()).step_by(DENSE_TOGETHER) {
+                let width = DENSE_TOGETHER.min(nu.cols() - from);
+                let y = self.codes(&nu.columns_range(from..from + width));
+                let out = out.view_mut().subcols_mut(from, width);
+                gemm(out, atoms.view(), y.view(), 1.0, true);
+            }
         }
     }
 
@@ -131,10 +143,45 @@ impl Local<'_> {
             interrupt: self.interrupt,
             batching: self.batching,
         };
-        let (codes, scratch) = (&mut workspace.codes, self.scratch.of(self.block.version()));
-        let stop = problem.solve_batch(c, self.share, codes, v, &scratch);
+        let scratch = self.scratch.of(self.block.version());
+        let stop = match &mut workspace.sparse {
+            None => problem.solve_batch(c, self.share, &mut workspace.codes, v, &scratch),
+            Some(codes) => self.solve_sparse(&problem, c, codes, v, &scratch),
+        };
         workspace.scalars = recycle(scalars);
         stop
+    }
+
+    /// Solves for each column of `c`, with few codes dense at the same time.
+    fn solve_sparse(
+        &self,
+        problem: &Coding,
+        c: &Matrix,
+        codes: &mut SparseCodes,
+        v: &mut Matrix,
+        scratch: &BlockScratch,
+    ) -> Stop {
+        let n = self.block.len();
+        let parts = v
+            .as_mut_slice()
+            .par_chunks_mut(c.rows().max(1) * DENSE_TOGETHER);
+        let solved: Vec<(Stop, SparseCodes)> = (parts.enumerate())
+            .map(|(part, v)| {
+                let from = part * DENSE_TOGETHER;
+                let columns = from..(from + DENSE_TOGETHER).min(codes.len());
+                let mut y = vec![0.0; n * columns.len()];
+                codes.expand(columns.clone(), n, &mut y);
+                let stop = problem.solve_part(c, self.share, columns, &mut y, v, scratch);
+                let mut own = SparseCodes::default();
+                own.append(&y, n);
+                (stop, own)
+            })
+            .collect();
+        *codes = SparseCodes::default();
+        (solved.iter()).fold(Stop::Converged, |worst, (stop, own)| {
+            codes.join(own);
+            worst.worse(*stop)
+        })
     }
 
     /// J_k(nu) for each sample.
@@ -206,7 +253,10 @@ impl WithSimd for Slope<'_> {
 /// The codes of agent k and buffers that are reused in every round, so that rounds do not allocate.
 #[derive(Debug, Default)]
 pub struct Workspace {
+    /// Empty where they are sparse.
     codes: Matrix,
+    /// The codes of a block without a stored Gram matrix.
+    sparse: Option<SparseCodes>,
     /// Empty between uses.
     scalars: Vec<&'static dyn ScalarPenalty>,
 }
@@ -217,14 +267,28 @@ impl Workspace {
     pub fn new(local: &Local) -> Self {
         let mut start = vec![0.0; local.block.len()];
         start_codes(local.task.regularizer(), &mut start);
+        let is_large = local.block.gram().is_none() && local.block.len() > 1;
+        if is_large {
+            let mut codes = SparseCodes::default();
+            (0..local.samples).for_each(|_| codes.append(&start, start.len()));
+            return Workspace {
+                sparse: Some(codes),
+                ..Workspace::default()
+            };
+        }
         Workspace {
             codes: Matrix::from_fn(local.block.len(), local.samples, |q, _| start[q]),
-            scalars: Vec::new(),
+            ..Workspace::default()
         }
     }
 
-    /// The most recent codes, N_k x B.
-    pub fn codes(&self) -> &Matrix {
-        &self.codes
+    /// The most recent codes, N_k x B, of a block of `atoms` atoms.
+    pub fn codes(&self, atoms: usize) -> Matrix {
+        let Some(sparse) = &self.sparse else {
+            return self.codes.clone();
+        };
+        let mut codes = Matrix::zeros(atoms, sparse.len());
+        sparse.expand(0..sparse.len(), atoms, codes.as_mut_slice());
+        codes
     }
 }

@@ -3,7 +3,7 @@
 use super::{builder, refused, task, M};
 use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::strategy;
-use dictmesh::{AtomInit, Matrix, Mesh, Spec, Topology, WeightRule};
+use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Topology, WeightRule};
 
 #[test]
 fn disconnected_graphs() {
@@ -213,4 +213,27 @@ fn sizes_beyond_all_memory() {
     ] {
         refused(graph, &["agents = 1000000", "edges", "take fewer agents"]);
     }
+}
+
+/// The arrays of all agents would take 400 TB.
+#[test]
+fn a_batch_beyond_memory_is_refused() {
+    let (rows, samples) = (1_000_000, 100_000);
+    let mut sizes = vec![0; 100];
+    sizes[0] = 1;
+    let mut mesh = Mesh::builder(
+        Task::sparse_svd(0.1, 0.1).unwrap(),
+        Topology::ring(100).unwrap(),
+    )
+    .batch(samples)
+    .accels(dictmesh::accel::Accels::none())
+    .build(rows, &sizes, AtomInit::Random)
+    .unwrap();
+    let x = Samples::sparse(rows, vec![0; samples + 1], Vec::new(), Vec::new()).unwrap();
+    let words = ["batch = 100000 samples of dimension 1000000", "GB"];
+    refused(mesh.infer(&x), &words);
+    refused(
+        mesh.learn(&x, |_| std::ops::ControlFlow::Continue(())),
+        &words,
+    );
 }

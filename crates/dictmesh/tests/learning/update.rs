@@ -2,7 +2,7 @@
 
 use super::{assert_atoms_in_their_sets, distance, go_on, noise, sets};
 use dictmesh::mesh::AtomStats;
-use dictmesh::network::{plan_update, product, update_block};
+use dictmesh::network::{plan_update, product, update_block, Firing};
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use dictmesh::problem::residual::{Huber, Residual, SquaredL2, L1};
 use dictmesh::problem::Block;
@@ -170,9 +170,9 @@ fn columns_of_atoms_that_did_not_fire_are_not_needed() {
         before.energy.fill(1.5);
         let updated = |product: Matrix| {
             let (mut block, mut used) = (start.clone(), before.clone());
-            let weights = Some(&weights[..]);
+            let firing = Firing::of(&y, Some(&weights));
             let planned = plan_update(
-                &update, 1, &SquaredL2, &task, product, &y, weights, &block, &used,
+                &update, 1, &SquaredL2, &task, product, &firing, &block, &used,
             );
             let movement = planned.movement();
             assert!(block == start && used == before, "planning writes nothing");
@@ -243,7 +243,7 @@ fn the_block_is_renewed_as_a_whole() {
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));
         let mut workspace = Workspace::new(&local);
         local.argmin(0.0, &nothing, &mut v, &mut workspace);
-        workspace.codes().clone()
+        workspace.codes(block.len())
     };
     let mut block = Block::new(gaussian(M, ATOMS, &mut stream(1, 1))).unwrap();
     let before = code(&block);
