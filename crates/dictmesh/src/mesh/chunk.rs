@@ -13,6 +13,7 @@ use crate::strategy::infeasible::{parts, proven};
 use crate::strategy::{AgentStrategy, Combine, Exchange, Local, Workspace};
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, norm, Matrix};
+use dictmesh_kernels::pool::recycle;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(super) struct SampleChunk<'m> {
     /// The range of samples in the batch.
     pub samples: Range<usize>,
     pub agents: Vec<Box<dyn AgentStrategy>>,
+    /// Empty between rounds.
+    locals: Vec<Local<'static>>,
     /// nu_k of every agent, once the run has ended and its agents are gone.
     ended: Vec<Matrix>,
     /// Column k: the array (M x B) that agent k receives in an exchange.
@@ -86,6 +89,7 @@ impl<'m> SampleChunk<'m> {
             reduced: chunk.reduced,
             batch,
             agents,
+            locals: Vec::new(),
             ended: Vec::new(),
             received: Matrix::default(),
             share: Matrix::default(),
@@ -173,7 +177,8 @@ impl<'m> SampleChunk<'m> {
     fn rounds_until(&mut self, to: usize, keep: bool) -> bool {
         let mut agents = std::mem::take(&mut self.agents);
         let mut received = std::mem::take(&mut self.received);
-        let locals: Vec<Local<'_>> = (0..agents.len()).map(|k| self.local(k)).collect();
+        let mut locals: Vec<Local<'_>> = recycle(std::mem::take(&mut self.locals));
+        locals.extend((0..agents.len()).map(|k| self.local(k)));
         let mut carrier = InProcess {
             links: &self.links,
             parallel: self.parallel,
@@ -199,7 +204,9 @@ impl<'m> SampleChunk<'m> {
                 reduced.still_holds(&self.batch, self.samples.start, &duals)
             });
         }
+        let locals = recycle(locals);
         self.arrays_sent += carrier.arrays_sent;
+        self.locals = locals;
         (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);
         holds
