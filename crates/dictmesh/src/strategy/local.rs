@@ -148,7 +148,10 @@ impl Local<'_> {
             None => problem.solve_batch(c, self.share, &mut workspace.codes, v, &scratch),
             Some(codes) => self.solve_sparse(&problem, c, codes, v, &scratch),
         };
-        workspace.scalars = recycle(scalars);
+        // Of a large block it is not kept: each chunk of a batch has a workspace per agent.
+        if workspace.sparse.is_none() {
+            workspace.scalars = recycle(scalars);
+        }
         stop
     }
 

@@ -78,5 +78,5 @@ fn no_second_copy_of_the_atoms() {
 #[ignore = "540 MB of atoms, minutes"]
 fn the_largest_mesh_of_one_process() {
     let _alone = alone();
-    stays_within(64, 2_048, 512, 256, 20);
+    stays_within(64, 2_048, 512, 256, 10);
 }
