@@ -135,8 +135,8 @@ pub struct Options {
     pub rounds: Option<usize>,
 
     /// Speed-ups: all, none, or names separated by commas (single-agent, reduction, chunks, neighbour-sums,
-    /// lanes); the result is the same [default: all]
-    #[arg(long, value_name = "LIST", help_heading = "Inference")]
+    /// lanes); results agree to 1e-9 [default: all]
+    #[arg(long, value_name = "LIST", value_parser = speed_ups, help_heading = "Inference")]
     pub accel: Option<String>,
 
     /// Samples per update [default: 256]
@@ -265,4 +265,10 @@ impl Options {
             threads
         )
     }
+}
+
+/// A list of speed-ups that `Accels` can parse.
+fn speed_ups(list: &str) -> std::result::Result<String, String> {
+    dictmesh::accel::Accels::parse(list).map_err(|e| e.to_string())?;
+    Ok(list.to_string())
 }

@@ -80,3 +80,8 @@ pub use stop::Stop;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-library.md")]
 struct HowTo;
+
+/// Compiles and runs the example of the page on own pieces.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/own-pieces.md")]
+struct OwnPieces;
