@@ -21,9 +21,9 @@ ABOUT = "one round of 50 to 1,000 agents against numpy"
 NAMES = ["mesh-dense", "mesh-sparse"]
 # name, agents, atoms each, p (0: ring), rounds, bar
 CASES = [
-    ("mesh-dense", 196, 1, 0.5, 240, 1.5),
-    ("mesh-sparse", 50, 4, 0.2, 200, 2.5),
-    ("mesh-sparse", 1000, 1, 0.0, 60, 10.0),
+    ("mesh-dense", 196, 1, 0.5, 240, 2.0),
+    ("mesh-sparse", 50, 4, 0.2, 200, 1.5),
+    ("mesh-sparse", 1000, 1, 0.0, 60, 3.0),
 ]
 ROWS, SAMPLES, REPEATS = 100, 64, 5
 GAMMA, DELTA, RHO, ALPHA = 0.1, 0.1, 0.02, 0.9

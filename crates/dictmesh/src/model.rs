@@ -97,7 +97,10 @@ fn all() -> String {
 /// Names of speed-ups, or in older files `true` for all and `false` for none.
 fn accel_names<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged)]
+    #[serde(
+        untagged,
+        expecting = "accel is \"all\", \"none\" or names of speed-ups separated by commas"
+    )]
     enum Either {
         OnOrOff(bool),
         Names(String),

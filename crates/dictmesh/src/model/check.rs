@@ -18,8 +18,7 @@ impl Model {
     ///
     /// The options must be valid and compatible. Every block must have the sizes of the
     /// description, with finite atoms in the agent's set (within 1e-6). Some blocks may be missing,
-    /// but not all. The constants of the update are checked when a mesh is built, its fit with the
-    /// residual when it learns.
+    /// but not all. Whether the update fits the residual is checked when a mesh learns.
     ///
     /// # Errors
     ///
@@ -102,6 +101,7 @@ fn check_description(
         strategy.check(task.residual(), weights.is_symmetric())?;
     }
     d.stopping.check()?;
+    d.update.check_constants()?;
     if d.rows == 0 || d.batch == 0 {
         let name = if d.rows == 0 { "rows" } else { "batch" };
         return Err(Error::parameter(name, 0, "must be 1 or more"));

@@ -102,7 +102,7 @@ proptest! {
         let mut model = Model::from_bytes(&small()).unwrap();
         let d: &mut Description = &mut model.description;
         d.task = TaskSpec::sparse_svd(gamma.abs(), delta);
-        d.update = Update::Constant { mu_w };
+        d.update = Update::Constant { mu_w: mu_w.abs() };
         d.seed = seed;
         d.progress.draws = count;
         model.blocks[0].atoms = Matrix::from_vec(ROWS, 2, atoms).unwrap();

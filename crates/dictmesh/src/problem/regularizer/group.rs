@@ -20,7 +20,10 @@ pub struct GroupElasticNet {
 
 /// The grouping of an agent's coefficients. In JSON, a number or a list of numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "must be a size or a list of sizes, whole numbers of 1 or more"
+)]
 pub enum Groups {
     /// Groups of this size; an agent's number of atoms is a multiple of it.
     Equal(usize),
@@ -136,8 +139,11 @@ impl Regularizer for GroupElasticNet {
         let (tiles, allowed) = match &self.groups {
             Groups::Equal(size) => (n.is_multiple_of(*size), format!("a multiple of {size}")),
             Groups::Sizes(sizes) => {
-                let total: usize = sizes.iter().sum();
-                (n == total, total.to_string())
+                let total = sizes
+                    .iter()
+                    .try_fold(0_usize, |sum, size| sum.checked_add(*size));
+                let allowed = total.map_or("more than there can be".to_string(), |n| n.to_string());
+                (Some(n) == total, allowed)
             }
         };
         if tiles {
@@ -191,5 +197,15 @@ mod tests {
         }
         assert!(GroupElasticNet::new(1.0, 1.0, Groups::Equal(0)).is_err());
         assert!(GroupElasticNet::new(1.0, 1.0, Groups::Sizes(vec![1, 0])).is_err());
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_no_small_sum() {
+        let groups = Groups::Sizes(vec![usize::MAX, 3]);
+        let h = GroupElasticNet::new(0.1, 0.1, groups).unwrap();
+        assert!(h.check_atoms(2).is_err());
+        let spec = h.spec().with("group", "2");
+        let error = GroupElasticNet::from_spec(&spec).unwrap_err().to_string();
+        assert!(error.contains("list of sizes"), "{error}");
     }
 }

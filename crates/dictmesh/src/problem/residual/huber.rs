@@ -24,6 +24,10 @@ impl Huber {
     /// The Huber loss with threshold `eta` > 0 between its quadratic and linear parts.
     pub fn new(eta: f64) -> Result<Self> {
         Error::check_positive("eta", eta)?;
+        if eta.is_subnormal() {
+            let allowed = "is so small that 1/eta overflows; use the residual l1, its limit";
+            return Err(Error::parameter("eta", format!("{eta:e}"), allowed));
+        }
         Ok(Huber {
             eta,
             boxed: usize::MAX,
