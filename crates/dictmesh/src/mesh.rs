@@ -8,6 +8,7 @@ mod builder;
 mod chunk;
 mod events;
 mod exchange;
+mod found;
 mod growth;
 mod inference_result;
 pub(crate) mod learning;
