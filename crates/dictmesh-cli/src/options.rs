@@ -135,7 +135,7 @@ pub struct Options {
     pub rounds: Option<usize>,
 
     /// Speed-ups: all, none, or names separated by commas (single-agent, reduction, chunks, neighbour-sums,
-    /// lanes); results agree to 1e-9 [default: all]
+    /// lanes); results agree up to rounding [default: all]
     #[arg(long, value_name = "LIST", value_parser = speed_ups, help_heading = "Inference")]
     pub accel: Option<String>,
 
