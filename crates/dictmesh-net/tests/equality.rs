@@ -4,6 +4,7 @@
 mod common;
 
 use common::{apart, start_all, Plan};
+use dictmesh::accel::Accels;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::strategy;
@@ -205,7 +206,7 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
         plan.informed = if n == 1 { vec![0] } else { vec![1, 3] };
         let start = plan
             .builder()
-            .accels(dictmesh::accel::Accels::parse("lanes").unwrap())
+            .accels(Accels::parse("lanes").unwrap())
             .build(4, &plan.sizes, AtomInit::Given(&atoms))
             .unwrap();
         let mut mesh = start.clone();
@@ -229,6 +230,31 @@ fn samples_that_no_code_can_meet_are_found_by_all() {
             assert_eq!(done.atoms, *mesh.block(k).atoms(), "{residual:?} {k}");
         }
     }
+}
+
+#[test]
+fn an_agent_without_speed_ups_equals_the_mesh_without_any() {
+    let mut plan = Plan::new(graph(5), 40, 24);
+    (plan.sizes, plan.batch) = (vec![36; 5], 8);
+    let start = plan
+        .builder()
+        .accels(Accels::none())
+        .build(plan.rows, &plan.sizes, AtomInit::Random)
+        .unwrap();
+    let (mut plain, mut lanes) = (start.clone(), start.clone());
+    lanes.set_accels(Accels::parse("lanes").unwrap());
+    for mesh in [&mut plain, &mut lanes] {
+        mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    }
+    for (accels, mesh) in [(Accels::none(), &plain), (Accels::all(), &lanes)] {
+        plan.accels = accels;
+        for (k, agent) in start_all(&plan, &start, &Hub::new(0)).into_iter().enumerate() {
+            let done = agent.wait().unwrap();
+            assert_eq!(done.atoms, *mesh.block(k).atoms(), "{} {k}", plan.accels);
+        }
+    }
+    // The switch has an effect: the two meshes differ by rounding.
+    assert_ne!(plain.dictionary(), lanes.dictionary());
 }
 
 #[test]

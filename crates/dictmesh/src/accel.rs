@@ -231,7 +231,7 @@ impl Accels {
         Accels { all: all.into() }
     }
 
-    /// No speed-up. Agents of a network solve in lanes; [`Lanes`] alone gives the same results.
+    /// No speed-up.
     pub fn none() -> Self {
         Accels { all: Vec::new() }
     }

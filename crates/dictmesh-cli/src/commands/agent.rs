@@ -9,6 +9,7 @@ pub(super) mod source;
 
 use super::{port_refusal, print, refusal, save_model, say, Ended, Result};
 use crate::interrupt;
+use dictmesh::accel::Accels;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
 use dictmesh_net::config::AgentConfig;
 use dictmesh_net::metrics::{Metered, Metrics};
@@ -37,6 +38,10 @@ pub struct Args {
     /// Print what happens as JSON, an object a line
     #[arg(long)]
     pub events: bool,
+    /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to one agent. Results agree up to
+    /// rounding
+    #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
+    pub accel: Accels,
     /// End when the process with this number ends, which started this one
     #[arg(long, value_name = "PID", hide = true)]
     pub parent: Option<u32>,
@@ -167,7 +172,8 @@ fn begin(
     control: Control,
 ) -> Result<Agent> {
     parts::check_memory(config)?;
-    let settings = parts::settings(config)?;
+    let mut settings = parts::settings(config)?;
+    settings.accels = args.accel.clone();
     let atoms = parts::first_atoms(config, start)?;
     let source = source::open(config, start)?;
     let total = source.as_ref().and_then(|opened| opened.total);

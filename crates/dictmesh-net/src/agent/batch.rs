@@ -9,7 +9,6 @@ use super::opening::Trouble;
 use super::talk::Halt;
 use super::Agent;
 use crate::error::Error;
-use dictmesh::accel::Batching;
 use dictmesh::network::has_diverged;
 use dictmesh::network::{product_of_fired, update_block};
 use dictmesh::strategy::Local;
@@ -83,7 +82,7 @@ impl Agent {
             samples,
             scratch: &self.scratch,
             interrupt: None,
-            batching: Batching::default(),
+            batching: self.settings.accels.batching(),
         };
         let inference = Inference {
             id,

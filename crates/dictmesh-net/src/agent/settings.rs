@@ -3,6 +3,7 @@
 use super::checkpoint::{self, Owner};
 use crate::error::Error;
 use crate::words::{leaves, listed, plain, value, words};
+use dictmesh::accel::Accels;
 use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::strategy::Strategy;
 use dictmesh::AgentId;
@@ -79,6 +80,8 @@ pub struct AgentSettings {
     pub score: bool,
     /// Whether dual vectors travel in single precision.
     pub float32: bool,
+    /// Its speed-ups. Only those that batch argmins apply to an agent of a network.
+    pub accels: Accels,
     /// Whether this agent may come into a running mesh with atoms that have not seen the samples so far.
     pub joins: bool,
     /// A checkpoint is written after so many batches.
@@ -106,6 +109,7 @@ impl AgentSettings {
             policy: Policy::Wait,
             score: true,
             float32: false,
+            accels: Accels::all(),
             joins: false,
             checkpoint_every: 1,
             linger: Duration::from_secs(10),

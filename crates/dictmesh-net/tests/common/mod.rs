@@ -1,6 +1,7 @@
 //! Agents as threads over the wire in memory, beside the mesh in one process.
 #![allow(dead_code)] // each test uses a part of it
 
+use dictmesh::accel::Accels;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
@@ -46,6 +47,8 @@ pub struct Plan {
     pub x: Samples,
     pub update: Update,
     pub rule: WeightRule,
+    /// The speed-ups of the agents.
+    pub accels: Accels,
 }
 
 impl Plan {
@@ -63,6 +66,7 @@ impl Plan {
             topology,
             update: Update::default(),
             rule: WeightRule::Metropolis,
+            accels: Accels::all(),
         }
     }
 
@@ -79,8 +83,8 @@ impl Plan {
     /// The mesh in one process, before it has learned.
     pub fn mesh(&self, reduction: bool) -> Mesh {
         let builder = self.builder().accels(match reduction {
-            true => dictmesh::accel::Accels::all(),
-            false => dictmesh::accel::Accels::parse("lanes").unwrap(),
+            true => Accels::all(),
+            false => Accels::parse("lanes").unwrap(),
         });
         builder
             .build(self.rows, &self.sizes, AtomInit::Random)
@@ -109,6 +113,7 @@ impl Plan {
                 WeightRule::Given(_) => Weighting::Given(mesh.weights().column(k).to_vec()),
             },
             batch: self.batch,
+            accels: self.accels.clone(),
             linger: Duration::from_secs(3),
             ..AgentSettings::new(k, self.task.clone(), strategy, self.rows)
         }

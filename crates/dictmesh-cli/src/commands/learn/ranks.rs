@@ -228,6 +228,7 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
             WeightRule::Uniform => Weighting::Uniform,
             _ => Weighting::Given(mesh.weights().column(rank).to_vec()),
         },
+        accels: mesh.accels().clone(),
         score: !args.speech.quiet,
         checkpoint_every: KEEP_EVERY,
         ..AgentSettings::new(rank, mesh.task().spec(), strategy.spec(), mesh.rows())
