@@ -248,7 +248,10 @@ fn an_agent_without_speed_ups_equals_the_mesh_without_any() {
     }
     for (accels, mesh) in [(Accels::none(), &plain), (Accels::all(), &lanes)] {
         plan.accels = accels;
-        for (k, agent) in start_all(&plan, &start, &Hub::new(0)).into_iter().enumerate() {
+        for (k, agent) in start_all(&plan, &start, &Hub::new(0))
+            .into_iter()
+            .enumerate()
+        {
             let done = agent.wait().unwrap();
             assert_eq!(done.atoms, *mesh.block(k).atoms(), "{} {k}", plan.accels);
         }

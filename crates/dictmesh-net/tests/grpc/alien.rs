@@ -6,8 +6,10 @@ use bytes::Bytes;
 use dictmesh_net::grpc::GrpcWire;
 use dictmesh_net::Wire;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
@@ -78,6 +80,17 @@ fn words(run: &str) -> Hello {
     }
 }
 
+/// A runtime whose tasks run on a thread of their own.
+fn background() -> Arc<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = Arc::new(runtime.unwrap());
+    let driven = Arc::clone(&runtime);
+    std::thread::spawn(move || driven.block_on(std::future::pending::<()>()));
+    runtime
+}
+
 async fn link(
     address: SocketAddr,
     first: Said,
@@ -105,11 +118,7 @@ fn an_agent_over_another_grpc_can_take_part() {
     let nowhere = "127.0.0.1:1".to_string();
     let mut one = GrpcWire::start(settings(1, "127.0.40.1:0", &[(0, nowhere)])).unwrap();
     let address = one.address().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = background();
     let (out, mut incoming) = runtime.block_on(link(address, hello("a-run"))).unwrap();
     assert_eq!(up(&mut one, 0), (42, 3));
     match runtime.block_on(next(&mut incoming)) {
@@ -141,7 +150,7 @@ fn it_is_told_why_it_is_refused() {
     let nowhere = "127.0.0.1:1".to_string();
     let one = GrpcWire::start(settings(1, "127.0.41.1:0", &[(0, nowhere)])).unwrap();
     let address = one.address().unwrap();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let runtime = background();
     let refused = runtime.block_on(link(address, hello("yesterday")));
     let status = refused.map(|_| ()).unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
@@ -167,12 +176,8 @@ fn it_is_told_why_it_is_refused() {
 }
 
 /// Somebody to be dialled: what runs it, where it listens, and the address of that.
-fn listening(host: &str) -> (tokio::runtime::Runtime, std::net::TcpListener, String) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+fn listening(host: &str) -> (Arc<Runtime>, std::net::TcpListener, String) {
+    let runtime = background();
     let listener = std::net::TcpListener::bind((host, 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap().to_string();

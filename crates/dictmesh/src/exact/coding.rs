@@ -117,9 +117,9 @@ impl Coding<'_> {
     /// Whether samples are solved on working sets: W'W is not stored, and the problem has curvature
     /// and closed forms.
     fn is_on_demand(&self) -> bool {
-        let curvature = self.s * self.residual.conjugate_curvature() + self.q;
         let is_stored = self.gram.is_some() || self.atoms.cols() <= 1;
-        !is_stored && curvature > 0.0 && self.has_closed_forms()
+        let curvature = || self.s * self.residual.conjugate_curvature() + self.q;
+        !is_stored && curvature() > 0.0 && self.has_closed_forms()
     }
 
     /// h, one scalar penalty per atom.
@@ -127,9 +127,14 @@ impl Coding<'_> {
         self.h.scalars.iter().copied()
     }
 
+    /// Whether h is separable.
+    fn is_separable(&self) -> bool {
+        self.h.scalars.len() == self.atoms.cols()
+    }
+
     /// Whether h is separable and e has closed forms.
     fn has_closed_forms(&self) -> bool {
-        self.h.scalars.len() == self.atoms.cols() && self.residual.envelope().is_some()
+        self.is_separable() && self.residual.envelope().is_some()
     }
 
     fn is_interrupted(&self) -> bool {

@@ -24,6 +24,8 @@ pub(super) struct Links<'m> {
     topology: &'m Topology,
     weights: &'m Weights,
     accels: &'m Accels,
+    /// Sum of all degrees: arrays sent in a combination.
+    degrees: u64,
     /// The weights by combination rule, computed on first use.
     rules: [OnceLock<Rule>; 3],
 }
@@ -43,16 +45,18 @@ impl<'m> Links<'m> {
             topology,
             weights,
             accels,
+            degrees: (0..topology.agents())
+                .map(|k| topology.degree(k) as u64)
+                .sum(),
             rules: Default::default(),
         }
     }
 
     /// Number of arrays sent over an edge in this exchange.
     pub fn arrays_sent(&self, exchange: Exchange) -> u64 {
-        let n = self.topology.agents();
         match exchange {
-            Exchange::Combine(_) => (0..n).map(|k| self.topology.degree(k) as u64).sum(),
-            Exchange::SumToRoot | Exchange::Broadcast => n as u64 - 1,
+            Exchange::Combine(_) => self.degrees,
+            Exchange::SumToRoot | Exchange::Broadcast => self.topology.agents() as u64 - 1,
         }
     }
 

@@ -33,10 +33,7 @@ pub(super) enum Shape {
 impl Coding<'_> {
     /// The form of the envelope, if it is one of [`Shape`].
     pub(super) fn shape(&self) -> Option<Shape> {
-        let closed = self
-            .residual
-            .envelope()
-            .filter(|_| self.has_closed_forms())?;
+        let closed = self.residual.envelope().filter(|_| self.is_separable())?;
         let quadratic = closed.quadratic(self.s, self.q);
         (quadratic.filter(|a| *a > 0.0).map(Shape::Quadratic))
             .or_else(|| outliers::bound(self).map(Shape::Bounded))
