@@ -19,7 +19,7 @@ pub enum Batching {
 }
 
 /// [`Quadratic::start`], compiled for each SIMD instruction set.
-struct SideBySide<'s, 'a> {
+pub(super) struct SideBySide<'s, 'a> {
     lanes: &'s mut Lanes,
     problem: Problem<'s, 'a>,
     g: &'s [f64],
@@ -62,7 +62,7 @@ impl<'a> Quadratic<'a> {
         dispatch(self.side_by_side(g, energies, y));
     }
 
-    fn side_by_side<'s>(
+    pub(super) fn side_by_side<'s>(
         &'s mut self,
         g: &'s [f64],
         energies: &'s [f64],

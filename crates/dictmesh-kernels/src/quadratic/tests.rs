@@ -1,5 +1,7 @@
 //! Samples solved in lanes have the solutions of single solves, whichever share their registers.
 
+use super::batch::SideBySide;
+use super::small_cd::SmallCd;
 use super::*;
 use crate::penalty::soft_threshold;
 use crate::penalty::Piece;
