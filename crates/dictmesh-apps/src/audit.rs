@@ -238,7 +238,7 @@ fn check(mesh: &Mesh, x: &Samples, rounds: usize, colluding: usize) -> Result<()
         return Err(Error::parameter(
             "agents",
             mesh.agents(),
-            "one agent sends nothing to anybody; audit a mesh of 2 or more",
+            "a single agent sends no messages; audit a mesh of 2 or more agents",
         ));
     }
     penalty::check(mesh)?;
@@ -257,8 +257,8 @@ fn check(mesh: &Mesh, x: &Samples, rounds: usize, colluding: usize) -> Result<()
             "rounds",
             rounds,
             format!(
-                "{} agents send {} samples of {} rows in each: more than the {} GB that are kept; take fewer rounds \
-                 or samples",
+                "{} agents send {} samples of {} rows in each: above the limit of {} GB; take \
+                 fewer rounds or samples",
                 mesh.agents(),
                 x.len(),
                 mesh.rows(),

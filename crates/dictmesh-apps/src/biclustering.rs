@@ -34,7 +34,7 @@ use dictmesh::graph::{Topology, WeightRule};
 use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
-use dictmesh::problem::Task;
+use dictmesh::problem::task::{Task, PAPER_BICLUSTERING};
 use dictmesh::random::stream;
 use dictmesh::strategy;
 use dictmesh::strategy::{Diffusion, Strategy};
@@ -103,7 +103,7 @@ impl Default for Biclustering {
             beta: 0.03,
             prepare: Prepare::Standardise,
             strategy: strategy::default(),
-            stopping: Stopping::tolerance(1e-4),
+            stopping: Stopping::default(),
             update: Update::Adaptive { forgetting: 0.8 },
             batch: 512,
             passes: 10,
@@ -121,11 +121,12 @@ impl Biclustering {
     /// with mu = .01 for 2000 rounds, random atoms, one pass, one column per update. The step
     /// slightly exceeds the paper's own bound of .0099; see [`Mesh::warnings`].
     pub fn paper() -> Self {
+        let (gamma, delta, beta) = PAPER_BICLUSTERING;
         Biclustering {
             layers: 3,
-            gamma: 0.5,
-            delta: 0.01,
-            beta: 0.01,
+            gamma,
+            delta,
+            beta,
             prepare: Prepare::Nothing,
             strategy: Arc::new(Diffusion { mu: Some(0.01) }),
             stopping: Stopping::rounds(2000),
@@ -189,6 +190,9 @@ impl Biclustering {
     /// The mesh of one restart: N agents with one atom each on a complete graph.
     pub fn mesh(&self, x: &Samples, restart: usize) -> Result<Mesh> {
         let task = Task::biclustering(self.gamma, self.delta, self.beta)?;
+        let graph = Topology::complete(self.layers)?;
+        let numbers = x.rows().checked_mul(self.layers);
+        Error::check_room("layers", self.layers, numbers)?;
         // Derived seeds, so that neighbouring values of `seed` share no restart.
         let seed = stream(self.seed, RESTART_STREAM + restart as u64).random();
         let drawn;
@@ -199,7 +203,7 @@ impl Biclustering {
                 AtomInit::Given(&drawn)
             }
         };
-        Mesh::builder(task, Topology::complete(self.layers)?)
+        Mesh::builder(task, graph)
             .weights(WeightRule::Uniform)
             .strategy(self.strategy.clone())
             .stopping(self.stopping)

@@ -217,11 +217,18 @@ impl Denoising {
     }
 
     fn build(&self, gamma: f64, start: AtomInit<'_>) -> Result<Mesh> {
+        let overflows =
+            || Error::parameter("atoms_each", self.atoms_each, "times agents overflows");
+        let all = self
+            .atoms_each
+            .checked_mul(self.agents)
+            .ok_or_else(overflows)?;
+        let builder = self.builder(gamma)?; // checks the number of agents
         let sizes = match self.coding {
             Coding::Mesh => vec![self.atoms_each; self.agents],
-            Coding::Exact => vec![self.atoms_each * self.agents],
+            Coding::Exact => vec![all],
         };
-        (self.builder(gamma)?).build(self.patch * self.patch, &sizes, start)
+        builder.build(self.patch * self.patch, &sizes, start)
     }
 
     fn builder(&self, gamma: f64) -> Result<MeshBuilder> {

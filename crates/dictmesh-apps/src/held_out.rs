@@ -22,9 +22,9 @@ use dictmesh::exact::{self, Part};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::Block;
-use dictmesh::problem::LocalTask;
+use dictmesh::problem::{LocalTask, Registry};
 use dictmesh::random::stream;
-use dictmesh::{Error, Result};
+use dictmesh::{Error, Result, Spec};
 use dictmesh_kernels::matrix::Matrix;
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
@@ -168,16 +168,25 @@ fn solve(mesh: &Mesh, blocks: &[Block], tasks: &[LocalTask], x: &Samples) -> Res
     Ok(exact::solve(mesh.task().residual(), &parts, x, options)?.codes)
 }
 
-/// The same local task with gamma = 0. A regularizer from another crate is left unchanged.
+/// The local task of any number of atoms with gamma = 0, in which every net is a ridge. A
+/// regularizer from another crate is left unchanged. The atom set has no effect on codes.
 fn without_gamma(task: &LocalTask) -> Result<LocalTask> {
-    let mut spec = task.spec();
-    spec.regularizer = match spec.regularizer.get::<Vec<f64>>("gamma") {
-        Ok(Some(list)) => spec.regularizer.with("gamma", vec![0.0; list.len()]),
-        _ => spec.regularizer.with("gamma", 0.0),
+    let h = task.regularizer().spec();
+    let ridge = |kind: &str| {
+        let delta = h.number("delta").ok().flatten();
+        Spec::new(kind).with("gamma", 0.0).with_some("delta", delta)
     };
-    match LocalTask::build(&spec) {
+    let ridge = match (h.kind(), h.get::<bool>("non_negative")?) {
+        ("group-elastic-net" | "weighted-elastic-net", None | Some(false)) => ridge("elastic-net"),
+        ("group-elastic-net" | "weighted-elastic-net", Some(true)) => {
+            ridge("non-negative-elastic-net")
+        }
+        _ => h.clone().with("gamma", 0.0),
+    };
+    match Registry::default().regularizers().build(&ridge) {
+        Ok(h) => Ok(LocalTask::new(h)),
         Err(Error::UnknownName { .. }) => Ok(task.clone()),
-        built => built,
+        Err(error) => Err(error),
     }
 }
 

@@ -185,7 +185,8 @@ impl L1Model {
                 need: "at least one sample",
             });
         }
-        let wanted = self.w.cols() + atoms;
+        let wanted = self.w.cols().saturating_add(atoms);
+        Error::check_room("atoms", atoms, wanted.checked_mul(self.w.rows()))?;
         let mut rng = stream(seed, self.w.cols() as u64);
         let mut order: Vec<usize> = (0..from.len()).collect();
         order.shuffle(&mut rng);

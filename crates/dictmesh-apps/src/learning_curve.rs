@@ -99,7 +99,7 @@ impl<'a> Target<'a> {
             return Err(Error::Unsupported {
                 what: "a learning curve".into(),
                 with: "these samples".into(),
-                why: format!("their exact solution ended so: {}", exact.stop()),
+                why: format!("the exact solution is not certified: {}", exact.stop()),
             });
         }
         if exact.codes.as_slice().iter().all(|y| *y == 0.0) {
@@ -143,7 +143,7 @@ impl<'a> Target<'a> {
             if point.round >= next {
                 next = (point.round + 1).max((point.round as f64 * SPACING) as usize);
                 curve.points.push(point);
-            } else if end.is_some() || point.round == rounds || is_asked_for(point.round) {
+            } else if end.is_some() || point.round == rounds || is_round_number(point.round) {
                 curve.points.push(point);
             }
             if let Some(end) = end {
@@ -199,7 +199,7 @@ fn pass(reached: &mut [Option<usize>; 3], snr: f64, round: usize) {
 }
 
 /// 1, 2 or 5 times a power of ten.
-fn is_asked_for(mut round: usize) -> bool {
+fn is_round_number(mut round: usize) -> bool {
     while round >= 10 && round.is_multiple_of(10) {
         round /= 10;
     }
@@ -239,6 +239,8 @@ impl LearningCurve {
 
     /// Whether this curve reaches `GOALS[goal]` in fewer rounds. If neither reaches it, whether its
     /// final SNR is higher.
+    ///
+    /// Panics unless `goal` is below the number of [`GOALS`].
     pub fn is_better(&self, other: &LearningCurve, goal: usize) -> bool {
         let rounds = |curve: &LearningCurve| curve.both()[goal];
         match (rounds(self), rounds(other)) {

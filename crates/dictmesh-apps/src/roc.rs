@@ -52,7 +52,7 @@ pub fn roc(scores: &[f64], labels: &[bool]) -> Result<Roc> {
         return Err(Error::parameter(
             "scores",
             format!("NaN at sample {i}"),
-            "a score that is no number has no place in the order",
+            "a NaN score cannot be ranked; remove the sample",
         ));
     }
     let positives = labels.iter().filter(|l| **l).count();

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_solution_solves_and_a_bad_pivot_is_told() {
+    fn the_solution_solves_and_a_bad_pivot_returns_false() {
         for n in [0, 1, 2, 3, 7, 8, 9, 17, 64, 65, 80] {
             let root = gaussian(n + 2, n, &mut stream(n as u64, 0));
             let a = root.transpose_times(&root);

@@ -13,8 +13,8 @@
 //!
 //! The caller checks shapes: on a mismatch a kernel panics, like an index out of range, or ignores
 //! what the shorter operand lacks; memory stays safe. `dictmesh` checks shapes once, at its public
-//! API. No result depends on the number of threads. Results may
-//! differ in the last digits between CPUs with different vector units.
+//! API. No result depends on the number of threads. Results may differ in the last digits between
+//! CPUs with different vector units.
 
 pub mod atoms;
 pub mod cholesky;

@@ -175,7 +175,7 @@ impl Matrix {
 
     /// `self * right`.
     ///
-    /// Panics unless `right` has as many rows as `self` has columns.
+    /// Panics unless the number of rows of `right` equals the number of columns of `self`.
     pub fn times(&self, right: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(self.rows, right.cols);
         gemm(out.view_mut(), self.view(), right.view(), 1.0, false);

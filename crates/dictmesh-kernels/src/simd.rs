@@ -214,13 +214,17 @@ mod tests {
     use super::CacheAligned;
 
     #[test]
-    fn lined_numbers_begin_with_a_cache_line() {
+    fn aligned_numbers_begin_with_a_cache_line() {
         let at = |begin: *const u8| begin.addr() % 64;
         // Several at once, so that the allocator returns different offsets.
         let doubles: Vec<_> = (1..40).map(|n| CacheAligned::new(n, 0.0f64)).collect();
         let singles: Vec<_> = (1..40).map(|n| CacheAligned::new(n, 0.0f32)).collect();
-        assert!(doubles.iter().all(|lined| at(lined.as_ptr().cast()) == 0));
-        assert!(singles.iter().all(|lined| at(lined.as_ptr().cast()) == 0));
+        assert!(doubles
+            .iter()
+            .all(|aligned| at(aligned.as_ptr().cast()) == 0));
+        assert!(singles
+            .iter()
+            .all(|aligned| at(aligned.as_ptr().cast()) == 0));
         assert!((1..40)
             .zip(doubles.iter().zip(&singles))
             .all(|(n, (d, s))| d.len() >= n && s.len() >= n));

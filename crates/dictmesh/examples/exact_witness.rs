@@ -1,5 +1,5 @@
-//! Random problems and what `exact` found for them, one JSON object a line: what `scripts/check-exact`
-//! holds against an outside solver.
+//! Random problems and the results of `exact` for them, one JSON object per line;
+//! `scripts/check-exact` compares them with another solver.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -93,7 +93,8 @@ pub trait Accel: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Splits the batch into chunks, in order, each with all rows or with fewer.
+    /// Splits the batch into chunks, each with all rows or with fewer. Their ranges must cover the
+    /// batch in order, without gaps.
     fn chunks(&self, _batch: &Batch<'_>) -> Option<Vec<Chunk>> {
         None
     }
@@ -107,6 +108,12 @@ pub trait Accel: fmt::Debug + Send + Sync {
     /// How argmins solve the samples of a batch.
     fn batching(&self) -> Option<Batching> {
         None
+    }
+
+    /// Whether agents of a network may combine over a complete graph by the sum over all agents, if
+    /// their links provide it. All agents must agree. Default: no.
+    fn sums_on_links(&self) -> bool {
+        false
     }
 }
 
@@ -293,6 +300,10 @@ impl Accels {
     /// The first result of [`Accel::chunks`], or the whole batch.
     pub fn chunks(&self, batch: &Batch<'_>) -> Vec<Chunk> {
         let chunks = self.all.iter().find_map(|accel| accel.chunks(batch));
+        debug_assert!(
+            chunks.iter().all(|chunks| covers(chunks, batch.x.len())),
+            "chunks of a speed-up must cover the batch in order"
+        );
         chunks.unwrap_or_else(|| {
             vec![Chunk {
                 samples: 0..batch.x.len(),
@@ -306,11 +317,27 @@ impl Accels {
         self.all.iter().find_map(|accel| accel.combiner(weights))
     }
 
-    /// The first answer to [`Accel::batching`], or one sample after the other.
+    /// The first result of [`Accel::batching`], or one sample after the other.
     pub fn batching(&self) -> Batching {
         let first = self.all.iter().find_map(|accel| accel.batching());
         first.unwrap_or(Batching::OneByOne)
     }
+
+    /// Whether one of them allows [`Accel::sums_on_links`].
+    pub fn sums_on_links(&self) -> bool {
+        self.all.iter().any(|accel| accel.sums_on_links())
+    }
+}
+
+/// Whether the ranges are 0..a, a..b, ..., to `samples`.
+fn covers(chunks: &[Chunk], samples: usize) -> bool {
+    let mut at = 0;
+    let in_order = chunks.iter().all(|chunk| {
+        let follows = chunk.samples.start == at;
+        at = chunk.samples.end;
+        follows
+    });
+    in_order && at == samples
 }
 
 /// Equal if the names are.

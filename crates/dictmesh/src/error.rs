@@ -31,8 +31,9 @@ pub enum Error {
     },
     /// A NaN or an infinity in the data.
     #[error(
-        "{what}: the entry at row {row} of column {column} is {value}; every entry must be a finite \
-         number (a column is one sample or one atom, both counted from 0): clean or fill it first"
+        "{what}: the entry at row {row} of column {column} is {value}; every entry must be a \
+         finite number (a column is one sample or one atom, both counted from 0): clean or fill it \
+         first"
     )]
     NotFinite {
         /// Which matrix.
@@ -54,8 +55,8 @@ pub enum Error {
     },
     /// A disconnected graph.
     #[error(
-        "the graph is disconnected: agent {unreachable} cannot be reached from agent 0 ({reached} of \
-         {agents} agents can); every agent must be reachable: {remedy}"
+        "the graph is disconnected: agent {unreachable} cannot be reached from agent 0 ({reached} \
+         of {agents} agents can); every agent must be reachable: {remedy}"
     )]
     Disconnected {
         /// The number of agents.
@@ -89,8 +90,8 @@ pub enum Error {
     },
     /// A run that diverged and has no usable result.
     #[error(
-        "strategy = {strategy}: its messages diverge on these samples; use smaller constants, or leave them out for \
-         defaults"
+        "strategy = {strategy}: its messages diverge on these samples; use smaller constants, or \
+         omit them for the defaults"
     )]
     Diverged {
         /// The strategy's name.
@@ -191,10 +192,10 @@ impl Error {
             return Ok(());
         }
         let need = numbers.map_or_else(
-            || "more memory than there can be".to_string(),
+            || "more memory than can be addressed".to_string(),
             |n| format!("{:.0} GB of memory", n as f64 * 8e-9),
         );
-        let allowed = format!("it takes {need}, which this process cannot get; take fewer");
+        let allowed = format!("needs {need}, which cannot be allocated; take fewer");
         Err(Error::parameter(name, given, allowed))
     }
 

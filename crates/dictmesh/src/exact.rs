@@ -33,12 +33,13 @@ use dictmesh_kernels::quadratic::Batching;
 use joined::Joined;
 use rayon::prelude::*;
 
-/// Samples per part. Larger parts let SIMD lanes group samples of similar work. Batches that are
+/// Samples per part. Larger parts let a solver of several samples group those of
+/// similar work. Batches that are
 /// cut at multiples of this give bit-identical results.
 pub const SOLVED_TOGETHER: usize = 128;
 /// Samples per part if W'W is not stored: each takes three vectors of K numbers. Divides
 /// [`SOLVED_TOGETHER`].
-const SOLVED_ON_DEMAND: usize = 16;
+pub(crate) const SOLVED_ON_DEMAND: usize = 16;
 
 /// One block and its owner's share of the task.
 #[derive(Clone, Copy, Debug)]
@@ -94,8 +95,8 @@ impl Default for Options {
     }
 }
 
-/// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to a relative gap of
-/// `tolerance` ([`TOLERANCE`] is a good value). Each certificate states whether it was reached.
+/// Solves min_y f(x - W y) + h(y) for each sample over the blocks of `parts`, to the relative gap
+/// of `options`. Each certificate states whether it was reached.
 pub fn solve(
     residual: &dyn Residual,
     parts: &[Part<'_>],
@@ -103,11 +104,7 @@ pub fn solve(
     options: Options,
 ) -> Result<Exact> {
     let n: usize = parts.iter().map(|part| part.block.len()).sum();
-    Error::check_room(
-        "codes",
-        format!("{n} x {}", x.len()),
-        n.checked_mul(x.len()),
-    )?;
+    check_batch(n, x, 1)?;
     with_solver(residual, parts, x, options, |solver| {
         let (m, together) = (x.rows(), solver.together);
         let mut exact = Exact {
@@ -265,17 +262,25 @@ pub(crate) fn duals(
     let problem = joined.problem(residual, batching);
     let start = start_codes(&problem);
     let n = start.len();
-    Error::check_room(
-        "codes",
-        format!("{n} x {}", x.len()),
-        n.checked_mul(x.len()),
-    )?;
+    check_batch(n, x, 2)?; // the dense samples and nu
     let mut y = Matrix::from_fn(start.len(), x.len(), |q, _| start[q]);
     let mut nu = Matrix::zeros(x.rows(), x.len());
     let pool = ScratchPool::default();
     let scratch_of = pool.of(joined.version);
     let stop = problem.solve_batch(&x.to_dense(), None, &mut y, &mut nu, &scratch_of);
     Ok((nu, stop))
+}
+
+/// `Ok` if dense codes of `n` atoms and `arrays` arrays of M x B fit into memory.
+pub(crate) fn check_batch(n: usize, x: &Samples, arrays: usize) -> Result<()> {
+    let rows = x.rows().checked_mul(arrays).and_then(|m| m.checked_add(n));
+    let given = format!(
+        "{} samples of dimension {} and {n} atoms",
+        x.len(),
+        x.rows()
+    );
+    let numbers = rows.and_then(|rows| rows.checked_mul(x.len()));
+    Error::check_room("batch", given, numbers)
 }
 
 fn start_codes(problem: &Coding) -> Vec<f64> {

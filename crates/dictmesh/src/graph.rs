@@ -82,8 +82,8 @@ impl Topology {
                 return Err(Error::parameter(
                     "edges",
                     format!("({i}, {j})"),
-                    "an edge must join two different agents; every agent already keeps a part of \
-                     its own, so leave this edge out",
+                    "an edge must join two different agents; an agent combines its own message in \
+                     any case: remove this edge",
                 ));
             }
             if i.max(j) >= n {
@@ -192,7 +192,8 @@ impl Topology {
     /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D =
     /// diag(d_k).
     ///
-    /// Dense eigenvalues, O(N^3) per call.
+    /// Dense eigenvalues: O(N^3) operations and N^2 numbers per call, so that it aborts for graphs
+    /// whose N x N matrix exceeds the memory. A mesh has at most 5,000 agents.
     pub fn spectrum(&self) -> Spectrum {
         let n = self.agents();
         if n == 1 {
@@ -236,7 +237,7 @@ impl Topology {
                 "neighbours",
                 l,
                 format!(
-                    "the new agent's neighbours must be among those there are, 0 to {}",
+                    "neighbours of the new agent must be existing agents, 0 to {}",
                     n - 1
                 ),
             ));
@@ -280,8 +281,8 @@ impl Topology {
         Topology::build(
             n - 1,
             kept.map(|(i, j)| (down(i), down(j))),
-            "the others were joined only through the one removed, so first join them by another \
-             edge (agents are numbered here as after the removal)",
+            "the others are connected only through the removed agent; add an edge between them \
+             first (agent numbers are those after the removal)",
         )
     }
 }

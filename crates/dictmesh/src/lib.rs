@@ -17,7 +17,7 @@
 //! use dictmesh::{Mesh, Samples, AtomInit, Topology};
 //! use std::ops::ControlFlow;
 //!
-//! // Two samples of dimension 3, seen by agent 0 only; three agents on a path, two atoms each.
+//! // Two samples of dimension 3, received by agent 0 only; three agents on a path, two atoms each.
 //! let x = Samples::dense_from_columns(3, &[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]])?;
 //! let mut mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::path(3)?)
 //!     .informed(&[0])

@@ -99,10 +99,7 @@ pub struct Mesh {
     update: Update,
     batch: usize,
     seed: u64,
-    /// Number of random draws; each has its own stream.
-    draws: u64,
-    blocks_learned: usize,
-    samples_learned: u64,
+    progress: Progress,
     pool: Option<Arc<rayon::ThreadPool>>,
     scratch: Arc<ScratchPool>,
     interrupt: Option<Arc<AtomicBool>>,
@@ -177,7 +174,7 @@ impl Mesh {
     ) -> Result<Stop> {
         self.check_samples(block)?;
         self.update.check(self.task.residual())?;
-        let s = self.blocks_learned + 1;
+        let s = self.progress.blocks_learned + 1;
         let mut worst = Stop::Converged;
         let (mut carry, pool) = (BatchCarry::default(), self.pool.clone());
         for from in (0..block.len()).step_by(self.batch) {
@@ -194,7 +191,7 @@ impl Mesh {
             }
             worst = worst.worse(stop);
             let event = Event {
-                samples: self.samples_learned,
+                samples: self.progress.samples_learned,
                 batch: samples,
                 rounds: found.rounds,
                 bytes: found.bytes,
@@ -231,8 +228,8 @@ impl Mesh {
             _ => None,
         };
         if movement.is_some_and(f64::is_finite) {
-            self.samples_learned += samples;
-            self.blocks_learned = s;
+            self.progress.samples_learned += samples;
+            self.progress.blocks_learned = s;
         }
         Ok((found, movement.unwrap_or(0.0)))
     }

@@ -14,13 +14,13 @@
 //! let file = directory.path().join("learned.safetensors");
 //! mesh.to_model().save(&file)?;
 //!
-//! // Learning goes on as if it had never been interrupted:
+//! // Learning continues with bit-identical results:
 //! let mut again = Mesh::from_model(&Model::load(&file)?)?;
 //! mesh.learn(&x, |_| Continue(()))?;
 //! again.learn(&x, |_| Continue(()))?;
 //! assert_eq!(again.dictionary(), mesh.dictionary());
 //!
-//! // Or each agent saves its own block, and only who has them all can put them together:
+//! // Or each agent saves its own block; joining requires all of them:
 //! let files = [directory.path().join("0"), directory.path().join("1")];
 //! mesh.to_model().save_agent(0, &files[0])?;
 //! mesh.to_model().save_agent(1, &files[1])?;
@@ -77,6 +77,7 @@ use dictmesh_kernels::matrix::Matrix;
 use format::Fault;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+pub use store::write_atomic;
 
 /// A learned model, with everything needed to use it or to continue learning.
 ///

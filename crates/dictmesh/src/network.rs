@@ -1,5 +1,5 @@
-//! What an agent on a network needs of the library, and no other caller: the loop with its stopping
-//! rule, the pieces of a round, the update of one block, and files that are written atomically.
+//! The interface for agents on a network: the loop with its stopping rule, the pieces of a round,
+//! the update of one block, and the sync of a directory.
 
 /// The infeasibility test, summed over agents.
 pub mod infeasible {
@@ -10,6 +10,6 @@ pub use crate::graph::weights::{lazy_column, own_column};
 pub use crate::mesh::learning::{plan_update, update_block, PlannedUpdate};
 pub use crate::mesh::rounds::{infer, round, Carrier};
 pub use crate::mesh::stopping::{has_diverged, relative_change, Flood, Rounds, StoppingRule};
-pub use crate::model::store::{sync_directory, write_atomic};
+pub use crate::model::store::sync_directory;
 pub use dictmesh_kernels::combine::combine;
 pub use dictmesh_kernels::products::{product, product_of_fired, Firing};

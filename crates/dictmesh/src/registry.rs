@@ -79,7 +79,7 @@ impl Registry {
         self.strategies.build(spec)
     }
 
-    /// Registers a speed-up by its own name. It is asked before those registered earlier.
+    /// Registers a speed-up by its own name. It is tried before those registered earlier.
     pub fn with_accel(mut self, accel: Arc<dyn Accel>) -> Self {
         self.accels = self.accels.without(accel.name()).with(accel);
         self

@@ -1,5 +1,5 @@
-//! Names for residuals, regularizers, atom sets and strategies ("pieces"), as used in files, flags
-//! and messages to peers.
+//! Names for residuals, regularizers, atom sets, strategies and speed-ups ("pieces"), as used in
+//! files, flags and messages to peers.
 //!
 //! A [`Spec`] is plain data: a name with parameters. A [`Names`] maps names to constructors. Both
 //! are optional: the library takes pieces as values.

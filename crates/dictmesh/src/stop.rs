@@ -56,7 +56,7 @@ impl fmt::Display for Stop {
                 "infeasible: no code can meet the residual's constraint; relax it (a larger sigma, \
                  or the squared-l2 residual) or add atoms"
             }
-            Stop::Interrupted => "interrupted before it came to an end",
+            Stop::Interrupted => "interrupted before it finished",
         })
     }
 }

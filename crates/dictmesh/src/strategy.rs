@@ -191,51 +191,69 @@ pub struct SharedConstants {
 type Maker = fn(&Spec) -> Result<Arc<dyn Strategy>>;
 
 /// The built-in strategies: a new one adds its line here.
-const BUILT_IN: [(&str, Maker); 6] = [
-    ("diffusion", |spec| {
+const BUILT_IN: [(&str, Kind, Maker); 6] = [
+    ("diffusion", Kind::Gossip, |spec| {
         Ok(Arc::new(Diffusion::from_spec(spec)?))
     }),
-    ("consensus", |spec| {
+    ("consensus", Kind::Gossip, |spec| {
         Ok(Arc::new(Consensus::from_spec(spec)?))
     }),
-    ("jacobi-admm", |spec| {
+    ("jacobi-admm", Kind::Gossip, |spec| {
         Ok(Arc::new(JacobiAdmm::from_spec(spec)?))
     }),
-    ("exact-diffusion", |spec| {
+    ("exact-diffusion", Kind::Gossip, |spec| {
         Ok(Arc::new(ExactDiffusion::from_spec(spec)?))
     }),
-    ("relaxed-admm", |spec| {
+    ("relaxed-admm", Kind::Gossip, |spec| {
         Ok(Arc::new(RelaxedAdmm::from_spec(spec)?))
     }),
-    ("gradient-sums", |spec| {
+    ("gradient-sums", Kind::Sums, |spec| {
         Ok(Arc::new(GradientSums::from_spec(spec)?))
     }),
 ];
 
+/// Which exchanges a strategy has.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Combinations over neighbours alone.
+    Gossip,
+    /// Sums and broadcasts.
+    Sums,
+}
+
 /// The names of the built-in strategies.
-pub const NAMES: [&str; BUILT_IN.len()] = {
-    let mut names = [""; BUILT_IN.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = BUILT_IN[i].0;
+pub const NAMES: [&str; BUILT_IN.len()] = names_of(true);
+
+/// The built-in strategies that exchange arrays with neighbours only: the paper's and later ones.
+pub const GOSSIP: [&str; count_gossip()] = names_of(false);
+
+const fn count_gossip() -> usize {
+    let (mut i, mut count) = (0, 0);
+    while i < BUILT_IN.len() {
+        count += matches!(BUILT_IN[i].1, Kind::Gossip) as usize;
+        i += 1;
+    }
+    count
+}
+
+/// The first `N` names, of all strategies or of gossip alone.
+const fn names_of<const N: usize>(all: bool) -> [&'static str; N] {
+    let mut names = [""; N];
+    let (mut i, mut to) = (0, 0);
+    while i < BUILT_IN.len() {
+        if all || matches!(BUILT_IN[i].1, Kind::Gossip) {
+            names[to] = BUILT_IN[i].0;
+            to += 1;
+        }
         i += 1;
     }
     names
-};
-
-/// The built-in strategies that exchange arrays with neighbours only: the paper's and later ones.
-pub const GOSSIP: [&str; 5] = [
-    "diffusion",
-    "consensus",
-    "jacobi-admm",
-    "exact-diffusion",
-    "relaxed-admm",
-];
+}
 
 /// The built-in strategies by name; [`Names::with`] registers others.
 pub fn names() -> Names<dyn Strategy> {
     let none = Names::<dyn Strategy>::new("strategy");
-    (BUILT_IN.iter()).fold(none, |names, (name, maker)| names.with(name, *maker))
+    (BUILT_IN.iter()).fold(none, |names, (name, _, maker)| names.with(name, *maker))
 }
 
 /// Builds a built-in strategy from its spec.
@@ -274,8 +292,8 @@ fn step_of(spec: &Spec) -> Result<Option<f64>> {
     Ok(mu)
 }
 
-/// The constant as given, or its default. Both are checked, the given one first: a default that follows
-/// from a bad constant must not be reported in its place.
+/// The constant as given, or its default. The given one is checked first, so that the error does
+/// not name a default that follows from it.
 fn fill(
     name: &'static str,
     given: Option<f64>,
@@ -300,8 +318,8 @@ fn check_quadratic(strategy: &str, residual: &dyn Residual) -> Result<()> {
     Err(Error::Unsupported {
         what: format!("the strategy \"{strategy}\""),
         with: format!("the residual \"{}\"", residual.name()),
-        why: "it follows the gradient of f*, which this residual's conjugate does not have at 0; use \
-              relaxed-admm, exact-diffusion or jacobi-admm"
+        why: "it follows the gradient of f*, which this residual's conjugate does not have at 0; \
+              use relaxed-admm, exact-diffusion or jacobi-admm"
             .to_string(),
     })
 }

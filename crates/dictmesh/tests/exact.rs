@@ -92,8 +92,8 @@ fn certified_gap_on_every_residual_and_regularizer() {
     }
 }
 
-/// Repeated atoms, zero atoms, nearly parallel atoms, no l1 term, little strong convexity, large and
-/// small samples.
+/// Repeated atoms, zero atoms, nearly parallel atoms, no l1 term, little strong convexity, large
+/// and small samples.
 #[test]
 fn hard_problems_are_certified_too() {
     let (m, k) = (15, 24);
@@ -155,8 +155,8 @@ fn hard_problems_are_certified_too() {
     }
 }
 
-/// `exact_codes` and `exact` keep different things of the same solutions, for every residual and regularizer, also
-/// where samples are solved in several parts.
+/// `exact_codes` and `exact` return the same solutions, with and without dense codes and duals: for
+/// every residual and regularizer, also where samples are solved in several parts.
 #[test]
 fn codes_by_their_entries_are_the_dense_ones() {
     for samples in [1, 3 * 128 + 1] {
@@ -180,8 +180,9 @@ fn codes_by_their_entries_are_the_dense_ones() {
     }
 }
 
-/// The certificate takes the share of the gap that lies in the data as 0 for Huber, as nu is made of the residual:
-/// computed here from its definition, f(u) + f*(nu) - u'nu, it is 0 but for rounding, with outliers and without.
+/// For Huber, the certificate takes the data part of the gap, f(u) + f*(nu) - u'nu, as 0, since nu
+/// follows from the residual. Computed here from its definition, it is 0 up to rounding, with and
+/// without outliers.
 #[test]
 fn the_data_have_no_gap_with_huber() {
     let mut outliers = 0;

@@ -1,5 +1,5 @@
-//! Pieces that the library does not have, added from outside: coded, learned, certified, saved and loaded. And the
-//! built-in pieces that need no closed forms.
+//! Pieces that the library does not have, added from outside: coded, learned, certified, saved and
+//! loaded. Also the built-in pieces that need no closed forms.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,8 +41,8 @@ impl Residual for LogCosh {
 
     /// v = tanh(u) with tanh(u) + tau u = nu.
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]) {
-        // Newton steps from nu/(1 + tau), where the left side is below nu; tanh is concave from 0 on, so that they
-        // never pass the root.
+        // Newton steps from nu/(1 + tau), where the left side is below nu. tanh is concave for
+        // positive u, so that the steps never pass the root.
         for v in nu {
             let (sign, nu) = (v.signum(), v.abs());
             let mut u = nu / (1.0 + tau);
@@ -232,7 +232,8 @@ fn residuals() -> Vec<Arc<dyn Residual>> {
     ]
 }
 
-/// Every residual with regularizers that are not one scalar penalty, within a relative gap of 1e-10.
+/// Every residual with regularizers that are not one scalar penalty, within a relative gap of
+/// 1e-10.
 #[test]
 fn groups_and_weights_are_certified() {
     let (m, k) = (10, 12);
@@ -303,8 +304,8 @@ fn a_group_stays_at_one_agent() {
     mesh.add_atoms(0, 2, AtomInit::Random).unwrap();
 }
 
-/// The only code of x = (0, 1) has coefficients of 1e6, beyond the reach of 1e4: the exact solver found it and called
-/// the sample solved, while the mesh called it infeasible.
+/// The only code of x = (0, 1) has coefficients of 1e6, above the reach of 1e4. The exact solver
+/// once returned it as solved, while the mesh returned `Infeasible`.
 #[test]
 fn exact_and_mesh_agree_on_what_is_out_of_reach() {
     let w = Matrix::from_columns(2, &[[1.0, 0.0], [1.0, 1e-6]]).unwrap();
@@ -320,4 +321,86 @@ fn exact_and_mesh_agree_on_what_is_out_of_reach() {
         assert_eq!(found, Stop::Infeasible, "{residual:?}");
         assert_eq!(mesh.exact(&x).unwrap().stop(), found, "{residual:?}");
     }
+}
+
+/// f is 0 where all |u_m| <= eps and infinite elsewhere: its domain is no ball.
+#[derive(Debug)]
+struct InfinityBall {
+    eps: f64,
+}
+
+impl Residual for InfinityBall {
+    fn spec(&self) -> Spec {
+        Spec::new("infinity-ball").with("eps", self.eps)
+    }
+
+    fn value(&self, u: &[f64]) -> f64 {
+        // The projection lands on the bound up to rounding.
+        let within = |u: &f64| u.abs() <= self.eps * (1.0 + 1e-12);
+        if u.iter().all(within) {
+            0.0
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    fn conjugate(&self, nu: &[f64]) -> f64 {
+        self.eps * nu.iter().map(|v| v.abs()).sum::<f64>()
+    }
+
+    fn project_dual(&self, _nu: &mut [f64]) {}
+
+    fn conjugate_prox(&self, tau: f64, nu: &mut [f64]) {
+        for v in nu {
+            *v = v.signum() * (v.abs() - tau * self.eps).max(0.0);
+        }
+    }
+
+    fn recover(&self, nu: &[f64], u: &mut [f64]) {
+        for (u, v) in u.iter_mut().zip(nu) {
+            *u = if *v == 0.0 {
+                f64::NAN
+            } else {
+                self.eps * v.signum()
+            };
+        }
+    }
+
+    fn violation(&self, u: &[f64]) -> f64 {
+        let beyond = u.iter().map(|u| (u.abs() - self.eps).max(0.0).powi(2));
+        beyond.sum::<f64>().sqrt()
+    }
+
+    fn can_be_infeasible(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn an_indicator_of_any_convex_set_is_certified() {
+    let x = samples(6, 3);
+    let mesh = Mesh::builder(
+        Task::new(InfinityBall { eps: 0.05 }),
+        Topology::ring(3).unwrap(),
+    )
+    .build(6, &[4; 3], AtomInit::Random)
+    .unwrap();
+    for certificate in mesh.exact(&x).unwrap().certificates {
+        assert_eq!(certificate.stop, Stop::Converged, "{certificate:?}");
+    }
+}
+
+#[test]
+fn a_step_above_the_bound_of_sums_is_warned_of() {
+    let warnings = |mu: f64| {
+        let strategy = dictmesh::strategy::build(&Spec::new("gradient-sums").with("mu", mu));
+        let mesh = Mesh::builder(
+            Task::sparse_svd(0.1, 0.1).unwrap(),
+            Topology::ring(3).unwrap(),
+        )
+        .strategy(strategy.unwrap())
+        .build(6, &[4; 3], AtomInit::Random);
+        mesh.unwrap().warnings().len()
+    };
+    assert_eq!((warnings(1e-3), warnings(1.0)), (0, 1));
 }

@@ -4,8 +4,8 @@ use dictmesh::Spec;
 /// f(u) = sum log cosh(u_m), a smooth relative of Huber's loss;
 /// f*(nu) = 1/2 sum (1 + nu_m) log(1 + nu_m) + (1 - nu_m) log(1 - nu_m) on |nu|_inf <= 1.
 ///
-/// f has second derivatives of at most 1, so f* is strongly convex with constant 1. It has no envelope in
-/// closed form: the exact solver takes accelerated gradient steps.
+/// f has second derivatives of at most 1, so f* is strongly convex with constant 1. It has no
+/// envelope in closed form: the exact solver takes accelerated gradient steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogCosh;
 
@@ -35,9 +35,10 @@ impl Residual for LogCosh {
         nu.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
     }
 
-    /// v = tanh(u) at the root u of tanh(u) + u tau = nu: Newton steps, halved where they leave the bracket.
+    /// v = tanh(u) at the root u of tanh(u) + u tau = nu. Newton steps; a step that leaves the
+    /// bracket is replaced by bisection. NaN and infinite entries of a diverged run stay.
     fn conjugate_prox(&self, tau: f64, nu: &mut [f64]) {
-        for v in nu {
+        for v in nu.iter_mut().filter(|v| v.is_finite()) {
             let (mut lo, mut hi) = ((*v - 1.0) / tau, (*v + 1.0) / tau);
             let mut u = 0.0_f64.clamp(lo, hi);
             for _ in 0..STEPS {

@@ -1,7 +1,7 @@
 use dictmesh::accel::{Accel, Batch, Chunk};
 
-/// Cuts a batch into one chunk per sample, so that as many threads as samples can work on it. Within
-/// rounding: no agent's iterates for one sample depend on another.
+/// One chunk per sample, so that every sample can run on its own thread. Results agree up to
+/// rounding: the iterates of a sample do not depend on other samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OneByOne;
 

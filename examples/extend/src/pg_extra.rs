@@ -1,13 +1,17 @@
-//! `pg-extra`: proximal gradient descent with a correction that removes the bias of gossip (Shi, Ling, Wu and
-//! Yin 2015).
+//! `pg-extra`: proximal gradient descent with a correction that removes the bias of gossip (Shi,
+//! Ling, Wu and Yin 2015).
 //!
 //! ```text
-//! z_k(1)   = sum_l a_lk nu_l(0) - mu g_k(0),                        g_k the gradient of J_k without f*
-//! z_k(i+1) = sum_l a_lk nu_l(i) + z_k(i) - (nu_k(i-1) + sum_l a_lk nu_l(i-1))/2 - mu (g_k(i) - g_k(i-1))
+//! z_k(1)   = sum_l a_lk nu_l(0) - mu g_k(0)
+//! z_k(i+1) = sum_l a_lk nu_l(i) + z_k(i) - (nu_k(i-1) + sum_l a_lk nu_l(i-1))/2
+//!            - mu (g_k(i) - g_k(i-1))
 //! nu_k(i)  = prox of (mu/N) f* at z_k(i)
 //! ```
 //!
-//! Guarantee: for symmetric A and mu below (1 + lambda_min(A)) delta/N_max every nu_k converges to nu.
+//! g_k is the gradient of J_k without f*.
+//!
+//! Guarantee: for symmetric A and mu below (1 + lambda_min(A)) delta/N_max, every nu_k converges to
+//! nu.
 
 use dictmesh::problem::Residual;
 use dictmesh::random::Rng;

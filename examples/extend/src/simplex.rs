@@ -1,8 +1,8 @@
 use dictmesh::problem::AtomSet;
 use dictmesh::Spec;
 
-/// { w : w >= 0, sum w_i = 1 }: atoms are distributions. The projection is max(w_i - theta, 0) with the one theta
-/// for which the entries add up to 1.
+/// { w : w >= 0, sum w_i = 1 }: atoms are distributions. The projection is max(w_i - theta, 0),
+/// with the theta for which the entries sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Simplex;
 
@@ -15,7 +15,8 @@ impl AtomSet for Simplex {
         if self.contains(w, 0.0) || w.iter().any(|v| !v.is_finite()) {
             return; // inside already, or not to be hidden
         }
-        // Distances from the largest entry: theta lies within 1 of it, so nothing cancels for large entries.
+        // Distances from the largest entry: theta lies within 1 of it, so large entries cause no
+        // cancellation.
         let largest = w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut sorted: Vec<f64> = w.iter().map(|v| v - largest).collect();
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));

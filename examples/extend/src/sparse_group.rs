@@ -1,11 +1,11 @@
 use dictmesh::problem::Regularizer;
 use dictmesh::{Error, Result, Spec};
 
-/// h(y) = gamma |y|_1 + lambda sum_g |y_g|_2 + delta/2 |y|^2 over groups of equal size: the sparse group lasso
-/// with a ridge.
+/// h(y) = gamma |y|_1 + lambda sum_g |y_g|_2 + delta/2 |y|^2 over groups of equal size: the sparse
+/// group lasso with a ridge.
 ///
-/// argmax_y s'y - h(y) - kappa/2 |y|^2 is the soft threshold of s at gamma, then each group shortened by
-/// lambda, over delta + kappa.
+/// argmax_y s'y - h(y) - kappa/2 |y|^2 is the soft threshold of s at gamma, then each group
+/// shortened by lambda, over delta + kappa.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SparseGroup {
     gamma: f64,

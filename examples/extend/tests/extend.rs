@@ -1,5 +1,5 @@
-//! The pieces of this crate keep the library's laws, and code, learn, are certified, saved and loaded, in one
-//! process and over the in-memory network.
+//! The pieces of this crate satisfy the laws of the library. They code, learn, are certified, saved
+//! and loaded, in one process and over the in-memory network.
 
 #![allow(clippy::unwrap_used)]
 
@@ -62,6 +62,8 @@ fn the_pieces_keep_the_laws() {
     laws::residual(&LogCosh).unwrap();
     laws::regularizer(&regularizer(), 6).unwrap();
     laws::atom_set(&Simplex).unwrap();
+    laws::strategy(Arc::new(PgExtra::default())).unwrap();
+    laws::accel(Arc::new(OneByOne), 1e-11).unwrap();
 }
 
 #[test]
@@ -91,6 +93,7 @@ fn cut() -> Accels {
     Accels::none().with(Arc::new(OneByOne))
 }
 
+/// With the pieces of this crate; the laws have built-in ones.
 #[test]
 fn the_speed_up_changes_nothing() {
     let x = samples(5);
@@ -130,7 +133,7 @@ fn learning_saves_and_loads_by_name() {
     assert_eq!(again.dictionary(), mesh.dictionary());
 }
 
-/// A program without one of these pieces says which one it misses.
+/// Loading fails with the name of the piece that is not registered.
 #[test]
 fn a_model_with_a_piece_that_is_not_registered_is_refused_by_its_name() {
     let own = mesh(cut()).to_model();

@@ -20,7 +20,7 @@ pub struct Joint {
 
 impl Joint {
     /// All directions, whichever agent owns them. Agents with equal coefficients, such as those
-    /// behind one link, cannot be told apart; the directions of their atoms can.
+    /// behind one link, cannot be distinguished; the directions of their atoms can.
     fn all(&self, mesh: &Mesh) -> Matrix {
         let atoms = self.atoms.iter().flat_map(|(_, atoms)| atoms.columns());
         let atoms: Vec<&[f64]> = atoms.collect();
@@ -70,7 +70,7 @@ pub fn beyond(mesh: &Mesh, joint: &[(View, [Option<Joint>; 2])]) -> Vec<f64> {
     for (view, [_, found]) in joint {
         let found = found.as_ref().map(|joint| joint.all(mesh));
         let found = found.unwrap_or_else(|| Matrix::zeros(mesh.rows(), 0));
-        for agent in (0..mesh.agents()).filter(|l| !view.sight.contains(l)) {
+        for agent in (0..mesh.agents()).filter(|l| !view.visible.contains(l)) {
             let atoms = mesh.block(agent).atoms();
             cosines.extend(atoms.columns().map(|w| nearest(&found, w)));
         }

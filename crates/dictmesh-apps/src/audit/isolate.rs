@@ -21,18 +21,18 @@ pub fn atoms(
         atoms: mesh.block(view.target).len(),
         penalty: scalar_penalty(mesh, view.target),
     };
-    let last = trace.looks.last().map_or(0, |look| look.round);
-    let all: Vec<usize> = (0..trace.looks.len()).collect();
-    let is_late = |i: &usize| trace.looks[*i].round >= last / 2;
+    let last = trace.observations.last().map_or(0, |last| last.round);
+    let all: Vec<usize> = (0..trace.observations.len()).collect();
+    let is_late = |i: &usize| trace.observations[*i].round >= last / 2;
     let late: Vec<usize> = all.iter().copied().filter(is_late).collect();
     // From a zero start, the first message depends on no neighbour.
     let sets = [vec![0], late, all];
     let seen = view.unseen.is_empty();
     let read = |share: Option<&Matrix>, hidden: bool| {
         let sets = sets.iter();
-        let found = sets.filter_map(|looks| {
-            let exact = seen || (looks[..] == [0] && trace.fading.is_none());
-            Some((evidence(trace, owner, looks, share, hidden)?, exact))
+        let found = sets.filter_map(|indices| {
+            let exact = seen || (indices[..] == [0] && trace.fading.is_none());
+            Some((evidence(trace, owner, indices, share, hidden)?, exact))
         });
         found.collect::<Vec<_>>()
     };
@@ -73,7 +73,7 @@ pub fn atoms(
 /// b_k is -h. Otherwise f*'(nu)/|N_I| at the last nu: f*'(nu) is the residual x - W y, that is x up
 /// to what the atoms explain.
 fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
-    let first = trace.looks.first()?;
+    let first = trace.observations.first()?;
     if trace.nu(0).iter().all(|v| *v == 0.0) {
         let mut share = first.h.clone();
         share.as_mut_slice().iter_mut().for_each(|b| *b = -*b);
@@ -95,34 +95,34 @@ fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
 fn evidence<'a>(
     trace: &'a Trace,
     owner: Owner<'a>,
-    looks: &[usize],
+    indices: &[usize],
     share: Option<&Matrix>,
     hidden: bool,
 ) -> Option<Evidence<'a>> {
     let mut constants = Vec::new();
     if hidden {
-        constants.push(vec![1.0; looks.len()]);
+        constants.push(vec![1.0; indices.len()]);
     }
     if let Some(fading) = trace.fading {
-        let round = |i: &usize| trace.looks[*i].round as i32;
-        constants.push(looks.iter().map(|i| fading.powi(round(i))).collect());
+        let round = |i: &usize| trace.observations[*i].round as i32;
+        constants.push(indices.iter().map(|i| fading.powi(round(i))).collect());
     }
-    let combinations = complement(looks.len(), constants);
-    let first = &trace.looks[*looks.first()?].h;
+    let combinations = complement(indices.len(), constants);
+    let first = &trace.observations[*indices.first()?].h;
     let mut columns = Vec::new();
     let mut largest = 0.0_f64;
     for j in 0..first.cols() {
         for combination in combinations.columns() {
             let mut values = vec![0.0; first.rows()];
-            for (i, factor) in looks.iter().zip(combination) {
-                let h = trace.looks[*i].h.column(j);
+            for (i, factor) in indices.iter().zip(combination) {
+                let h = trace.observations[*i].h.column(j);
                 largest = largest.max(known_norm(h));
                 axpy(*factor, h, &mut values);
                 if let Some(share) = share {
                     axpy(*factor, share.column(j), &mut values);
                 }
             }
-            let places = looks.iter().map(|i| trace.place(*i, j));
+            let places = indices.iter().map(|i| trace.place(*i, j));
             columns.push(Column {
                 values,
                 terms: places.zip(combination.iter().copied()).collect(),

@@ -30,7 +30,7 @@ pub struct Limit {
     nu: Matrix,
     /// f*'(nu); NaN where nu does not determine it.
     slope: Matrix,
-    /// W_a y_a of the attackers, who know their own atoms.
+    /// W_a y_a of the attackers, which hold their own atoms.
     own: Vec<(AgentId, Matrix)>,
     /// Phi_k - Phi_a for every other visible agent k, and the coefficients of all agents in it.
     rows: Vec<(Matrix, Vec<f64>)>,
@@ -42,7 +42,7 @@ impl Limit {
         let kappa = kappa(&*traffic.strategy)?;
         let reference = *view.attackers.first()?;
         let base = potential(traffic, reference);
-        let rows = view.sight.iter().filter(|k| **k != reference).map(|k| {
+        let rows = view.visible.iter().filter(|k| **k != reference).map(|k| {
             let mut difference = potential(traffic, *k);
             axpy(-1.0, base.as_slice(), difference.as_mut_slice());
             let factor = |l: AgentId| -kappa * (inverse.get(*k, l) - inverse.get(reference, l));

@@ -9,8 +9,8 @@ use dictmesh::strategy::relaxed_admm;
 use dictmesh::AgentId;
 use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
-/// Number of steps in the geometric grid of inspected rounds: at most `LOOKS` + 1 rounds.
-const LOOKS: usize = 24;
+/// Number of steps in the geometric grid of inspected rounds: at most `INSPECTED` + 1 rounds.
+const INSPECTED: usize = 24;
 
 /// The attackers, their target, and the messages they see.
 #[derive(Clone, Debug)]
@@ -19,8 +19,8 @@ pub struct View {
     pub attackers: Vec<AgentId>,
     pub target: AgentId,
     /// Agents whose messages the attackers have: themselves and their neighbours.
-    pub sight: Vec<AgentId>,
-    /// The target's neighbours in `sight`.
+    pub visible: Vec<AgentId>,
+    /// The target's neighbours in `visible`.
     pub seen: Vec<AgentId>,
     /// The target's other neighbours.
     pub unseen: Vec<AgentId>,
@@ -51,7 +51,7 @@ impl View {
         let (seen, unseen) = topology.neighbours(target).iter().partition(|l| sees(l));
         View {
             target,
-            sight: (0..topology.agents()).filter(|l| sees(l)).collect(),
+            visible: (0..topology.agents()).filter(|l| sees(l)).collect(),
             seen,
             unseen,
             attackers,
@@ -61,7 +61,7 @@ impl View {
 
 /// The observation of one round.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Observation {
     /// Index of the round, from 0.
     pub round: usize,
     /// W_k y_k(nu) - b_k, M x B, plus the error from unseen neighbours or a random start. NaN in
@@ -72,8 +72,8 @@ pub struct Look {
 /// All observations of one agent.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    pub looks: Vec<Look>,
-    /// The nu at which each look takes the gradient: M x B blocks side by side.
+    pub observations: Vec<Observation>,
+    /// The nu at which each observation takes the gradient: M x B blocks side by side.
     pub nus: Matrix,
     /// Decay factor per round of a random start r_k in h; `None` for a zero start.
     pub fading: Option<f64>,
@@ -113,30 +113,30 @@ impl Trace {
             _ => {}
         }
         Trace {
-            looks: reader.looks,
+            observations: reader.observations,
             nus: reader.nus,
             fading,
         }
     }
 
-    /// The column of `nus` for a look and a sample.
-    pub fn place(&self, look: usize, sample: usize) -> usize {
-        look * self.nus.cols() / self.looks.len().max(1) + sample
+    /// The column of `nus` for an observation and a sample.
+    pub fn place(&self, observation: usize, sample: usize) -> usize {
+        observation * self.nus.cols() / self.observations.len().max(1) + sample
     }
 
-    /// nu of one look for all samples.
-    pub fn nu(&self, look: usize) -> &[f64] {
-        let size = self.nus.as_slice().len() / self.looks.len().max(1);
-        &self.nus.as_slice()[look * size..(look + 1) * size]
+    /// nu of one observation for all samples.
+    pub fn nu(&self, observation: usize) -> &[f64] {
+        let size = self.nus.as_slice().len() / self.observations.len().max(1);
+        &self.nus.as_slice()[observation * size..(observation + 1) * size]
     }
 
-    /// nu of the last look, M x B.
+    /// nu of the last observation, M x B.
     pub fn last_nu(&self) -> Matrix {
-        let from = self.place(self.looks.len().saturating_sub(1), 0);
+        let from = self.place(self.observations.len().saturating_sub(1), 0);
         self.nus.columns_range(from..self.nus.cols())
     }
 
-    /// The coefficients the atom `w` would have, for each look and sample.
+    /// The coefficients the atom `w` would have, for each observation and sample.
     pub fn codes(&self, penalty: &dyn ScalarPenalty, w: &[f64]) -> Vec<f64> {
         let columns = self.nus.columns();
         columns
@@ -145,23 +145,23 @@ impl Trace {
     }
 
     /// An estimate of b_k for every sample: W_k y_k - h with these atoms, up to scale; 0 in unknown
-    /// rows. Uses the most accurate look: the first, or with a random start the last.
+    /// rows. Uses the most accurate observation: the first, or with a random start the last.
     pub fn share(&self, penalty: &dyn ScalarPenalty, atoms: &Matrix) -> Matrix {
         let i = match self.fading {
             None => 0,
-            Some(_) => self.looks.len().saturating_sub(1),
+            Some(_) => self.observations.len().saturating_sub(1),
         };
-        let Some(look) = self.looks.get(i) else {
+        let Some(observation) = self.observations.get(i) else {
             return Matrix::zeros(atoms.rows(), 0);
         };
-        let mut share = Matrix::zeros(look.h.rows(), look.h.cols());
+        let mut share = Matrix::zeros(observation.h.rows(), observation.h.cols());
         for j in 0..share.cols() {
             let nu = self.nus.column(self.place(i, j));
             for w in atoms.columns() {
                 let y = penalty.coordinate_argmax(dot(w, nu), 0.0);
                 axpy(y, w, share.column_mut(j));
             }
-            for (b, h) in share.column_mut(j).iter_mut().zip(look.h.column(j)) {
+            for (b, h) in share.column_mut(j).iter_mut().zip(observation.h.column(j)) {
                 *b = if h.is_nan() { 0.0 } else { *b - h };
             }
         }
@@ -171,9 +171,9 @@ impl Trace {
 
 /// Inspected rounds on a geometric grid, dense at first, including the first and the last.
 fn kept(rounds: usize) -> Vec<usize> {
-    let factor = (rounds as f64).powf(1.0 / LOOKS as f64);
+    let factor = (rounds as f64).powf(1.0 / INSPECTED as f64);
     let mut kept: Vec<usize> = Vec::new();
-    for i in 0..=LOOKS {
+    for i in 0..=INSPECTED {
         let round = (factor.powi(i as i32).round() as usize).clamp(1, rounds) - 1;
         let next = kept.last().map_or(0, |last| last + 1);
         if next < rounds {
@@ -183,13 +183,13 @@ fn kept(rounds: usize) -> Vec<usize> {
     kept
 }
 
-/// Converts messages into looks.
+/// Converts messages into observations.
 struct Reader<'a> {
     mesh: &'a Mesh,
     sent: &'a [Vec<Matrix>],
     view: &'a View,
     kept: Vec<usize>,
-    looks: Vec<Look>,
+    observations: Vec<Observation>,
     nus: Matrix,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Reader<'a> {
             sent: &traffic.sent,
             view,
             kept: kept(traffic.sent.len()),
-            looks: Vec::new(),
+            observations: Vec::new(),
             nus: Matrix::zeros(mesh.rows(), 0),
         }
     }
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
                 }
                 let residual = self.mesh.task().residual();
                 let slope = |nu: &[f64], out: &mut [f64]| residual.recover(nu, out);
-                self.look(round, own.clone(), gradient, slope);
+                self.observe(round, own.clone(), gradient, slope);
             }
             let mut sum = self.zeros();
             let unseen = self.view.unseen.len() as f64;
@@ -264,7 +264,7 @@ impl<'a> Reader<'a> {
             let gradient = over(&nu, &self.sent[round][self.view.target], mu);
             // On the boundary of the dual box, diffusion uses the gradient of the interior.
             let slope = |nu: &[f64], out: &mut [f64]| quadratic_slope(residual, nu, out);
-            self.look(round, nu, gradient, slope);
+            self.observe(round, nu, gradient, slope);
         }
     }
 
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
                 }
             }
             let slope = |nu: &[f64], out: &mut [f64]| quadratic_slope(residual, nu, out);
-            self.look(round, nu, gradient, slope);
+            self.observe(round, nu, gradient, slope);
         }
     }
 
@@ -302,14 +302,14 @@ impl<'a> Reader<'a> {
                 let tau = mu / self.mesh.agents() as f64;
                 (0..nu.cols()).for_each(|j| residual.conjugate_prox(tau, nu.column_mut(j)));
                 let h = over(&nu, &psi, mu);
-                self.look(round, nu, h, |_, out| out.fill(0.0));
+                self.observe(round, nu, h, |_, out| out.fill(0.0));
             }
             z = self.combined(&lazy, round);
         }
     }
 
     /// Records h: the gradient minus f*'(nu)/N.
-    fn look(
+    fn observe(
         &mut self,
         round: usize,
         nu: Matrix,
@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
             slope(nu.column(j), &mut own);
             axpy(-1.0 / self.mesh.agents() as f64, &own, h.column_mut(j));
         }
-        self.looks.push(Look { round, h });
+        self.observations.push(Observation { round, h });
         // Cannot fail: all matrices have the mesh's rows.
         let _ = self.nus.append_columns(&nu);
     }
@@ -347,7 +347,7 @@ mod tests {
     use super::kept;
 
     #[test]
-    fn the_first_and_the_last_round_are_looked_at() {
+    fn the_first_and_the_last_round_are_inspected() {
         for rounds in [4, 20, 25, 26, 400, 10_000] {
             let kept = kept(rounds);
             assert_eq!((kept[0], kept.last()), (0, Some(&(rounds - 1))), "{rounds}");

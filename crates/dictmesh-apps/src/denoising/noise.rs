@@ -25,7 +25,7 @@ pub fn noise_level(image: &Matrix) -> Result<f64> {
     if image.rows() < 3 || image.cols() < 3 {
         return Err(Error::Empty {
             what: "the inside of the image",
-            need: "at least 3 x 3 pixels to tell noise from picture; or give sigma",
+            need: "at least 3 x 3 pixels to estimate the noise; or give sigma",
         });
     }
     Error::check_finite("image", image)?;

@@ -2,9 +2,12 @@ use super::*;
 use dictmesh::graph::Topology;
 use dictmesh::mesh::AtomInit;
 use dictmesh::problem::atoms::{AtomSet, UnitBall};
-use dictmesh::problem::Task;
+use dictmesh::problem::regularizer::{ElasticNet, GroupElasticNet, Groups, WeightedElasticNet};
+use dictmesh::problem::residual::SquaredL2;
+use dictmesh::problem::{Regularizer, Task};
 use dictmesh::random::gaussian;
 use rand::RngExt;
+use std::sync::Arc;
 
 const ROWS: usize = 40;
 const ATOMS: usize = 12;
@@ -115,4 +118,55 @@ fn samples_of_another_dimension_are_refused() {
         let error = predict(&mesh(&w, 0.1), &x, 0).unwrap_err().to_string();
         assert!(error.contains(&rows.to_string()), "{error}");
     }
+}
+
+/// The refit codes with the atoms that fired alone, a number that weights and groups do not allow.
+#[test]
+fn weighted_and_group_nets_predict_as_the_plain_one() {
+    let w = atoms(ATOMS, 1);
+    let x = samples(&w, 60);
+    let plain = predict(&mesh(&w, 0.3), &x, 0).unwrap();
+    let with = |h: Arc<dyn Regularizer>| {
+        Mesh::builder(
+            Task::new(SquaredL2).regularizer(h),
+            Topology::path(2).unwrap(),
+        )
+        .build(ROWS, &[ATOMS / 2; 2], AtomInit::Given(&w))
+        .unwrap()
+    };
+    let weighted = WeightedElasticNet::new(vec![0.3; ATOMS / 2], 0.01, false).unwrap();
+    let found = predict(&with(Arc::new(weighted)), &x, 0).unwrap();
+    assert!((found.score() - plain.score()).abs() < 1e-9);
+    // Groups of one atom are the plain net; sizes as a list allow no other number of atoms.
+    let sizes = Groups::Sizes(vec![1; ATOMS / 2]);
+    let groups = GroupElasticNet::new(0.3, 0.01, sizes).unwrap();
+    let found = predict(&with(Arc::new(groups)), &x, 0).unwrap();
+    assert!((found.score() - plain.score()).abs() < 1e-6);
+}
+
+/// The set of the atoms has no effect on codes, so it need not be registered.
+#[test]
+fn a_set_from_another_crate_keeps_the_refit() {
+    #[derive(Debug)]
+    struct Anywhere;
+    impl AtomSet for Anywhere {
+        fn spec(&self) -> Spec {
+            Spec::new("anywhere")
+        }
+        fn project(&self, _w: &mut [f64]) {}
+        fn contains(&self, _w: &[f64], _tolerance: f64) -> bool {
+            true
+        }
+    }
+    let w = atoms(ATOMS, 1);
+    let x = samples(&w, 60);
+    let net = ElasticNet::new(0.3, 0.01).unwrap();
+    let own = Mesh::builder(
+        Task::new(SquaredL2).regularizer(net).atoms(Anywhere),
+        Topology::path(2).unwrap(),
+    )
+    .build(ROWS, &[ATOMS / 2; 2], AtomInit::Given(&w))
+    .unwrap();
+    let plain = predict(&mesh(&w, 0.3), &x, 0).unwrap();
+    assert_eq!(predict(&own, &x, 0).unwrap(), plain);
 }

@@ -289,4 +289,8 @@ fn bad_input_is_refused() {
     assert!(model.cost(&other).is_err());
     assert!(model.learn(&other).is_err());
     assert!(model.grow(&other, 1, 0).is_err());
+    for atoms in [usize::MAX, 1 << 50] {
+        let refused = model.grow(&x, atoms, 0).unwrap_err().to_string();
+        assert!(refused.contains("take fewer"), "{refused}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Line search for the step or penalty that reaches a goal in the fewest rounds.
 
-use super::{Ending, LearningCurve, Target};
+use super::{Ending, LearningCurve, Target, GOALS};
 use dictmesh::mesh::Mesh;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
@@ -33,6 +33,10 @@ pub fn tune(
     goal: usize,
     rounds: usize,
 ) -> Result<Tuned> {
+    if goal >= GOALS.len() {
+        let allowed = format!("must be below {}, the number of goals", GOALS.len());
+        return Err(Error::parameter("goal", goal, allowed));
+    }
     let default = target.curve(mesh, strategy, rounds)?;
     let mut search = Search {
         target,
@@ -79,8 +83,10 @@ struct Search<'a> {
 impl Search<'_> {
     /// Runs a multiple of the default; returns whether it improves on the best so far.
     fn attempt(&mut self, factor: f64) -> Result<bool> {
-        let scaled = scaled(&*self.default.strategy, factor);
-        let curve = scaled.and_then(|s| self.target.curve(self.mesh, &s, self.rounds));
+        let Some(scaled) = scaled(&*self.default.strategy, factor)? else {
+            return Ok(false);
+        };
+        let curve = self.target.curve(self.mesh, &scaled, self.rounds);
         let tried = match curve {
             Ok(curve) => curve,
             // The constant overflows. Other parameter errors would have occurred in the default
@@ -97,16 +103,22 @@ impl Search<'_> {
     }
 }
 
-/// The strategy with its step or penalty multiplied by `factor`.
-fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Arc<dyn Strategy>> {
+/// The strategy with its step or penalty multiplied by `factor`; `None` if it overflows or the
+/// strategy is not a built-in one.
+fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Option<Arc<dyn Strategy>>> {
     let spec = strategy.spec();
     let name = if spec.kind() == "relaxed-admm" {
         "rho"
     } else {
         "mu"
     };
-    match spec.number(name)? {
-        Some(constant) => strategy::build(&spec.with(name, factor * constant)),
-        None => strategy::build(&spec),
+    let spec = match spec.number(name)? {
+        Some(constant) => spec.with(name, factor * constant),
+        None => spec,
+    };
+    match strategy::build(&spec) {
+        Ok(scaled) => Ok(Some(scaled)),
+        Err(Error::Parameter { .. } | Error::UnknownName { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }

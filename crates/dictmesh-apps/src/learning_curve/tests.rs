@@ -56,6 +56,8 @@ fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
     assert!(!good.default.is_better(&good.best, 1));
     let rho = good.default.strategy.spec().required("rho").unwrap();
     let bad = strategy::build(&Spec::new("relaxed-admm").with("rho", 8.0 * rho)).unwrap();
+    let beyond = tune(&target, &mesh, &strategy::default(), GOALS.len(), 10);
+    assert!(beyond.unwrap_err().to_string().contains("goal = 3"));
     let mended = tune(&target, &mesh, &bad, 1, 2000).unwrap();
     let rounds = |curve: &LearningCurve| curve.both()[1].unwrap();
     assert!(rounds(&mended.best) * 2 < rounds(&mended.default));

@@ -160,7 +160,7 @@ impl Novelty {
     /// duals that have not converged.
     pub fn paper() -> Self {
         Novelty {
-            task: TaskSpec::nmf_huber(0.05, 0.1, 0.2),
+            task: TaskSpec::paper_documents(),
             strategy: Arc::new(Diffusion { mu: Some(0.05) }),
             stopping: Stopping::rounds(1000),
             update: Update::Schedule { mu_w: 1.0 },

@@ -179,10 +179,10 @@ fn bad_input_is_refused() {
 }
 
 #[test]
-fn it_stops_when_it_is_told_to() {
+fn a_set_flag_stops_it() {
     let x = gaussian(6, 9, &mut stream(3, 0));
-    let told = plain(3).run_unless(&x, &AtomicBool::new(true)).unwrap();
-    assert_eq!(told, []);
+    let layers = plain(3).run_unless(&x, &AtomicBool::new(true)).unwrap();
+    assert_eq!(layers, []);
     // Interrupted within a layer: the unconverged layer is returned.
     let sparse = SparseSvd {
         lambda: 0.3,

@@ -82,7 +82,8 @@ fn strategies() -> Vec<Arc<dyn Strategy>> {
     plain.into_iter().chain([admm(Some(1.0))]).collect()
 }
 
-/// Everybody sees everything here: all is recovered, by everybody, whatever the start of the memory.
+/// Every agent receives every message: every agent recovers all atoms, with zero and with random
+/// starts.
 #[test]
 fn on_a_complete_graph_every_strategy_gives_every_atom_away() {
     let (mesh, x) = planted(Topology::complete(9).unwrap(), 1, &[], svd());
@@ -101,9 +102,10 @@ fn on_a_complete_graph_every_strategy_gives_every_atom_away() {
     }
 }
 
-/// Nobody sees all that its neighbour gets, nor knows x. What the rounds add up to gives all atoms of the mesh to each of
-/// its agents, those far away included, and x with them; a random start is not in it. The attacker knows that it has
-/// them: they explain samples it put aside, to the last digit.
+/// No agent receives all messages that its neighbour receives, and x is unknown. The sums over
+/// rounds determine all atoms of the mesh for each of its agents, including distant ones, and with
+/// them x. They do not contain a random start. The attacker can verify them: they explain held-out
+/// samples to the last digit.
 #[test]
 fn on_a_ring_the_limit_gives_all_atoms_to_everybody_and_a_random_start_hides_nothing() {
     let (mesh, x) = planted(Topology::ring(6).unwrap(), 1, &[], svd());
@@ -147,7 +149,8 @@ fn uninformed_agents_and_neighbours_that_work_together() {
     assert!(median(both.cosines(false)) > 0.9999);
 }
 
-/// Before r_k has faded, and with x not known, few rounds show next to nothing: the audit can come out well.
+/// Before r_k has decayed, and with x unknown, few rounds reveal almost nothing: an audit can find
+/// no leak.
 #[test]
 fn what_cannot_be_known_is_not_found() {
     let (mesh, x) = planted(Topology::ring(9).unwrap(), 1, &[], svd());
@@ -166,8 +169,8 @@ fn what_cannot_be_known_is_not_found() {
     assert!((mean / chance(ROWS, 1) - 1.0).abs() < 0.1, "{mean}");
 }
 
-/// Several atoms at an agent leave a dictionary of their sums, which is learned; the Huber loss hides the rows at its
-/// bound; uninformed agents have no share of x to hide behind.
+/// Several atoms at an agent leave a dictionary of their sums, which is learned. The Huber loss
+/// hides the rows at its bound. Uninformed agents have no share of x that hides their atoms.
 #[test]
 fn blocks_other_losses_and_uninformed_agents() {
     let (mesh, x) = planted(Topology::complete(5).unwrap(), 3, &[], svd());

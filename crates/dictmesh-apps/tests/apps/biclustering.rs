@@ -11,8 +11,8 @@ fn go(_: &dictmesh::mesh::Event) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// 40 x 200 noise of deviation .05 and two layers: rows 0..8 with columns 0..40, and rows 10..16 with
-/// columns 60..85. In both, rows alternate in sign, so that the columns have mean zero.
+/// 40 x 200 noise of deviation .05 and two layers: rows 0..8 with columns 0..40, and rows 10..16
+/// with columns 60..85. In both, rows alternate in sign, so that the columns have mean zero.
 fn planted() -> Matrix {
     let mut x = gaussian(40, 200, &mut stream(1, 0));
     x.as_mut_slice().iter_mut().for_each(|v| *v *= 0.05);
@@ -133,9 +133,9 @@ fn three_groups(deviation: f64) -> Matrix {
     x
 }
 
-/// In sorted columns, an atom is almost idle in the batches of the other groups. Its step, and with it
-/// the threshold of the penalty, grew there by 1/c a batch until the atom was zero for good. An atom
-/// that had not yet seen its own columns was zero after one batch: hence `shuffle`.
+/// In sorted columns, an atom is almost idle in the batches of the other groups. Its step, and with
+/// it the threshold of the penalty, grew there by 1/c per batch until the atom was zero for good.
+/// An atom whose own columns come later was zero after one batch: hence `shuffle`.
 #[test]
 fn layers_are_found_in_any_order_of_the_columns() {
     let draw = gaussian(3000, 1, &mut stream(6, 0));
@@ -171,7 +171,8 @@ fn layers_are_found_in_any_order_of_the_columns() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// The starts of seed 1 were once those of seed 0 moved on by one, so ten seeds were hardly more than one.
+/// The starts of seed 1 were once those of seed 0 shifted by one, so that ten seeds gave little
+/// more than one.
 #[test]
 fn seeds_beside_each_other_share_no_start() {
     let x = Samples::dense(planted()).unwrap();
@@ -192,8 +193,9 @@ fn seeds_beside_each_other_share_no_start() {
     assert_eq!(start(2, 1), all[7]);
 }
 
-/// The constants of the paper, T_{mu_w beta} and one pass of one column at a time. The soft threshold
-/// it prints, T_beta, takes .01 off each entry at each of 200 updates: no atom would be left.
+/// The constants of the paper, T_{mu_w beta} and one pass of one column at a time. The soft
+/// threshold it prints, T_beta, takes .01 off each entry at each of 200 updates: no atom would be
+/// left.
 #[test]
 fn the_papers_settings_run() {
     let (paper, x) = (Biclustering::paper(), planted());
@@ -203,8 +205,8 @@ fn the_papers_settings_run() {
     let found = paper.run(&x, go).unwrap();
     assert_eq!(found.stop, Stop::RoundLimit);
     assert!(found.layers.iter().all(|layer| !layer.rows().is_empty()));
-    // One pass with mu_w = 5e-3 from a random start finds the larger layer (40 columns) in one atom. The
-    // other, of 25 columns, would need more of them.
+    // One pass with mu_w = 5e-3 from a random start finds the larger layer (40 columns) in one
+    // atom. The other, of 25 columns, would need more of them.
     let share = found.layers.iter().map(|layer| {
         let inside: f64 = layer.w[0..8].iter().map(|w| w * w).sum();
         inside / layer.w.iter().map(|w| w * w).sum::<f64>()
@@ -235,6 +237,13 @@ fn bad_settings_are_refused() {
         layers: 0,
         ..default()
     });
+    // More than any graph has: refused before memory for their atoms is taken.
+    for layers in [1 << 40, usize::MAX] {
+        refused(Biclustering {
+            layers,
+            ..default()
+        });
+    }
     refused(Biclustering {
         batch: 0,
         ..default()
@@ -304,8 +313,8 @@ fn lung_patients_fall_into_their_classes() {
     assert!(weighted <= 4);
 }
 
-/// Patients whose class is not their cluster's most frequent one; 4-means, the best of 50 starts by its
-/// own cost.
+/// Patients whose class is not their cluster's most frequent one; 4-means, the best of 50 starts by
+/// its own cost.
 fn errors(x: &Matrix, labels: &[String]) -> usize {
     let (n, d) = (x.rows(), x.cols());
     let point = |i: usize| (0..d).map(|k| x.get(i, k)).collect::<Vec<f64>>();

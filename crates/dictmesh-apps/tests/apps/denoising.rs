@@ -205,8 +205,8 @@ fn stripes_and_chequers_are_no_noise() {
     }
 }
 
-/// The single agent of [`Coding::Exact`] once ran rounds without a tolerance: its batches ended with
-/// `RoundLimit`, and every `RoundLimit` was returned as `Converged`, that of a mesh as well.
+/// The single agent of [`Coding::Exact`] once ran rounds without a tolerance: its batches ended
+/// with `RoundLimit`, and every `RoundLimit` was returned as `Converged`, that of a mesh as well.
 #[test]
 fn a_round_limit_is_reported_as_one() {
     let settings = Denoising {
@@ -262,6 +262,16 @@ fn bad_settings_are_refused() {
         agents: 0,
         ..default()
     });
+    for coding in [Coding::Exact, Coding::Mesh] {
+        for (atoms_each, agents) in [(usize::MAX, 2), (1, usize::MAX), (1 << 40, 1 << 40)] {
+            refused(Denoising {
+                coding,
+                atoms_each,
+                agents,
+                ..default()
+            });
+        }
+    }
     refused(Denoising {
         sigma: Some(-1.0),
         ..default()

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 const TERMS: usize = 120;
 
-/// A document: absolute Gaussian counts on the terms of its topic (12 of 120, each topic its own) and
-/// on a few terms that all topics share, plus a little of everything; norm 1.
+/// A document: absolute Gaussian counts on the terms of its topic (12 of 120, each topic its own)
+/// and on a few terms that all topics share, plus a little of everything; norm 1.
 fn documents(topics: &[usize], seed: u64) -> Samples {
     let draws = gaussian(TERMS, topics.len(), &mut stream(seed, 0));
     let x = Matrix::from_fn(TERMS, topics.len(), |i, j| {
@@ -208,7 +208,8 @@ fn the_papers_settings_run() {
 fn thresholds_come_from_the_past() {
     let quantile = Threshold::Quantile(0.75);
     assert_eq!(quantile.choose(&[], 0.0), None);
-    // A hair above the score that sets it: that sample is as it was, also where rounding makes more of its score.
+    // Slightly above the score that sets it: that sample is not novel, even if rounding raises its
+    // score.
     let is_just_above = |chosen: Option<f64>, score: f64| {
         let chosen = chosen.unwrap();
         assert!(chosen > score + 1e-13 * score.abs() && chosen < score + 1e-8 * score.abs());
@@ -218,7 +219,8 @@ fn thresholds_come_from_the_past() {
     is_just_above(Threshold::Quantile(1.0).choose(&[4.0, 1.0], 0.0), 4.0);
     is_just_above(Threshold::Quantile(1.0).choose(&[-4.0, -1.0], 0.0), -1.0);
     assert_eq!(Threshold::Given(2.0).choose(&[], 0.0), Some(2.0));
-    // As much above as scores may be off, and as many as were asked for: .55 * 100 is a little more than 55.
+    // Above by the error of the scores, and at the requested rank: .55 * 100 is a little more than
+    // 55.
     assert_eq!(quantile.choose(&[4.0, 1.0, 3.0, 2.0], 0.01), Some(3.03));
     let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
     is_just_above(Threshold::Quantile(1.0 - 0.45).choose(&hundred, 0.0), 55.0);
@@ -245,7 +247,8 @@ fn thresholds_come_from_the_past() {
     assert_eq!(again.mesh().dictionary(), detector.mesh().dictionary());
 }
 
-/// `around` takes the stopping rule of the mesh. The margin of the threshold was that of the settings.
+/// `around` takes the stopping rule of the mesh. The margin of the threshold once was that of the
+/// settings.
 #[test]
 fn the_margin_of_a_threshold_is_the_tolerance_of_the_mesh() {
     let mesh = |tolerance| {

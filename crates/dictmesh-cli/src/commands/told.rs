@@ -107,7 +107,8 @@ fn typed(name: &str, given: &str) -> Option<String> {
     Some(match name {
         "gamma" | "delta" | "beta" | "eta" | "mu" | "rho" | "tolerance" | "rounds" | "batch"
         | "threads" | "informed" | "agents" | "atoms" | "patch" | "stride" | "layers"
-        | "passes" | "restarts" | "random-start" => format!("--{name} {given}"),
+        | "passes" | "restarts" => format!("--{name} {given}"),
+        "random_start" => format!("--random-start {given}"),
         // The radius of the ball; the noise of a picture is checked before it gets there.
         "sigma" => format!("--radius {given}"),
         "lambda" => format!("--gamma {given}"),

@@ -263,6 +263,7 @@ impl<'a> Active<'a> {
             None => false,
         }
     }
+
     /// Collects the coordinates inside a quadratic piece of h, and the system of their Newton step.
     #[inline(always)]
     fn gather_free(&mut self) {

@@ -195,7 +195,7 @@ fn a_sample_does_not_depend_on_its_neighbours() {
 }
 
 #[test]
-fn what_is_no_number_is_left_to_the_caller() {
+fn non_finite_columns_are_left_to_the_caller() {
     let (gram, mut g) = problem(24, 40, 5, 0.0, 3);
     g.column_mut(2)[7] = f64::NAN;
     g.column_mut(3)[7] = f64::INFINITY;

@@ -141,7 +141,7 @@ impl Checkpoints {
         if let Some(directory) = self.directory.clone().filter(|_| on_disk) {
             let path = path_of(&directory, state.position);
             let bytes = format::write(&self.owner, &state, around);
-            dictmesh::network::write_atomic(&path, |to| to.write_all(&bytes))?;
+            dictmesh::model::write_atomic(&path, |to| to.write_all(&bytes))?;
             self.files.retain(|p| *p != state.position);
             self.files.push(state.position);
             while self.files.len() > KEPT {

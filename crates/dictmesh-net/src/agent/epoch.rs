@@ -117,7 +117,10 @@ impl Agent {
         });
         let given = matches!(self.settings.weighting, Weighting::Given(_));
         Ok(Mesh {
-            sums: self.talk.can_sum() && members.is_complete() && !given,
+            sums: self.settings.accels.sums_on_links()
+                && self.talk.can_sum()
+                && members.is_complete()
+                && !given,
             members,
             weights,
             rules,

@@ -32,6 +32,10 @@ impl Accel for NeighbourSums {
         "neighbour-sums"
     }
 
+    fn sums_on_links(&self) -> bool {
+        true
+    }
+
     fn combiner(&self, weights: &[Vec<(usize, f64)>]) -> Option<Box<dyn Combiner>> {
         let filled = weights.iter().map(Vec::len).sum::<usize>() as f64;
         let pays = |(pairs, agents): (f64, f64)| {

@@ -45,7 +45,7 @@ const LARGE: f64 = 0.5;
 const CANCEL: f64 = 1e-6;
 
 /// Memory limit of the rotations of one batch, in bytes. With the Huber residual each sample has
-/// its own rotation of about 2 K^2 numbers. Samples beyond the limit are coded in all rows.
+/// its own rotation ([`rotation_bytes`]). Samples beyond the limit are coded in all rows.
 const BUDGET: usize = 1 << 29;
 
 /// Rotates samples and atoms into fewer rows. Codes agree with those in all rows within 1e-9.
@@ -116,9 +116,14 @@ impl Rotation {
     }
 
     /// The larger of two errors relative to the longest atom: the rounding of W'x over the smallest
-    /// pivot, and the part of dependent atoms outside the span of the pivots.
-    fn error_of(&self, blocks: &[&Block], longest: f64) -> f64 {
-        let rounding = f64::EPSILON * longest / self.factor.smallest_pivot().max(f64::MIN_POSITIVE);
+    /// pivot, if samples are rotated too, and the part of dependent atoms outside the span of the
+    /// pivots.
+    fn error_of(&self, blocks: &[&Block], longest: f64, rotates_samples: bool) -> f64 {
+        let smallest = self.factor.smallest_pivot().max(f64::MIN_POSITIVE);
+        let rounding = match rotates_samples {
+            true => f64::EPSILON * longest / smallest,
+            false => 0.0,
+        };
         let atoms = gram::atoms_of(blocks);
         let missed = self.factor.dependent().map(|q| {
             let w: Vec<(usize, f64)> = atoms[q].iter().copied().enumerate().collect();
@@ -152,12 +157,19 @@ impl Accel for Reduction {
         residual.with_box_on_first_rows(0)?;
         let products = self.joint.of(&blocks);
         let large = LARGE * residual.conjugate_curvature();
-        let per_sample = 2 * 8 * batch.atoms() * batch.atoms();
-        let most = self.budget / per_sample.max(1);
-        let each = (0..x.len()).into_par_iter().map(|j| Chunk {
+        let mut left = self.budget;
+        let within_budget: Vec<bool> = (0..x.len())
+            .map(|j| {
+                let rest = left.checked_sub(rotation_bytes(x, j, batch.atoms()));
+                left = rest.unwrap_or(left);
+                rest.is_some()
+            })
+            .collect();
+        let each = within_budget.into_par_iter().enumerate();
+        let each = each.map(|(j, within_budget)| Chunk {
             samples: j..j + 1,
-            reduced: (j < most)
-                .then(|| Rotated::rotate_small_rows(residual, &blocks, &products, x, j, large))
+            reduced: within_budget
+                .then(|| Rotated::rotate_small_rows(batch, &blocks, &products, j, large))
                 .flatten()
                 .map(|rotated| Box::new(rotated) as Box<dyn Reduced>),
         });
@@ -180,11 +192,8 @@ impl Reduction {
     /// One rotation for all samples, for a residual that depends on norms alone.
     fn in_one_rotation(&self, batch: &Batch<'_>, blocks: &[&Block]) -> Option<Vec<Chunk>> {
         let products = self.joint.of(blocks);
-        let each = batch.agents.iter();
-        let delta = each.map(|agent| agent.task.regularizer().strong_convexity());
-        let delta = delta.fold(1.0, f64::min);
         let rotation = rotation_of_all(blocks, &products)?;
-        if rotation.error > ACCURACY * delta {
+        if rotation.error > ACCURACY * smallest_delta(batch) {
             return None; // codes divide the error by delta
         }
         let most = match blocks.len() {
@@ -203,6 +212,21 @@ impl Reduction {
     }
 }
 
+/// The smallest delta of all agents, at most 1.
+fn smallest_delta(batch: &Batch<'_>) -> f64 {
+    let each = batch.agents.iter();
+    let deltas = each.map(|agent| agent.task.regularizer().strong_convexity());
+    deltas.fold(1.0, f64::min)
+}
+
+/// Upper bound of the memory of a rotation of sample `j` alone: the atoms in its kept rows, which
+/// are at most those where it is not 0, and in the rotated rows, R and the agents' Gram matrices.
+fn rotation_bytes(x: &Samples, j: usize, atoms: usize) -> usize {
+    let kept = x.entries(j).filter(|(_, v)| *v != 0.0).count();
+    let rows = kept.saturating_add(3 * atoms + 1);
+    rows.saturating_mul(atoms).saturating_mul(8)
+}
+
 /// Whether a rotation to `reduced` + 1 rows at least halves their number.
 fn is_worthwhile(rows: usize, reduced: usize) -> bool {
     rows >= 2 * (reduced + 1)
@@ -214,7 +238,7 @@ fn rotation_of_all(blocks: &[&Block], products: &gram::Products) -> Option<Arc<R
         let longest = longest(&products.gram);
         let factor = Factor::of(&products.gram, RANK * longest)?;
         let mut rotation = Rotation::new(blocks, Vec::new(), factor, 1);
-        rotation.error = rotation.error_of(blocks, longest.sqrt());
+        rotation.error = rotation.error_of(blocks, longest.sqrt(), true);
         Some(Arc::new(rotation))
     })
 }
@@ -247,15 +271,15 @@ impl Rotated {
     }
 
     /// Sample `j`, with the rows kept in which |x_m| is above `large` and the others rotated.
-    /// `None` if there is little to gain, or W'W is not finite.
+    /// `None` if there is little to gain, digits would be lost, or W'W is not finite.
     fn rotate_small_rows(
-        residual: &dyn Residual,
+        batch: &Batch<'_>,
         blocks: &[&Block],
         products: &Arc<gram::Products>,
-        x: &Samples,
         j: usize,
         large: f64,
     ) -> Option<Self> {
+        let (residual, x) = (batch.residual, batch.x);
         let filled = x.entries(j).filter(|(_, v)| *v != 0.0);
         let (high, low): (Vec<_>, Vec<_>) = filled.partition(|(_, v)| v.abs() > large);
         let atoms = gram::atoms_of(blocks);
@@ -277,6 +301,10 @@ impl Rotated {
             return None;
         }
         let rotation = Rotation::new(blocks, kept, factor, beside);
+        let longest = longest(&products.gram).sqrt();
+        if rotation.error_of(blocks, longest, beside == 1) > ACCURACY * smallest_delta(batch) {
+            return None; // codes divide the error by delta
+        }
         let mut reduced = Matrix::zeros(first + rank + beside, 1);
         let column = reduced.column_mut(0);
         (column.iter_mut().zip(&high)).for_each(|(to, (_, v))| *to = *v);
@@ -340,9 +368,8 @@ impl Reduced for Rotated {
     /// The same sample with all rows kept in which it is not 0, if it does not have them yet.
     fn enlarged(&self, batch: &Batch<'_>, first: usize) -> Option<Box<dyn Reduced>> {
         self.boxed.as_ref().filter(|boxed| !boxed.full_support)?;
-        let (residual, blocks) = (batch.residual, batch.blocks());
         let with_full_support =
-            Rotated::rotate_small_rows(residual, &blocks, &self.products, batch.x, first, 0.0)?;
+            Rotated::rotate_small_rows(batch, &batch.blocks(), &self.products, first, 0.0)?;
         Some(Box::new(with_full_support))
     }
 

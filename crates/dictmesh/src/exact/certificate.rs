@@ -4,7 +4,7 @@ use crate::exact::coding::Coding;
 use crate::problem::regularizer::separable::scalar_conjugate;
 use crate::problem::residual::Residual;
 use crate::Stop;
-use dictmesh_kernels::matrix::{dot, norm};
+use dictmesh_kernels::matrix::{axpy, dot, norm};
 
 /// The certified duality gap of one sample's solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,8 +56,10 @@ fn data_gap(problem: &Coding, x: &[f64], y: &[f64], nu: &[f64], conjugate: f64) 
     problem.subtract_atoms(y, &mut u);
     let violation = residual.violation(&u);
     if violation > 0.0 {
-        let keep = 1.0 - violation / norm(&u);
-        u.iter_mut().for_each(|u| *u *= keep);
+        // Moreau: u minus the prox of f* is the prox of f, which is feasible.
+        let mut outside = u.clone();
+        residual.conjugate_prox(1.0, &mut outside);
+        axpy(-1.0, &outside, &mut u);
     }
     let gap = residual.value(&u) + conjugate - dot(&u, nu) + violation * norm(nu);
     (gap, violation)

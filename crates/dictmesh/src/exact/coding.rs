@@ -44,7 +44,6 @@ use dictmesh_kernels::loops::Targets;
 use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
 use dictmesh_kernels::quadratic::{Batching, Outcome};
 pub(crate) use envelope::solve_on_gram;
-use envelope::Shape;
 use faer::{MatMut, MatRef};
 pub(crate) use infeasible::{separates, support_within_reach};
 pub(crate) use parts::in_parts;
@@ -186,9 +185,6 @@ impl Coding<'_> {
         match self.shape() {
             _ if self.is_on_demand() => {
                 working_set::solve(self, given, y, v, None, scratch_of, ended)
-            }
-            Some(Shape::Quadratic(a)) if self.atoms.cols() == 1 => {
-                self.solve_one_atom(a, given, y, v)
             }
             Some(envelope) => {
                 scratch_of

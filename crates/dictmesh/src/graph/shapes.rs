@@ -88,7 +88,7 @@ impl Topology {
     pub fn random_geometric(n: usize, radius: f64, seed: u64) -> Result<Self> {
         check_agents(n)?;
         Error::check_positive("radius", radius)?;
-        check_edges(n, (radius * radius).min(1.0))?;
+        check_edges(n, (std::f64::consts::PI * radius * radius).min(1.0))?;
         let mut rng = random::stream(seed, GRAPH_STREAM);
         let points: Vec<(f64, f64)> = (0..n).map(|_| (rng.random(), rng.random())).collect();
         let near = pairs(n).filter(|&(i, j)| {
@@ -169,7 +169,8 @@ fn check_edges(n: usize, share: f64) -> Result<()> {
         return Ok(());
     }
     let allowed = format!(
-        "they would have {edges:.0} edges, and a graph has at most {MAX_EDGES}; take fewer agents, or a sparser graph"
+        "needs {edges:.0} edges; a graph has at most {MAX_EDGES}: take fewer agents or a sparser \
+         graph"
     );
     Err(Error::parameter("agents", n, allowed))
 }

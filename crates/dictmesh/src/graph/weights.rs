@@ -144,7 +144,8 @@ impl Weights {
         self.mixing().gap
     }
 
-    /// The spectral gap and the smallest eigenvalue. Dense eigenvalues, O(N^3) per call.
+    /// The spectral gap and the smallest eigenvalue. Dense eigenvalues: O(N^3) operations and N^2
+    /// numbers per call, as [`to_matrix`](Weights::to_matrix).
     pub fn mixing(&self) -> Mixing {
         let a = self.to_matrix();
         let n = self.columns.len();
@@ -169,7 +170,8 @@ impl Weights {
         }
     }
 
-    /// A as a dense N x N matrix, a_lk in row l and column k.
+    /// A as a dense N x N matrix, a_lk in row l and column k. Aborts if it exceeds the memory; a
+    /// mesh has at most 5,000 agents.
     pub fn to_matrix(&self) -> Matrix {
         let n = self.columns.len();
         let mut a = Matrix::zeros(n, n);

@@ -1,15 +1,30 @@
 //! The laws of a regularizer h and its conjugate h*.
 
-use super::{distance, holds, is_slope, middle, plus, points, Law};
+mod scalar_form;
+
+use super::{
+    direction, distance, grid_max, holds, is_slope, middle, no_panic, non_finite, plus, points, Law,
+};
 use crate::problem::Regularizer;
 use dictmesh_kernels::matrix::{dot, norm};
 
 /// Relative tolerance of equalities.
 const NEAR: f64 = 1e-9;
 
-/// Checks every law of a regularizer of `n` coefficients: Fenchel-Young with equality at `argmax`,
-/// `argmax` against difference quotients of h*, proximal steps, strong convexity, `domain_support`,
-/// and the scalar form.
+/// Checks every law of a regularizer of `n` coefficients:
+///
+/// - Fenchel-Young with equality at `argmax`; h* is the supremum of s'y - h(y), found by trying
+///   every y on lines;
+/// - `argmax` against difference quotients of h*, proximal steps, strong convexity;
+/// - `domain_support` is an upper bound, and attained if h is separable;
+/// - the scalar form: sums, `coordinate_argmax`, `quadratic_piece`, `subgradient_at_zero`;
+/// - NaN and infinite entries cause no panic.
+///
+/// ```
+/// use dictmesh::{laws, problem::regularizer::NonNegativeElasticNet};
+/// assert_eq!(laws::regularizer(&NonNegativeElasticNet::new(0.1, 0.3)?, 4), Ok(()));
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
 pub fn regularizer(h: &dyn Regularizer, n: usize) -> Law {
     holds(!h.spec().kind().is_empty(), || "spec has no name".into())?;
     h.check_atoms(n).map_err(|error| error.to_string())?;
@@ -18,27 +33,37 @@ pub fn regularizer(h: &dyn Regularizer, n: usize) -> Law {
         format!("strong_convexity is {delta}, not above 0")
     })?;
     if h.check_atoms(0).is_ok() {
-        holds(h.value(&[]) == 0.0 && h.conjugate(&[]) == 0.0, || {
-            "h or h* of an empty block is not 0".into()
-        })?;
+        empty(h)?;
     }
     for (s, other) in points(n, 3).iter().zip(&points(n, 4)) {
-        for kappa in [0.0, 0.3, 20.0] {
+        for kappa in [0.0, 0.01, 0.3, 20.0] {
             argmax(h, kappa, s, other)?;
         }
         fenchel_young(h, s, other)?;
+        supremum(h, s, other)?;
         gradient(h, s, other)?;
         strong_convexity(h, s, other)?;
         support(h, s, other)?;
-        scalar_form(h, s)?;
+        scalar_form::scalar_form(h, s, other)?;
     }
-    Ok(())
+    non_finite(n).try_for_each(|point| without_panic(h, &point))
 }
 
 fn code(h: &dyn Regularizer, kappa: f64, s: &[f64]) -> Vec<f64> {
     let mut y = s.to_vec();
     h.argmax(kappa, &mut y);
     y
+}
+
+/// h and h* of an empty block are 0.
+fn empty(h: &dyn Regularizer) -> Law {
+    let values = no_panic("an empty block", || {
+        h.argmax(0.0, &mut []);
+        [h.value(&[]), h.conjugate(&[]), h.domain_support(&[], &[])]
+    })?;
+    holds(values == [0.0; 3], || {
+        format!("h, h* and domain_support of an empty block are {values:?}, not 0")
+    })
 }
 
 /// The objective at argmax exceeds that at any other z by (delta + kappa)/2 |z - y|^2 (strong
@@ -51,7 +76,8 @@ fn argmax(h: &dyn Regularizer, kappa: f64, s: &[f64], other: &[f64]) -> Law {
         format!("argmax({kappa}, {s:?}) = {y:?} is outside of the domain of h")
     })?;
     let inside = code(h, 0.0, other);
-    for z in [other.to_vec(), middle(&y, &inside), inside] {
+    let close = plus(&y, 1e-3, other);
+    for z in [other.to_vec(), middle(&y, &inside), inside, close] {
         let margin = 0.5 * (h.strong_convexity() + kappa) * distance(&z, &y).powi(2);
         let scale = 1.0 + top.abs() + margin + norm(s) * norm(&z);
         holds(top - gain(&z) >= margin - NEAR * scale, || {
@@ -84,10 +110,23 @@ fn fenchel_young(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     )
 }
 
+/// h*(s) is the maximum of s'y - h(y) over every line through argmax(0, s).
+fn supremum(h: &dyn Regularizer, s: &[f64], towards: &[f64]) -> Law {
+    let (best, d) = (code(h, 0.0, s), direction(towards));
+    let dual = h.conjugate(s);
+    let (at, most) = grid_max(|t| {
+        let y = plus(&best, t, &d);
+        dot(s, &y) - h.value(&y)
+    });
+    let scale = 1.0 + dual.abs() + norm(s) * norm(&best);
+    holds((most - dual).abs() <= NEAR * scale, || {
+        format!("h*({s:?}) is {dual}, but s'y - h(y) is {most} at y = {best:?} + {at} {d:?}")
+    })
+}
+
 /// argmax(0, s) is the gradient of h*, with Lipschitz constant 1/delta.
 fn gradient(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
-    let (y, step) = (code(h, 0.0, s), 1e-6);
-    let d: Vec<f64> = other.iter().map(|d| d / (1.0 + norm(other))).collect();
+    let (y, d, step) = (code(h, 0.0, s), direction(other), 1e-6);
     let values = [0.0, step, -step].map(|t| h.conjugate(&plus(s, t, &d)));
     holds(is_slope(dot(&y, &d), values, step), || {
         format!("argmax(0, {s:?}) = {y:?} is not the gradient of h* along {d:?}")
@@ -119,31 +158,20 @@ fn support(h: &dyn Regularizer, s: &[f64], other: &[f64]) -> Law {
     })
 }
 
-/// h is the sum of its scalar penalties, where it has any.
-fn scalar_form(h: &dyn Regularizer, s: &[f64]) -> Law {
-    let Some(_) = h.scalar(0) else {
-        return Ok(());
-    };
-    for kappa in [0.0, 2.0] {
-        let (y, mut sum) = (code(h, kappa, s), 0.0);
-        for (q, (s, y)) in s.iter().zip(&y).enumerate() {
-            let Some(penalty) = h.scalar(q) else {
-                return Err(format!("coefficient 0 has a scalar penalty, {q} has none"));
-            };
-            let alone = penalty.coordinate_argmax(*s, kappa);
-            holds((alone - y).abs() <= NEAR * (1.0 + y.abs()), || {
-                format!("scalar({q}) has the code {alone} for {s}, argmax has {y}")
-            })?;
-            holds(
-                penalty.strong_convexity() >= h.strong_convexity() * (1.0 - NEAR),
-                || format!("scalar({q}) is less convex than h"),
-            )?;
-            sum += penalty.value_at(*y);
+/// A NaN or infinite entry causes no panic.
+fn without_panic(h: &dyn Regularizer, s: &[f64]) -> Law {
+    no_panic(&format!("the vector {s:?}"), || {
+        code(h, 0.0, s);
+        code(h, 1.0, s);
+        h.value(s);
+        h.conjugate(s);
+        h.domain_support(s, &vec![1.0; s.len()]);
+        for (q, s) in s.iter().enumerate() {
+            if let Some(penalty) = h.scalar(q) {
+                penalty.value_at(*s);
+                penalty.coordinate_argmax(*s, 1.0);
+                penalty.quadratic_piece(*s);
+            }
         }
-        holds(
-            (h.value(&y) - sum).abs() <= NEAR * (1.0 + sum.abs()),
-            || format!("h is not the sum of its scalar penalties at {y:?}"),
-        )?;
-    }
-    Ok(())
+    })
 }

@@ -128,16 +128,17 @@ impl Mesh {
 
     /// The number of blocks learned.
     pub fn blocks_learned(&self) -> usize {
-        self.blocks_learned
+        self.progress.blocks_learned
     }
 
     /// The dictionary: all atoms as columns, M x K.
     pub fn dictionary(&self) -> Matrix {
-        let mut all = Vec::with_capacity(self.rows * self.atoms());
-        for agent in &self.agents {
-            all.extend_from_slice(agent.block.atoms().as_slice());
+        let mut all = Matrix::zeros(self.rows, self.atoms());
+        let columns = self.agents.iter().flat_map(|a| a.block.atoms().columns());
+        for (to, column) in columns.enumerate() {
+            all.column_mut(to).copy_from_slice(column);
         }
-        Matrix::from_fn(self.rows, self.atoms(), |i, j| all[j * self.rows + i])
+        all
     }
 
     /// The centralised solution over all blocks, with certificates of its duality gap.
@@ -167,9 +168,7 @@ impl Mesh {
 
     /// `Ok` if the dense codes of these samples fit into memory.
     pub(super) fn check_codes(&self, x: &Samples) -> Result<()> {
-        let (atoms, samples) = (self.atoms(), x.len());
-        let given = format!("{atoms} x {samples}");
-        Error::check_room("codes", given, atoms.checked_mul(samples))
+        exact::check_batch(self.atoms(), x, 0)
     }
 
     fn exact_options(&self) -> exact::Options {
@@ -214,6 +213,26 @@ impl Mesh {
     pub(super) fn share_gram_budget(&mut self) -> Result<()> {
         let stored = stores_grams(self.agents.iter().map(|a| a.block.len()), self.rows);
         (self.agents.iter_mut()).try_for_each(|agent| agent.block.store_gram(stored))
+    }
+
+    /// `Ok` if the Gram matrices fit into memory once agent k has n atoms (`resized`) and a new
+    /// agent has `added`.
+    pub(super) fn check_grams(
+        &self,
+        resized: Option<(AgentId, usize)>,
+        added: usize,
+    ) -> Result<()> {
+        let old = self.agents.iter().map(|agent| agent.block.len());
+        let mut sizes: Vec<usize> = old.chain([added]).collect();
+        if let Some((k, n)) = resized {
+            sizes[k] = n;
+        }
+        if !stores_grams(sizes.iter().copied(), self.rows) {
+            return Ok(());
+        }
+        let squares = sizes.iter().map(|n| n.checked_mul(*n));
+        let numbers = squares.fold(Some(0_usize), |sum, n| sum?.checked_add(n?));
+        Error::check_room("atoms", sizes.iter().sum::<usize>(), numbers)
     }
 
     pub(super) fn blocks(&self) -> Vec<&Block> {

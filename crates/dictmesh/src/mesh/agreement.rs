@@ -5,6 +5,9 @@ use super::{Inference, Mesh};
 use crate::error::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
+/// Spread of the agents' estimates, relative to the initial one, at which they agree.
+const AGREEMENT: f64 = 1e-12;
+
 impl Mesh {
     /// Every agent's estimate of the cost of each sample after plain averaging, N x B.
     ///
@@ -30,14 +33,15 @@ impl Mesh {
             .averaging
             .get_or_init(|| averaging::averaging(&self.weights, self.agreement_rounds()));
         let samples = local_costs.first().map_or(0, Vec::len);
-        let scaled = Matrix::from_fn(n, samples, |k, j| 0.0 - n as f64 * local_costs[k][j]); // no -0
+        // `0.0 -` instead of negation: no -0.
+        let scaled = Matrix::from_fn(n, samples, |k, j| 0.0 - n as f64 * local_costs[k][j]);
         averaging.transpose_times(&scaled)
     }
 
     /// The number of averaging rounds until the agents agree to 1e-12, relative to the initial
     /// spread. Each round exchanges one number per sample.
     pub fn agreement_rounds(&self) -> usize {
-        averaging::rounds_to_agree(self.mixing.gap, 1e-12)
+        averaging::rounds_to_agree(self.mixing.gap, AGREEMENT)
     }
 
     /// As [`agree`](Mesh::agree), by the paper's scalar diffusion with step `mu_g`.

@@ -1,4 +1,4 @@
-use super::{Agent, Mesh, Stopping};
+use super::{Agent, Mesh, Progress, Stopping};
 use crate::accel::{Accel, Accels};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
@@ -75,9 +75,8 @@ impl MeshBuilder {
         self
     }
 
-    /// The speed-ups; all built-in ones by default. None changes a result by more than 1e-9
-    /// relative. With `lanes` alone, all sums are computed in the same order as by agents on a
-    /// network.
+    /// The speed-ups; all built-in ones by default. Results agree up to rounding, within the bounds
+    /// of [`accel`](crate::accel).
     pub fn accels(mut self, accels: Accels) -> Self {
         self.accels = accels;
         self
@@ -140,8 +139,8 @@ impl MeshBuilder {
         Ok(mesh)
     }
 
-    /// A mesh without agents, after checking every option, and a flag per agent that tells whether
-    /// it is informed.
+    /// A mesh without agents, after checking every option, and one flag per agent, true if it is
+    /// informed.
     pub(super) fn without_agents(self, rows: usize, sizes: &[usize]) -> Result<(Mesh, Vec<bool>)> {
         let n = self.topology.agents();
         check_sizes(n, rows, sizes)?;
@@ -174,9 +173,7 @@ impl MeshBuilder {
             update: self.update,
             batch: self.batch,
             seed: self.seed,
-            draws: 0,
-            blocks_learned: 0,
-            samples_learned: 0,
+            progress: Progress::default(),
             pool: self.threads.map(pool).transpose()?,
             scratch: Default::default(),
             interrupt: None,
@@ -249,14 +246,17 @@ impl Mesh {
     /// Agent `k`'s own random numbers for the inference of the next batch. Streams differ between
     /// batches and agents, since k < [`MAX_AGENTS`].
     pub(super) fn own(&self, k: AgentId) -> random::Rng {
-        let batch = self.samples_learned.wrapping_mul(MAX_AGENTS as u64);
+        let batch = self
+            .progress
+            .samples_learned
+            .wrapping_mul(MAX_AGENTS as u64);
         random::stream(self.seed ^ OWN, batch.wrapping_add(k as u64))
     }
 
     /// The stream for the next random draw.
     pub(super) fn next_draw(&mut self) -> u64 {
-        self.draws += 1;
-        self.draws
+        self.progress.draws += 1;
+        self.progress.draws
     }
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn informed_flags(n: usize, informed: Option<&[AgentId]>) -> Result<V
     if list.is_empty() {
         return Err(Error::Empty {
             what: "the set of informed agents",
-            need: "at least one agent must see the samples",
+            need: "at least one agent must receive the samples",
         });
     }
     let mut flags = vec![false; n];

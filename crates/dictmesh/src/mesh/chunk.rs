@@ -32,12 +32,12 @@ pub(super) struct SampleChunk<'m> {
     pub agents: Vec<Box<dyn AgentStrategy>>,
     /// Empty between rounds.
     locals: Vec<Local<'static>>,
-    /// nu_k of every agent, once the run has ended and its agents are gone.
+    /// nu_k of every agent, after the run has ended and its iterates are freed.
     ended: Vec<Matrix>,
     /// Column k: the array (M x B) that agent k receives in an exchange.
     received: Matrix,
-    /// b = x/|N_I|, the same for all informed agents; in the rows of the reduction, if there is
-    /// one.
+    /// b = x/|N_I|, the same for all informed agents; in the rows of the reduced chunk, if
+    /// there is one.
     share: Matrix,
     /// |x| + |W y_0| of each sample, an upper bound; y_0 is the feasible code nearest to 0. Sets
     /// the scale of nu.
@@ -115,7 +115,7 @@ impl<'m> SampleChunk<'m> {
         }
     }
 
-    /// Allocates arrays for the rows of the reduction, or for all rows.
+    /// Allocates arrays for the rows of the reduced chunk, or for all rows.
     fn allocate(&mut self) {
         let informed = self.mesh.agents.iter().filter(|a| a.informed).count();
         let mut share = match &self.reduced {
@@ -172,8 +172,8 @@ impl<'m> SampleChunk<'m> {
         self.rounds_until(self.rounds + 1, false);
     }
 
-    /// Runs rounds until `to` are done or the caller interrupts; `false` if the reduction no longer
-    /// holds.
+    /// Runs rounds until `to` are done or the caller interrupts; `false` if the reduced chunk no
+    /// longer holds.
     fn rounds_until(&mut self, to: usize, keep: bool) -> bool {
         let mut agents = std::mem::take(&mut self.agents);
         let mut received = std::mem::take(&mut self.received);

@@ -39,7 +39,8 @@ pub enum Warning {
         mu: f64,
         /// The bound of the paper's table, from N_max and delta.
         table: f64,
-        /// The bound from the spectral norms of the agents' atoms.
+        /// The bound from the spectral norms of the agents' atoms, or `table` for strategies without
+        /// such a bound.
         exact: f64,
     },
 }
@@ -52,12 +53,21 @@ impl fmt::Display for Warning {
                 mu,
                 table,
                 exact,
-            } => write!(
-                f,
-                "{strategy}: the step mu = {mu} is above {exact:.4e}, what the agents' atoms allow \
-                 ({table:.4e} is allowed whatever they are, from the paper's table by N_max and delta); \
-                 it may diverge"
-            ),
+            } => {
+                write!(
+                    f,
+                    "{strategy}: the step mu = {mu} exceeds {exact:.4e}, the bound "
+                )?;
+                match table == exact {
+                    true => write!(f, "of this strategy")?,
+                    false => write!(
+                        f,
+                        "for these atoms ({table:.4e}, from N_max and delta, holds for all atoms \
+                         in the unit ball)"
+                    )?,
+                }
+                write!(f, "; it may diverge")
+            }
         }
     }
 }
@@ -74,19 +84,22 @@ impl Mesh {
     /// The valid settings that may not converge.
     pub fn warnings(&self) -> Vec<Warning> {
         let shared = self.shared_constants();
-        let Some(factor) = self.strategy.stability(&shared) else {
+        let Some((mu, bound)) = self.strategy.step(&shared) else {
             return Vec::new();
         };
-        let (table, exact) = self.step_bounds();
-        let mu = self.strategy.step(&shared).map(|(mu, _)| mu);
-        match mu {
-            Some(mu) if mu > factor * exact => vec![Warning::StepAboveBound {
-                strategy: self.strategy.spec().kind().to_string(),
-                mu,
-                table: factor * table,
-                exact: factor * exact,
-            }],
-            _ => Vec::new(),
-        }
+        let (table, exact) = match self.strategy.stability(&shared) {
+            Some(factor) => {
+                let (table, exact) = self.step_bounds();
+                (factor * table, factor * exact)
+            }
+            None => (bound, bound),
+        };
+        let warning = || Warning::StepAboveBound {
+            strategy: self.strategy.name(),
+            mu,
+            table,
+            exact,
+        };
+        Vec::from_iter((mu > exact).then(warning))
     }
 }

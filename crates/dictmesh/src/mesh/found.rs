@@ -19,8 +19,8 @@ impl Run<'_> {
         }
     }
 
-    /// As [`found`](Run::found), at the end of the run. Other iterates are freed first: results of a
-    /// large mesh would not fit beside them.
+    /// As [`found`](Run::found), at the end of the run. Other iterates are freed first: results of
+    /// a large mesh would not fit beside them.
     pub(super) fn into_found(mut self, stop: Stop) -> Inference {
         self.chunks.iter_mut().for_each(SampleChunk::keep_duals);
         let found = self.found_without_duals(stop);

@@ -14,9 +14,11 @@ impl Mesh {
     /// Adds `count` atoms to agent `k`.
     pub fn add_atoms(&mut self, k: AgentId, count: usize, start: AtomInit<'_>) -> Result<()> {
         self.check_agent(k)?;
-        let mut rng = random::stream(self.seed, self.draws + 1);
+        let mut rng = random::stream(self.seed, self.progress.draws + 1);
         let task = &self.agents[k].task;
-        (task.regularizer()).check_atoms(self.agents[k].block.len() + count)?;
+        let total = self.agents[k].block.len().saturating_add(count);
+        task.regularizer().check_atoms(total)?;
+        self.check_grams(Some((k, total)), 0)?;
         let set = task.set();
         let new = start.draw(self.rows, count, set, &mut rng)?;
         let agent = &mut self.agents[k];
@@ -24,7 +26,7 @@ impl Mesh {
         atoms.append_columns(&new)?;
         agent.block = Block::without_gram(atoms)?;
         agent.stats.grow(count);
-        self.draws += 1;
+        self.progress.draws += 1;
         self.share_gram_budget()
     }
 
@@ -50,7 +52,8 @@ impl Mesh {
         // By default the task's entry for this number, if any, else the common part.
         let task = own.unwrap_or_else(|| self.task.local(self.agents.len()).clone());
         task.regularizer().check_atoms(count)?;
-        let mut rng = random::stream(self.seed, self.draws + 1);
+        self.check_grams(None, count)?;
+        let mut rng = random::stream(self.seed, self.progress.draws + 1);
         let atoms = start.draw(self.rows, count, task.set(), &mut rng)?;
         let block = Block::without_gram(atoms)?;
         let k = self.agents.len();
@@ -64,7 +67,7 @@ impl Mesh {
             stats: AtomStats::fresh(count),
         });
         self.adopt(topology, weights);
-        self.draws += 1;
+        self.progress.draws += 1;
         self.share_gram_budget()?;
         Ok(k)
     }
@@ -81,7 +84,7 @@ impl Mesh {
         if !others().any(|(_, agent)| agent.informed) {
             return Err(Error::Empty {
                 what: "the set of informed agents",
-                need: "the last agent that sees the samples cannot be removed",
+                need: "the last informed agent cannot be removed",
             });
         }
         if others().all(|(_, agent)| agent.block.is_empty()) {
@@ -124,7 +127,7 @@ impl Mesh {
                 ));
             }
         }
-        let mut rng = random::stream(self.seed, self.draws + 1);
+        let mut rng = random::stream(self.seed, self.progress.draws + 1);
         let set = self.task.common().set();
         let mut fresh = start.draw(self.rows, which.len(), set, &mut rng)?;
         for (i, (k, _)) in which.iter().enumerate() {
@@ -137,7 +140,7 @@ impl Mesh {
             agent.stats.energy[q] = 0.0;
             agent.stats.samples[q] = 0;
         }
-        self.draws += 1;
+        self.progress.draws += 1;
         Ok(())
     }
 
@@ -155,9 +158,9 @@ impl Mesh {
     fn renewed_weights(&self, topology: &Topology) -> Result<Weights> {
         if let WeightRule::Given(_) = self.rule {
             return Err(Error::Unsupported {
-                what: "a combination matrix of your own".to_string(),
+                what: "a given combination matrix".to_string(),
                 with: "a mesh that grows or shrinks".to_string(),
-                why: "it says nothing about the new graph; use the Metropolis or uniform rule"
+                why: "it has no weights for the new graph; use the Metropolis or uniform rule"
                     .to_string(),
             });
         }

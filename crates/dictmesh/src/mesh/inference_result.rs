@@ -104,6 +104,8 @@ impl Inference {
 
     /// The paper's z = x - u of each sample, with u recovered from agent `k`'s nu_k. NaN in each
     /// entry that nu_k does not determine (|nu_m| = 1 for Huber and l1).
+    ///
+    /// Panics unless this result has duals, there is an agent `k`, and `x` are its samples.
     pub fn z(&self, task: &Task, x: &Samples, k: usize) -> Matrix {
         let nu = &self.duals[k];
         let mut z = Matrix::zeros(nu.rows(), nu.cols());

@@ -8,7 +8,6 @@
 //! or one per atom ([`Update`]).
 
 use crate::error::{Error, Result};
-use crate::problem::atoms::AtomPenalty;
 use crate::problem::block::Block;
 use crate::problem::residual::Residual;
 use crate::problem::task::LocalTask;
@@ -224,12 +223,48 @@ pub fn plan_update(
     block: &Block,
     stats: &AtomStats,
 ) -> PlannedUpdate {
-    let batch = firing.weight;
     let mut stats = stats.clone();
-    if batch == 0.0 {
+    if firing.weight == 0.0 {
         return PlannedUpdate::nothing(stats);
     }
-    let steps: Vec<Option<f64>> = (firing.samples.iter().zip(&firing.energy).enumerate())
+    let steps = steps(update, s, residual, task, firing, &mut stats);
+    let which = atoms_of_columns(&product, firing, block);
+    let moves = Moves {
+        task,
+        old: block.atoms(),
+        firing,
+        steps: &steps,
+    };
+    let mut atoms = product;
+    let moved_by_product = moves.by_product(&which, &mut atoms);
+    let mut has_column = vec![false; block.len()];
+    which.iter().for_each(|q| has_column[*q] = true);
+    let mut moved = moves.by_penalty_alone(&has_column);
+    let by_penalty_alone = (0..block.len())
+        .filter(|q| moved[*q] > 0.0)
+        .filter_map(|q| steps[q].map(|p| (q, p)))
+        .collect();
+    (which.iter().zip(moved_by_product)).for_each(|(q, by)| moved[*q] = by);
+    PlannedUpdate {
+        atoms,
+        which,
+        by_penalty_alone,
+        changed: (0..block.len()).filter(|q| moved[*q] > 0.0).collect(),
+        stats,
+        movement: moved.iter().sum::<f64>().sqrt(),
+    }
+}
+
+/// The step p of each atom; `None` for an atom that has never fired. Updates the statistics.
+fn steps(
+    update: &Update,
+    s: usize,
+    residual: &dyn Residual,
+    task: &LocalTask,
+    firing: &Firing,
+    stats: &mut AtomStats,
+) -> Vec<Option<f64>> {
+    (firing.samples.iter().zip(&firing.energy).enumerate())
         .map(|(q, (fired, energy))| {
             stats.samples[q] += fired;
             match *update {
@@ -237,72 +272,84 @@ pub fn plan_update(
                 Update::Schedule { mu_w } => Some(mu_w / s as f64),
                 Update::Adaptive { forgetting } => {
                     let discounted = forgetting * stats.energy[q] + energy;
-                    stats.energy[q] = match task.penalty() {
-                        AtomPenalty::L1 { beta } if beta > 0.0 => discounted.max(stats.energy[q]),
-                        _ => discounted,
+                    stats.energy[q] = match task.penalty().is_zero() {
+                        true => discounted,
+                        false => discounted.max(stats.energy[q]),
                     };
-                    let p = residual.conjugate_curvature() * batch / stats.energy[q];
+                    let p = residual.conjugate_curvature() * firing.weight / stats.energy[q];
                     (stats.energy[q] > 0.0).then_some(p)
                 }
             }
         })
-        .collect();
-    let (old, n) = (block.atoms(), block.len());
-    let fired = |q: usize| firing.samples[q] > 0;
-    // The atoms of the product's columns. A product without rows has none.
-    let which: Vec<usize> = match product.rows() == old.rows() {
+        .collect()
+}
+
+/// The atoms of the product's columns. A product without rows has none.
+fn atoms_of_columns(product: &Matrix, firing: &Firing, block: &Block) -> Vec<usize> {
+    let n = block.len();
+    let which: Vec<usize> = match product.rows() == block.atoms().rows() {
         true => (0..n)
-            .filter(|q| product.cols() == n || fired(*q))
+            .filter(|q| product.cols() == n || firing.samples[*q] > 0)
             .collect(),
-        false => Vec::new(),
+        false => return Vec::new(),
     };
-    debug_assert!(product.rows() != old.rows() || which.len() == product.cols());
-    // An atom with zero gradient and no penalty is left unchanged (bit-identical): projecting it
-    // again could round it.
-    let is_unchanged =
-        |q: usize| steps[q].is_none() || (!fired(q) && task.penalty() == AtomPenalty::None);
-    let mut new = product;
-    let columns = new.as_mut_slice().par_chunks_mut(old.rows().max(1));
-    let moved_by_product: Vec<f64> = (columns.zip(&which).with_min_len(ATOMS))
-        .map(|(w, &q)| {
-            let (old, p) = (old.column(q), steps[q].unwrap_or(0.0));
-            let step = p / batch;
-            match fired(q) {
-                true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
-                false => w.copy_from_slice(old),
-            }
-            if is_unchanged(q) {
-                return 0.0;
-            }
-            apply_prox(task, p, w);
-            distance_squared(w, old)
-        })
-        .collect();
-    let mut has_column = vec![false; n];
-    which.iter().for_each(|q| has_column[*q] = true);
-    let mut moved: Vec<f64> = (0..n)
-        .into_par_iter()
-        .with_min_len(ATOMS)
-        .map(|q| match (has_column[q] || is_unchanged(q), steps[q]) {
-            (false, Some(p)) => {
-                let mut w = old.column(q).to_vec();
-                apply_prox(task, p, &mut w);
-                distance_squared(&w, old.column(q))
-            }
-            _ => 0.0,
-        })
-        .collect();
-    let by_penalty = |q: &usize| !has_column[*q] && moved[*q] > 0.0;
-    let by_penalty_alone: Vec<usize> = (0..n).filter(by_penalty).collect();
-    (which.iter().zip(moved_by_product)).for_each(|(q, by)| moved[*q] = by);
-    PlannedUpdate {
-        atoms: new,
-        which,
-        by_penalty_alone: (by_penalty_alone.into_iter())
-            .filter_map(|q| steps[q].map(|p| (q, p)))
-            .collect(),
-        changed: (0..n).filter(|q| moved[*q] > 0.0).collect(),
-        stats,
-        movement: moved.iter().sum::<f64>().sqrt(),
+    debug_assert!(which.len() == product.cols());
+    which
+}
+
+/// The moves of an agent's atoms.
+struct Moves<'a> {
+    task: &'a LocalTask,
+    old: &'a Matrix,
+    firing: &'a Firing,
+    steps: &'a [Option<f64>],
+}
+
+impl Moves<'_> {
+    fn fired(&self, q: usize) -> bool {
+        self.firing.samples[q] > 0
+    }
+
+    /// An atom with zero gradient and no penalty is left unchanged (bit-identical): projecting it
+    /// again could round it.
+    fn is_unchanged(&self, q: usize) -> bool {
+        self.steps[q].is_none() || (!self.fired(q) && self.task.penalty().is_zero())
+    }
+
+    /// Replaces the columns of nu y' of the atoms `which` by their new values. Returns |new - old|^2
+    /// of each.
+    fn by_product(&self, which: &[usize], product: &mut Matrix) -> Vec<f64> {
+        let columns = (product.as_mut_slice()).par_chunks_mut(self.old.rows().max(1));
+        (columns.zip(which).with_min_len(ATOMS))
+            .map(|(w, &q)| {
+                let (old, p) = (self.old.column(q), self.steps[q].unwrap_or(0.0));
+                let step = p / self.firing.weight;
+                match self.fired(q) {
+                    true => (w.iter_mut().zip(old)).for_each(|(w, old)| *w = old + step * *w),
+                    false => w.copy_from_slice(old),
+                }
+                if self.is_unchanged(q) {
+                    return 0.0;
+                }
+                apply_prox(self.task, p, w);
+                distance_squared(w, old)
+            })
+            .collect()
+    }
+
+    /// |new - old|^2 of the atoms that have no column in the product; 0 for the others.
+    fn by_penalty_alone(&self, has_column: &[bool]) -> Vec<f64> {
+        (0..has_column.len())
+            .into_par_iter()
+            .with_min_len(ATOMS)
+            .map(|q| match self.steps[q] {
+                Some(p) if !has_column[q] && !self.is_unchanged(q) => {
+                    let mut w = self.old.column(q).to_vec();
+                    apply_prox(self.task, p, &mut w);
+                    distance_squared(&w, self.old.column(q))
+                }
+                _ => 0.0,
+            })
+            .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The state of a mesh that a model stores, and its restoration.
 
 use super::{Agent, Mesh, MeshBuilder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::mesh::AtomStats;
 use crate::problem::block::Block;
@@ -23,11 +23,7 @@ pub struct Progress {
 impl Mesh {
     /// The progress counters.
     pub fn progress(&self) -> Progress {
-        Progress {
-            blocks_learned: self.blocks_learned,
-            samples_learned: self.samples_learned,
-            draws: self.draws,
-        }
+        self.progress
     }
 
     /// Samples per update.
@@ -38,7 +34,8 @@ impl Mesh {
     /// Marks the last block as incomplete, so that its remaining samples are learned under the same
     /// number s. No effect if no block was learned.
     pub fn reopen_block(&mut self) {
-        self.blocks_learned = self.blocks_learned.saturating_sub(1);
+        let s = &mut self.progress.blocks_learned;
+        *s = s.saturating_sub(1);
     }
 
     pub(crate) fn warm_start(&self) -> bool {
@@ -51,8 +48,7 @@ impl Mesh {
         all.filter(|k| self.agents[*k].informed).collect()
     }
 
-    /// The task with the agents' actual parts. They may differ from the mesh's task: an agent that
-    /// joined later may have the common part although the task has an entry for its number.
+    /// The task with the agents' own parts, without entries for agents that do not exist.
     pub(crate) fn agents_task(&self) -> TaskSpec {
         let mut spec = self.task.spec();
         spec.own.retain(|k, _| *k < self.agents.len());
@@ -77,6 +73,11 @@ impl MeshBuilder {
         let sizes: Vec<usize> = blocks.iter().map(|(atoms, _)| atoms.cols()).collect();
         let (mut mesh, informed) = self.without_agents(rows, &sizes)?;
         for (k, (atoms, stats)) in blocks.into_iter().enumerate() {
+            let of = |what: &str| format!("{what} of agent {k}");
+            Error::check_dimension(of("rows of the atoms"), atoms.rows(), rows)?;
+            let n = atoms.cols();
+            Error::check_dimension(of("energies"), stats.energy.len(), n)?;
+            Error::check_dimension(of("sample counts"), stats.samples.len(), n)?;
             mesh.agents.push(Agent {
                 task: mesh.task.local(k).clone(),
                 block: Block::without_gram(atoms)?,
@@ -84,9 +85,7 @@ impl MeshBuilder {
                 stats,
             });
         }
-        mesh.blocks_learned = progress.blocks_learned;
-        mesh.samples_learned = progress.samples_learned;
-        mesh.draws = progress.draws;
+        mesh.progress = progress;
         mesh.share_gram_budget()?;
         mesh.strategy.resolve(&mesh.shared_constants())?;
         Ok(mesh)

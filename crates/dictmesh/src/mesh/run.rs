@@ -337,8 +337,8 @@ pub(super) fn sum_costs(local_costs: &[Vec<f64>]) -> Vec<f64> {
         .collect()
 }
 
-/// Adds nu_k y_k' of a chunk with all rows; `codes` have the rows of the atoms that fired. Samples are
-/// added in order, so the sum does not depend on the chunks.
+/// Adds nu_k y_k' of a chunk with all rows; `codes` have the rows of the atoms that fired. Samples
+/// are added in order, so the sum does not depend on the chunks.
 fn add_products(chunk: &SampleChunk, codes: &[Matrix], out: &mut [Matrix]) {
     let each = chunk.agents.par_iter().zip(codes).zip(out);
     each.for_each(|((agent, y), out)| {

@@ -11,6 +11,8 @@ const WINDOW: usize = 5;
 const ROUNDING: f64 = 1e-14;
 /// Divergence threshold for |nu|, in units of the sample's magnitude times (1 + 1/delta).
 const DIVERGENCE_FACTOR: f64 = 1e12;
+/// Limit of rounds, if only a tolerance is given.
+const MAX_ROUNDS: usize = 100_000;
 /// Number of measurements from which the rate is estimated.
 const RATE_MEASUREMENTS: usize = 4;
 
@@ -47,7 +49,7 @@ impl Stopping {
     pub fn tolerance(tolerance: f64) -> Self {
         Stopping {
             tolerance: Some(tolerance),
-            rounds: 100_000,
+            rounds: MAX_ROUNDS,
         }
     }
 
@@ -291,8 +293,8 @@ impl StoppingRule {
         met.then_some(Stop::Converged)
     }
 
-    /// Tries to certify infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network
-    /// one attempt takes as many rounds as two floods.
+    /// Tries to certify infeasibility after 1, 2, 4, 8, ... windows and at the limit: on a network,
+    /// an attempt takes the rounds of two floods.
     fn try_infeasible<R: Rounds>(
         &mut self,
         run: &mut R,

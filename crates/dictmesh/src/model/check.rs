@@ -179,9 +179,5 @@ fn check_count(name: &'static str, count: u64) -> Result<()> {
     if count <= MOST {
         return Ok(());
     }
-    Err(Error::parameter(
-        name,
-        count,
-        "is more than any mesh can have counted (2^53 at most)",
-    ))
+    Err(Error::parameter(name, count, "must be at most 2^53"))
 }

@@ -113,8 +113,8 @@ pub(super) fn header(model: &Model) -> crate::Result<Vec<u8>> {
             "description",
             format!("{} bytes", text.len()),
             format!(
-                "safetensors allows at most {MAX_HEADER} bytes for all but the atoms; the graph, the \
-                 combination matrix, feature names and extra data count"
+                "safetensors allows at most {MAX_HEADER} bytes for all but the atoms; the graph, \
+                 the combination matrix, feature names and extra data count"
             ),
         ));
     }
@@ -131,7 +131,7 @@ fn describe(description: &Description) -> crate::Result<String> {
     // JSON has no NaN or infinity, and parsers limit the nesting depth.
     match serde_json::from_str::<Description>(&text) {
         Ok(back) if back == stamped => Ok(text),
-        Ok(_) => Err(unwritable("it would come back changed")),
+        Ok(_) => Err(unwritable("the written value reads back differently")),
         Err(error) => Err(unwritable(error)),
     }
 }
@@ -210,7 +210,7 @@ fn read_header(from: &mut dyn Read, len: u64) -> Result<(Metadata, Sum), Fault> 
     }
     if expected < len {
         return Err(Fault::Why(format!(
-            "it has {len} bytes, {} more than its header says; it is damaged, get a fresh copy",
+            "it has {len} bytes, {} more than its header requires; it is damaged, get a fresh copy",
             len - expected
         )));
     }
@@ -225,20 +225,20 @@ fn check_sum(metadata: Option<&HashMap<String, String>>, found: &str) -> Result<
     match metadata.and_then(|m| m.get(CHECKSUM)) {
         Some(written) if written == found => Ok(()),
         Some(written) => Err(format!(
-            "it is damaged: its content has the checksum {found}, and was written with {written:?}; take \
-             a copy, or the checkpoint beside it if there is one"
+            "it is damaged: its content has the checksum {found}, and was written with \
+             {written:?}; take a copy, or the checkpoint beside it if there is one"
         )),
         None => Err(format!(
-            "its metadata has no {CHECKSUM:?}, so it cannot be verified; it is damaged, or another program \
-             removed the entry: use another copy, or learn the model again"
+            "its metadata has no {CHECKSUM:?}, so it cannot be verified; it is damaged, or another \
+             program removed the entry: use another copy, or learn the model again"
         )),
     }
 }
 
 fn cut_short(expected: u64, len: u64) -> Fault {
     Fault::Why(format!(
-        "it is cut short: its header promises {expected} bytes or more, but it has {len}; get a \
-         fresh copy"
+        "it is cut short: its header requires at least {expected} bytes, the file has {len}; get \
+         a fresh copy"
     ))
 }
 
@@ -255,13 +255,13 @@ fn check_version(metadata: Option<&HashMap<String, String>>) -> Result<(), Strin
     match major.parse::<u32>() {
         Ok(1..=Model::VERSION) => Ok(()),
         Ok(newer) if newer > Model::VERSION => Err(format!(
-            "it has version {version} of the format, and this program ({}) reads versions up to {}; \
-             upgrade dictmesh to open it",
+            "it has version {version} of the format, and this program ({}) reads versions up to \
+             {}; upgrade dictmesh to open it",
             Model::WRITTEN_BY,
             Model::VERSION
         )),
         _ => Err(format!(
-            "its format version is {version:?}, which never was one (this program reads 1 to {}); \
+            "its format version is {version:?}, which does not exist (this program reads 1 to {}); \
              it is damaged, get a fresh copy",
             Model::VERSION
         )),

@@ -24,7 +24,7 @@ pub fn write_atomic(
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Err(Error::Model {
             path: path.to_path_buf(),
-            why: "it is there and is not a regular file: name another".to_string(),
+            why: "the path exists and is not a regular file; choose another".to_string(),
         });
     }
     // Gives a clearer error than the creation of a file in a missing directory.

@@ -69,7 +69,7 @@ pub trait Regularizer: Debug + Send + Sync {
     }
 
     /// The scalar penalty of coefficient `q` if h is separable: either all coefficients have one or
-    /// none. It enables coordinate descent, active sets and SIMD lanes.
+    /// none. It enables coordinate descent and active sets.
     fn scalar(&self, _q: usize) -> Option<&dyn ScalarPenalty> {
         None
     }

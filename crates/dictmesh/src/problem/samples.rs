@@ -127,6 +127,8 @@ impl Samples {
     }
 
     /// The stored entries (row, value) of sample `j`, in ascending row order.
+    ///
+    /// Panics if there is no sample `j`.
     pub fn entries(&self, j: usize) -> Box<dyn Iterator<Item = (usize, f64)> + '_> {
         match &self.store {
             Store::Dense(x) => Box::new(x.column(j).iter().copied().enumerate()),
@@ -143,6 +145,8 @@ impl Samples {
     }
 
     /// `out += scale * x_j`.
+    ///
+    /// Panics if there is no sample `j`.
     pub fn add_scaled(&self, j: usize, scale: f64, out: &mut [f64]) {
         match &self.store {
             Store::Dense(x) => axpy(scale, x.column(j), out),
@@ -157,6 +161,8 @@ impl Samples {
     }
 
     /// The inner product of sample `j` with `v`.
+    ///
+    /// Panics if there is no sample `j`.
     pub fn dot(&self, j: usize, v: &[f64]) -> f64 {
         match &self.store {
             Store::Dense(x) => dot(x.column(j), v),

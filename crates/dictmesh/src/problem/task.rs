@@ -9,10 +9,14 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::problem::atoms::{AtomPenalty, UnitBall};
 use crate::problem::regularizer::ElasticNet;
+use crate::problem::residual::SquaredL2;
 use crate::spec::Spec;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The paper's gamma, delta and beta for bi-clustering.
+pub const PAPER_BICLUSTERING: (f64, f64, f64) = (0.5, 0.01, 0.01);
 
 /// The part of a task that may differ from agent to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,6 +99,17 @@ impl TaskSpec {
         }
     }
 
+    /// The paper's task for bi-clustering: gamma .5, delta .01, beta .01.
+    pub fn paper_biclustering() -> Self {
+        let (gamma, delta, beta) = PAPER_BICLUSTERING;
+        TaskSpec::biclustering(gamma, delta, beta)
+    }
+
+    /// The paper's task for documents: NMF with the Huber residual, gamma .05, delta .1, eta .2.
+    pub fn paper_documents() -> Self {
+        TaskSpec::nmf_huber(0.05, 0.1, 0.2)
+    }
+
     /// The names of the presets, as flags and files write them.
     pub const PRESETS: [&'static str; 4] = ["sparse-svd", "biclustering", "nmf", "nmf-huber"];
 
@@ -103,10 +118,13 @@ impl TaskSpec {
     /// gamma = delta = .1.
     pub fn preset(name: &str) -> Result<Self> {
         match name {
-            "sparse-svd" => Ok(TaskSpec::sparse_svd(0.1, 0.1)),
-            "biclustering" => Ok(TaskSpec::biclustering(0.5, 0.01, 0.01)),
-            "nmf" => Ok(TaskSpec::nmf(0.05, 0.1)),
-            "nmf-huber" => Ok(TaskSpec::nmf_huber(0.05, 0.1, 0.2)),
+            "sparse-svd" => Ok(Task::new(SquaredL2).spec()),
+            "biclustering" => Ok(TaskSpec::paper_biclustering()),
+            "nmf" => Ok(TaskSpec {
+                residual: Spec::new("squared-l2"),
+                ..TaskSpec::paper_documents()
+            }),
+            "nmf-huber" => Ok(TaskSpec::paper_documents()),
             _ => Err(Error::UnknownName {
                 kind: "task",
                 given: name.to_string(),

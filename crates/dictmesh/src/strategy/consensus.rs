@@ -20,18 +20,18 @@ use dictmesh_kernels::matrix::{axpy, Matrix};
 use std::sync::Arc;
 
 /// The stability bound relative to that of diffusion: min(1, 1 + lambda_min(A)).
-pub fn stability(common: &SharedConstants) -> f64 {
-    (1.0 + common.weights_smallest).clamp(f64::EPSILON, 1.0)
+pub fn stability(shared: &SharedConstants) -> f64 {
+    (1.0 + shared.weights_smallest).clamp(f64::EPSILON, 1.0)
 }
 
 /// The largest step known to be stable: [`diffusion::step_bound`] scaled by [`stability`].
-pub fn step_bound(common: &SharedConstants) -> f64 {
-    stability(common) * diffusion::step_bound(common)
+pub fn step_bound(shared: &SharedConstants) -> f64 {
+    stability(shared) * diffusion::step_bound(shared)
 }
 
 /// The default step: that of diffusion scaled by [`stability`].
-pub fn default_step(common: &SharedConstants) -> f64 {
-    stability(common) * diffusion::default_step(common)
+pub fn default_step(shared: &SharedConstants) -> f64 {
+    stability(shared) * diffusion::default_step(shared)
 }
 
 /// The strategy with its step mu.

@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// The paper's step-size bound 1 / (c + N_max/delta), with c = 1 for the squared residual, eta for
 /// Huber and 0 where f* is not strongly convex. It needs no atoms, and holds for atoms in the unit
 /// ball.
-pub fn step_bound(common: &SharedConstants) -> f64 {
-    1.0 / (common.curvature + common.atoms_max.max(1) as f64 / common.delta)
+pub fn step_bound(shared: &SharedConstants) -> f64 {
+    1.0 / (shared.curvature + shared.atoms_max.max(1) as f64 / shared.delta)
 }
 
 /// The bound min over k of 1/sigma_k, with sigma_k = c/N + |W_k|^2/delta_k the Lipschitz constant
@@ -41,9 +41,12 @@ pub fn exact_step_bound<'a>(locals: impl IntoIterator<Item = Local<'a>>) -> f64 
         .fold(f64::INFINITY, f64::min)
 }
 
+/// The default step, as a share of [`step_bound`].
+const DEFAULT_SHARE: f64 = 0.9;
+
 /// The default step: 0.9 times [`step_bound`].
-pub fn default_step(common: &SharedConstants) -> f64 {
-    0.9 * step_bound(common)
+pub fn default_step(shared: &SharedConstants) -> f64 {
+    DEFAULT_SHARE * step_bound(shared)
 }
 
 /// The strategy with its step mu.

@@ -24,13 +24,16 @@ use dictmesh_kernels::matrix::Matrix;
 use std::sync::Arc;
 
 /// The largest step known to be stable, 2/L. L = N_max/delta holds for atoms in the unit ball.
-pub fn step_bound(common: &SharedConstants) -> f64 {
-    2.0 * common.delta / common.atoms_max.max(1) as f64
+pub fn step_bound(shared: &SharedConstants) -> f64 {
+    2.0 * shared.delta / shared.atoms_max.max(1) as f64
 }
 
+/// The default step, as a share of [`step_bound`].
+const DEFAULT_SHARE: f64 = 0.75;
+
 /// The default step 1.5/L, with L as in [`step_bound`].
-pub fn default_step(common: &SharedConstants) -> f64 {
-    1.5 * common.delta / common.atoms_max.max(1) as f64
+pub fn default_step(shared: &SharedConstants) -> f64 {
+    DEFAULT_SHARE * step_bound(shared)
 }
 
 /// The strategy with its step mu.

@@ -2,7 +2,7 @@
 //! nu_k) and a weight c on the quadratic term (1 in the paper):
 //!
 //! ```text
-//! nu_k      = argmin J_k(nu) + sum over neighbours l of [ lambda_kl'(nu_l - nu) + c |nu_l - nu|^2 ]
+//! nu_k      = argmin J_k(nu) + sum over neighbours l of [lambda_kl'(nu_l - nu) + c |nu_l - nu|^2]
 //! lambda_kl = lambda_kl + mu (nu_l - nu_k)
 //! ```
 //!
@@ -27,21 +27,24 @@ use dictmesh_kernels::matrix::Matrix;
 use std::sync::Arc;
 
 /// The default weight c: the rho of [`relaxed_admm`].
-pub fn default_penalty(common: &SharedConstants) -> f64 {
-    relaxed_admm::default_rho(common)
+pub fn default_penalty(shared: &SharedConstants) -> f64 {
+    relaxed_admm::default_rho(shared)
 }
 
 /// The stability bound above for a weight c, with lambda_min(D + B) for d (1 + beta) and
 /// lambda_max(D - B) for d (1 - beta). Infinite for a single agent, which has no multipliers.
-pub fn step_bound(common: &SharedConstants, penalty: f64) -> f64 {
-    let h = relaxed_admm::curvature_or_one(common) / common.agents as f64;
-    let spectrum = common.spectrum;
+pub fn step_bound(shared: &SharedConstants, penalty: f64) -> f64 {
+    let h = relaxed_admm::curvature_or_one(shared) / shared.agents as f64;
+    let spectrum = shared.spectrum;
     (2.0 * h + 4.0 * penalty * spectrum.signless_smallest) / spectrum.laplacian_largest
 }
 
+/// The default step, as a share of [`step_bound`].
+const DEFAULT_SHARE: f64 = 0.75;
+
 /// The default step of the multipliers for a weight c: 0.75 times [`step_bound`], at most c.
-pub fn default_step(common: &SharedConstants, penalty: f64) -> f64 {
-    penalty.min(0.75 * step_bound(common, penalty))
+pub fn default_step(shared: &SharedConstants, penalty: f64) -> f64 {
+    penalty.min(DEFAULT_SHARE * step_bound(shared, penalty))
 }
 
 /// The strategy with the step mu of its multipliers and the weight c.

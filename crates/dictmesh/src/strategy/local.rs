@@ -2,23 +2,22 @@
 
 use super::sparse_codes::SparseCodes;
 use crate::exact::coding::{start_codes, BlockScratch, CodePenalty, Coding};
+use crate::exact::SOLVED_ON_DEMAND;
 use crate::problem::block::Block;
 use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::problem::task::LocalTask;
 use crate::Stop;
 use dictmesh_kernels::count;
+use dictmesh_kernels::loops::{self, Targets};
 use dictmesh_kernels::matrix::{dot, gemm, Matrix};
 use dictmesh_kernels::pool::recycle;
-use dictmesh_kernels::quadratic::Batching;
+use dictmesh_kernels::quadratic::{Batching, Coordinate};
 use dictmesh_kernels::simd::{self, dispatch, Simd, WithSimd};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::exact::coding::ScratchPool;
-
-/// Samples whose codes are dense at the same time, where codes are stored sparse.
-const DENSE_TOGETHER: usize = 16;
 
 /// The data of agent k for a batch of B samples.
 ///
@@ -115,8 +114,8 @@ impl Local<'_> {
             self.codes_into(nu, y);
             gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
         } else if many {
-            for from in (0..nu.cols()).step_by(DENSE_TOGETHER) {
-                let width = DENSE_TOGETHER.min(nu.cols() - from);
+            for from in (0..nu.cols()).step_by(SOLVED_ON_DEMAND) {
+                let width = SOLVED_ON_DEMAND.min(nu.cols() - from);
                 let y = self.codes(&nu.columns_range(from..from + width));
                 let out = out.view_mut().subcols_mut(from, width);
                 gemm(out, atoms.view(), y.view(), 1.0, true);
@@ -127,6 +126,10 @@ impl Local<'_> {
     /// For each sample, v = argmin_v J_k(v) + q/2 |v|^2 - c'v over the dual domain. It is
     /// warm-started from the codes in the workspace and replaces them by those of v.
     pub fn argmin(&self, q: f64, c: &Matrix, v: &mut Matrix, workspace: &mut Workspace) -> Stop {
+        if let Some(closed_form) = self.closed_form(q, c, v, &mut workspace.codes) {
+            dispatch(closed_form);
+            return Stop::Converged;
+        }
         let blocks = [(self.block.len(), self.task.regularizer())];
         let mut scalars = std::mem::take(&mut workspace.scalars);
         CodePenalty::collect_scalars(&blocks, &mut scalars);
@@ -148,11 +151,41 @@ impl Local<'_> {
             None => problem.solve_batch(c, self.share, &mut workspace.codes, v, &scratch),
             Some(codes) => self.solve_sparse(&problem, c, codes, v, &scratch),
         };
-        // Of a large block it is not kept: each chunk of a batch has a workspace per agent.
+        // Not cached for a large block: each chunk has one workspace per agent.
         if workspace.sparse.is_none() {
             workspace.scalars = recycle(scalars);
         }
         stop
+    }
+
+    /// The closed form of [`argmin`](Local::argmin) for one atom and an envelope |u|^2 / (2 a), as in
+    /// the paper's experiments.
+    fn closed_form<'s>(
+        &'s self,
+        q: f64,
+        c: &'s Matrix,
+        v: &'s mut Matrix,
+        y: &'s mut Matrix,
+    ) -> Option<loops::OneAtom<'s>> {
+        if self.block.len() != 1 {
+            return None;
+        }
+        let h = self.task.regularizer().scalar(0)?;
+        let a = (self.residual.envelope()?).quadratic(1.0 / self.agents as f64, q)?;
+        let (inverse, w) = (1.0 / a, self.block.atoms().column(0));
+        let square = (self.block.gram()).map_or_else(|| dot(w, w), |gram| gram.get(0, 0));
+        Some(loops::OneAtom {
+            coordinate: Coordinate::new(0, h, inverse * square),
+            w,
+            inverse,
+            given: Targets {
+                c: c.as_slice(),
+                share: self.share.map(Matrix::as_slice),
+            },
+            y: y.as_mut_slice(),
+            v: v.as_mut_slice(),
+        })
+        .filter(|_| a > 0.0)
     }
 
     /// Solves for each column of `c`, with few codes dense at the same time.
@@ -167,11 +200,11 @@ impl Local<'_> {
         let n = self.block.len();
         let parts = v
             .as_mut_slice()
-            .par_chunks_mut(c.rows().max(1) * DENSE_TOGETHER);
+            .par_chunks_mut(c.rows().max(1) * SOLVED_ON_DEMAND);
         let solved: Vec<(Stop, SparseCodes)> = (parts.enumerate())
             .map(|(part, v)| {
-                let from = part * DENSE_TOGETHER;
-                let columns = from..(from + DENSE_TOGETHER).min(codes.len());
+                let from = part * SOLVED_ON_DEMAND;
+                let columns = from..(from + SOLVED_ON_DEMAND).min(codes.len());
                 let mut y = vec![0.0; n * columns.len()];
                 codes.expand(columns.clone(), n, &mut y);
                 let stop = problem.solve_part(c, self.share, columns, &mut y, v, scratch);
@@ -256,7 +289,7 @@ impl WithSimd for Slope<'_> {
 /// The codes of agent k and buffers that are reused in every round, so that rounds do not allocate.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    /// Empty where they are sparse.
+    /// Empty if the codes are sparse.
     codes: Matrix,
     /// The codes of a block without a stored Gram matrix.
     sparse: Option<SparseCodes>,

@@ -39,23 +39,23 @@ pub const DEFAULT_ALPHA: f64 = 0.9;
 /// atoms, and by four times that for non-negative atoms, which are correlated. The theoretical
 /// value 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))) is too large on rings and paths and too
 /// small on stars.
-pub fn default_rho(common: &SharedConstants) -> f64 {
-    if common.agents < 2 {
+pub fn default_rho(shared: &SharedConstants) -> f64 {
+    if shared.agents < 2 {
         return 1.0;
     }
-    let n = common.agents as f64;
-    let m = curvature_or_one(common) / n;
-    let w = 1.0 + (common.atoms as f64 / common.rows as f64).sqrt();
-    let alike = if common.non_negative { 4.0 } else { 1.0 };
-    let l = (common.curvature + alike * w * w / common.delta) / n;
+    let n = shared.agents as f64;
+    let m = curvature_or_one(shared) / n;
+    let w = 1.0 + (shared.atoms as f64 / shared.rows as f64).sqrt();
+    let alike = if shared.non_negative { 4.0 } else { 1.0 };
+    let l = (shared.curvature + alike * w * w / shared.delta) / n;
     (2.0 * m * l).sqrt()
-        / (common.spectrum.laplacian_second.powf(0.25) * common.mean_degree.powf(0.75))
+        / (shared.spectrum.laplacian_second.powf(0.25) * shared.mean_degree.powf(0.75))
 }
 
 /// The strong convexity constant of f*, or 1 if there is none, as a scale.
-pub(super) fn curvature_or_one(common: &SharedConstants) -> f64 {
-    if common.curvature > 0.0 {
-        common.curvature
+pub(super) fn curvature_or_one(shared: &SharedConstants) -> f64 {
+    if shared.curvature > 0.0 {
+        shared.curvature
     } else {
         1.0
     }
@@ -87,7 +87,7 @@ impl RelaxedAdmm {
 
     fn checked(self) -> Result<Self> {
         check_constant("rho", self.rho)?;
-        check_constant("random-start", self.random_start)?;
+        check_constant("random_start", self.random_start)?;
         match self.alpha {
             Some(alpha) if !(alpha > 0.0 && alpha < 1.0) => Err(Error::parameter(
                 "alpha",

@@ -1,5 +1,5 @@
-//! Codes of a batch by their non-zero entries, for blocks of so many atoms that dense codes would
-//! take as much memory as the atoms.
+//! Codes of a batch as lists of non-zero entries, for large blocks: dense codes could take as much
+//! memory as the atoms.
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! Graphs, names and combinations that do not go together.
 
 use super::{builder, refused, task, M};
+use dictmesh::mesh::AtomStats;
 use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::strategy;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Topology, WeightRule};
@@ -28,12 +29,12 @@ fn disconnected_graphs() {
 
 #[test]
 fn informed_agents() {
-    let nobody = builder().informed(&[]).build(M, &[1; 3], AtomInit::Random);
-    refused(nobody, &["informed", "empty", "at least one agent"]);
-    let stranger = builder()
+    let empty = builder().informed(&[]).build(M, &[1; 3], AtomInit::Random);
+    refused(empty, &["informed", "empty", "at least one agent"]);
+    let unknown = builder()
         .informed(&[0, 3])
         .build(M, &[1; 3], AtomInit::Random);
-    refused(stranger, &["informed = 3", "0 to 2"]);
+    refused(unknown, &["informed = 3", "0 to 2"]);
     let twice = builder()
         .informed(&[1, 1])
         .build(M, &[1; 3], AtomInit::Random);
@@ -186,10 +187,10 @@ fn weights_that_are_not_weights() {
     refused(path, &["not neighbours", "must be 0"]);
 }
 
-/// An allocation that fails would end the process without a word.
+/// An allocation that fails aborts the process.
 #[test]
-fn sizes_beyond_all_memory() {
-    // W'W is not stored for so many, so that the atoms alone count.
+fn sizes_above_the_memory() {
+    // W'W is not stored for this number, so that the atoms alone count.
     for (rows, atoms) in [(M, 10_000_000_000_000), (4_000_000_000, 100_000)] {
         let words = ["atoms = ", "of dimension", "memory", "take fewer"];
         refused(builder().build(rows, &[atoms; 3], AtomInit::Random), &words);
@@ -197,7 +198,10 @@ fn sizes_beyond_all_memory() {
     let beyond = builder().build(usize::MAX / 2, &[3; 3], AtomInit::Random);
     refused(
         beyond,
-        &["atoms = 9, of dimension", "more memory than there can be"],
+        &[
+            "atoms = 9, of dimension",
+            "more memory than can be addressed",
+        ],
     );
     let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
     let grown = mesh.add_atoms(0, 10_000_000_000_000, AtomInit::Random);
@@ -236,4 +240,33 @@ fn a_batch_beyond_memory_is_refused() {
         mesh.learn(&x, |_| std::ops::ControlFlow::Continue(())),
         &words,
     );
+    refused(mesh.exact(&x), &words);
+    refused(mesh.exact_duals(&x), &words);
+}
+
+#[test]
+fn more_atoms_than_can_be_counted_are_refused_and_leave_the_mesh() {
+    let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
+    let before = mesh.dictionary();
+    for count in [usize::MAX, usize::MAX - 1, 1 << 60] {
+        refused(mesh.add_atoms(0, count, AtomInit::Random), &["atoms"]);
+        let joined = mesh.add_agent(&[0], count, AtomInit::Random, false, None);
+        refused(joined, &["atoms"]);
+    }
+    assert_eq!((mesh.agents(), mesh.dictionary()), (3, before));
+}
+
+#[test]
+fn restored_blocks_of_other_shapes_are_refused() {
+    let mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
+    let block = || (Matrix::zeros(M, 1), AtomStats::fresh(1));
+    let bad = [
+        (Matrix::zeros(M + 1, 1), AtomStats::fresh(1)),
+        (Matrix::zeros(M, 1), AtomStats::fresh(2)),
+        (Matrix::zeros(M, 2), AtomStats::fresh(1)),
+    ];
+    for bad in bad {
+        let blocks = vec![block(), bad, block()];
+        refused(builder().restore(M, blocks, mesh.progress()), &["agent 1"]);
+    }
 }

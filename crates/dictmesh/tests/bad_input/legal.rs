@@ -135,7 +135,8 @@ fn a_single_agent_that_cannot() {
     }
 }
 
-/// A zero sample beside one that is not: it costs nothing, codes to 0 and disturbs nobody.
+/// A zero sample beside one that is not: its cost and code are 0, and the other sample is
+/// unaffected.
 #[test]
 fn a_zero_sample() {
     let w = atoms(9, 1);
@@ -243,7 +244,7 @@ fn empty_blocks() {
     }
 }
 
-/// Sparse samples are the same samples: coding and learning give the same, to the last bit.
+/// Sparse samples are the same samples: coding and learning give bit-identical results.
 #[test]
 fn sparse_equals_dense() {
     let w = atoms(9, 1);

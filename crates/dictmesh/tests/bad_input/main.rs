@@ -1,5 +1,5 @@
-//! Bad input gets an error that says what was given and what is allowed, never a panic; odd but legal
-//! input works.
+//! Invalid input gives an error with the given value and what is allowed, never a panic; unusual
+//! but valid input works.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -128,7 +128,7 @@ fn constants_of_strategies() {
             ("penalty", Arc::new(penalty(None, mu))),
             ("rho", Arc::new(RelaxedAdmm { rho: mu, ..relaxed })),
             (
-                "random-start",
+                "random_start",
                 Arc::new(RelaxedAdmm {
                     random_start: mu,
                     ..relaxed

@@ -3,8 +3,8 @@
 use super::*;
 use dictmesh::Stop;
 
-/// The joint W'W of 200 agents with 500 atoms has 80 GB. It was built without asking whether there is
-/// room, and the process aborted.
+/// The joint W'W of 200 agents with 500 atoms has 80 GB. It was allocated without a check, and the
+/// process aborted.
 #[test]
 fn a_joint_gram_matrix_of_80_gb_is_not_needed() {
     let _alone = alone();
@@ -41,8 +41,8 @@ fn twenty_thousand_atoms_are_certified() {
     }
 }
 
-/// A regularizer that is not separable has no working sets: it is solved by proximal gradient steps, over one
-/// block and over blocks that lie apart.
+/// A regularizer that is not separable has no working sets. It is solved by proximal gradient
+/// steps, over one block and over separate blocks.
 #[test]
 fn groups_of_atoms_are_certified() {
     let _alone = alone();

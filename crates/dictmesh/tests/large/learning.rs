@@ -77,8 +77,8 @@ fn learning_goes_on_from_a_file_bit_for_bit() {
     }
 }
 
-/// A sample of weight 0 equals leaving it out: for one agent, whose product has columns only for atoms that
-/// fired, and for several.
+/// A sample of weight 0 equals leaving it out: for one agent, whose product has columns only for
+/// atoms that fired, and for several.
 #[test]
 fn samples_of_weight_zero_are_left_out() {
     let _alone = alone();

@@ -12,8 +12,8 @@ static ALLOCATOR: Allocator = Allocator;
 /// Peak over atoms, batch and the agents' duals.
 const MOST: f64 = 1.5;
 
-/// Builds a mesh on a random graph, codes a batch and learns from it. Prints what each step takes, and
-/// fails if it takes more than [`MOST`].
+/// Builds a mesh on a random graph, codes a batch and learns it. Prints the memory of each step,
+/// and fails if it exceeds [`MOST`].
 fn stays_within(agents: usize, atoms: usize, rows: usize, batch: usize, rounds: usize) {
     let graph = Topology::erdos_renyi(agents, 10.0 / agents as f64, 1).unwrap();
     let x = samples(rows, batch);
@@ -68,8 +68,8 @@ fn stays_within(agents: usize, atoms: usize, rows: usize, batch: usize, rounds: 
 #[test]
 fn no_second_copy_of_the_atoms() {
     let _alone = alone();
-    // 68 MB of atoms: what does not grow with them, some 20 MB, is well below a half. Dense codes would
-    // take 4 MB, and a strategy has five arrays of 2 MB.
+    // 68 MB of atoms: the memory that does not grow with them, some 20 MB, is well below half of
+    // that. Dense codes would take 4 MB, and a strategy has five arrays of 2 MB.
     stays_within(64, 520, 256, 16, 60);
 }
 

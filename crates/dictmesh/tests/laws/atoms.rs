@@ -1,6 +1,7 @@
-//! Atom sets and penalties: projections, and the exact prox of both together.
+//! Built-in atom sets with penalties: the exact prox of both together, and initial atoms.
 
-use super::{atom_rules, config, dot, norm, plus, sets, vectors};
+use super::kit::sets;
+use super::{atom_rules, config, dot, norm, plus, vectors};
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use proptest::prelude::*;
 
@@ -31,26 +32,8 @@ fn rivals(set: &dyn AtomSet, p: &[f64], random: &[f64], t: f64) -> Vec<Vec<f64>>
 proptest! {
     #![proptest_config(config())]
 
-    /// Feasible, idempotent, and nearest: (w - Pw)'(z - Pw) <= 0 for every z of the set.
-    #[test]
-    fn the_projection_is_one(v in vectors(2), t in -1.0..1.0) {
-        for set in sets() {
-            let (w, p) = (&v[0], projected(set, &v[0]));
-            prop_assert!(set.contains(&p, 1e-14), "{set:?} {w:?} -> {p:?}");
-            let again = projected(set, &p);
-            prop_assert!(norm(&plus(&again, -1.0, &p)) <= 1e-15, "{set:?} {p:?} -> {again:?}");
-            if set.contains(w, 0.0) {
-                prop_assert_eq!(&p, w, "what is inside stays");
-            }
-            for z in rivals(set, &p, &v[1], t) {
-                prop_assert!(set.contains(&z, 1e-14));
-                let product = dot(&plus(w, -1.0, &p), &plus(&z, -1.0, &p));
-                prop_assert!(product <= 1e-12 * (1.0 + norm(w)), "{set:?} {w:?}: {product}");
-            }
-        }
-    }
-
-    /// The prox of the penalty and then the projection minimise step h_W(w) + |w - v|^2/2 over the set.
+    /// The prox of the penalty and then the projection minimise step h_W(w) + |w - v|^2/2 over the
+    /// set.
     #[test]
     fn prox_then_projection_is_the_exact_prox_of_both(
         v in vectors(2),
@@ -62,9 +45,10 @@ proptest! {
             let mut p = from.clone();
             penalty.prox(step, &mut p);
             set.project(&mut p);
-            let cost = |w: &[f64]| step * penalty.value(w) + 0.5 * norm(&plus(w, -1.0, from)).powi(2);
+            let away = |w: &[f64]| norm(&plus(w, -1.0, from));
+            let cost = |w: &[f64]| step * penalty.value(w) + 0.5 * away(w).powi(2);
             let best = cost(&p);
-            for z in rivals(set, &p, &v[1], t) {
+            for z in rivals(&*set, &p, &v[1], t) {
                 // Strongly convex with modulus 1: the minimiser leads by half the squared distance.
                 let lead = cost(&z) - best - 0.5 * norm(&plus(&z, -1.0, &p)).powi(2);
                 prop_assert!(lead >= -1e-11 * (1.0 + best), "{set:?} {penalty:?} {from:?}: {lead}");
@@ -78,7 +62,8 @@ proptest! {
         for (_, penalty) in atom_rules() {
             let mut p = v[0].clone();
             penalty.prox(step, &mut p);
-            let cost = |w: &[f64]| step * penalty.value(w) + 0.5 * norm(&plus(w, -1.0, &v[0])).powi(2);
+            let away = |w: &[f64]| norm(&plus(w, -1.0, &v[0]));
+            let cost = |w: &[f64]| step * penalty.value(w) + 0.5 * away(w).powi(2);
             for z in [v[1].clone(), plus(&p, t, &v[1]), plus(&p, 1e-3 * t, &v[1]), v[0].clone()] {
                 let lead = cost(&z) - cost(&p) - 0.5 * norm(&plus(&z, -1.0, &p)).powi(2);
                 prop_assert!(lead >= -1e-11 * (1.0 + cost(&p)), "{penalty:?}: {lead}");
@@ -86,10 +71,13 @@ proptest! {
         }
     }
 
-    /// A normalised atom is in the set, on its border, in the direction of what it came from (of its
-    /// positive part, in a non-negative set); 0 stays 0.
+    /// A normalised atom is on the boundary of the set, in the direction of the given vector (of
+    /// its positive part, in a non-negative set); 0 stays 0.
     #[test]
-    fn normalising_goes_to_the_border(v in vectors(1), scale in prop::sample::select(vec![1e-200, 1.0, 1e200])) {
+    fn normalising_goes_to_the_boundary(
+        v in vectors(1),
+        scale in prop::sample::select(vec![1e-200, 1.0, 1e200]),
+    ) {
         for set in sets() {
             let kept = |v: &f64| if set.is_non_negative() { v.max(0.0) } else { *v };
             let from: Vec<f64> = v[0].iter().map(kept).collect();
@@ -101,7 +89,7 @@ proptest! {
                 continue;
             }
             let out: Vec<f64> = w.iter().map(|w| 1.001 * w).collect();
-            prop_assert!(!set.contains(&out, 1e-4), "{set:?}: {w:?} is not on the border");
+            prop_assert!(!set.contains(&out, 1e-4), "{set:?}: {w:?} is not on the boundary");
             let cosine = dot(&w, &from) / (norm(&w) * norm(&from));
             prop_assert!(cosine > 1.0 - 1e-12, "{set:?}: {from:?} -> {w:?}");
         }

@@ -1,37 +1,31 @@
-//! The points where formulas change hands: 0, exactly gamma, |nu| = 1, nothing at all.
+//! Closed forms of the built-in pieces, and the points where their formulas switch branches: 0,
+//! exactly gamma, |nu| = 1.
 
-use super::{atom_rules, regularizers, residuals, Scalar};
+use super::kit::residuals;
+use super::{atom_rules, config, number};
 use dictmesh::problem::regularizer::{
-    BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPenalty,
+    soft_threshold, BoxedElasticNet, ElasticNet, NonNegativeElasticNet, Regularizer, ScalarPenalty,
 };
 use dictmesh::problem::residual::{Huber, Residual, L1};
 use dictmesh::problem::{LocalSpec, TaskSpec};
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Spec, Stop, Topology};
+use proptest::prelude::*;
 
-#[test]
-fn nothing_costs_nothing() {
-    for f in residuals() {
-        assert_eq!(f.value(&[]), 0.0, "{f:?}");
-        assert_eq!(f.conjugate(&[]), 0.0, "{f:?}");
-        assert_eq!(f.violation(&[]), 0.0, "{f:?}");
-        f.project_dual(&mut []);
-        f.conjugate_prox(1.0, &mut []);
-        f.recover(&[], &mut []);
-        f.envelope().unwrap().gradient(1.0, 1.0, &[], &mut []);
-        f.envelope().unwrap().hessian(1.0, 1.0, &[], &mut []);
-    }
-    for h in regularizers() {
-        assert_eq!(h.value(&[]), 0.0, "{h:?}");
-        assert_eq!(h.conjugate(&[]), 0.0, "{h:?}");
-        h.argmax(0.0, &mut []);
-    }
-    for (set, penalty) in atom_rules() {
-        set.project(&mut []);
-        set.normalise(&mut []);
-        penalty.prox(1.0, &mut []);
-        assert_eq!(penalty.value(&[]), 0.0);
-        assert!(set.contains(&[], 0.0));
+proptest! {
+    #![proptest_config(config())]
+
+    /// The paper's table: h* = T_gamma(s)^2/(2 delta) and its one-sided form.
+    #[test]
+    fn the_papers_closed_forms(s in number(), gamma in 0.0..2.0, delta in 0.01..3.0) {
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * (1.0 + a.abs());
+        let (t, plus) = (soft_threshold(s, gamma), (s - gamma).max(0.0));
+        let net = ElasticNet::new(gamma, delta).unwrap();
+        prop_assert!(close(net.conjugate(&[s]), t * t / (2.0 * delta)));
+        prop_assert!(close(net.coordinate_argmax(s, 0.0), t / delta));
+        let one_sided = NonNegativeElasticNet::new(gamma, delta).unwrap();
+        prop_assert!(close(one_sided.conjugate(&[s]), plus * plus / (2.0 * delta)));
+        prop_assert!(close(one_sided.coordinate_argmax(s, 0.0), plus / delta));
     }
 }
 
@@ -84,19 +78,20 @@ fn at_one_and_beyond() {
 fn exactly_gamma_is_still_zero() {
     let (gamma, delta) = (0.3, 0.1);
     let next = gamma + f64::EPSILON;
-    let list: [Box<dyn Scalar>; 3] = [
+    let list: [Box<dyn Regularizer>; 3] = [
         Box::new(ElasticNet::new(gamma, delta).unwrap()),
         Box::new(NonNegativeElasticNet::new(gamma, delta).unwrap()),
         Box::new(BoxedElasticNet::new(gamma, delta, -1.0, 1.0).unwrap()),
     ];
     for h in list {
-        assert_eq!(h.coordinate_argmax(gamma, 0.0), 0.0, "{h:?}");
-        assert_eq!(h.coordinate_argmax(-gamma, 0.0), 0.0, "{h:?}");
+        let p = h.scalar(0).unwrap();
+        assert_eq!(p.coordinate_argmax(gamma, 0.0), 0.0, "{h:?}");
+        assert_eq!(p.coordinate_argmax(-gamma, 0.0), 0.0, "{h:?}");
         assert_eq!(h.conjugate(&[gamma]), 0.0, "{h:?}");
-        assert!(h.coordinate_argmax(next, 0.0) > 0.0, "{h:?}");
-        assert_eq!(h.coordinate_argmax(0.0, 0.0), 0.0, "{h:?}");
+        assert!(p.coordinate_argmax(next, 0.0) > 0.0, "{h:?}");
+        assert_eq!(p.coordinate_argmax(0.0, 0.0), 0.0, "{h:?}");
         assert_eq!(h.domain_support(&[0.0], &[1e3]), 0.0, "{h:?}");
-        assert_eq!(h.quadratic_piece(0.0), None, "{h:?}");
+        assert_eq!(p.quadratic_piece(0.0), None, "{h:?}");
     }
 }
 

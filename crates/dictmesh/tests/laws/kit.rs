@@ -1,43 +1,76 @@
-//! The public test kit over every registered piece.
+//! The list of all built-in residuals, regularizers and atom sets, and the laws over it.
 
 use dictmesh::laws;
-use dictmesh::problem::Registry;
+use dictmesh::problem::{AtomSet, Registry, Residual};
 use dictmesh::Spec;
+use std::sync::Arc;
 
 /// Coefficients of the regularizers below.
 const N: usize = 6;
 
-fn net(kind: &str, gamma: f64) -> Spec {
-    Spec::new(kind).with("gamma", gamma).with("delta", 0.2)
-}
-
-/// Every residual; one line each.
-fn residuals() -> Vec<Spec> {
+/// Every residual; one line each, or more for other parameters.
+fn residual_specs() -> Vec<Spec> {
     vec![
         Spec::new("squared-l2"),
         Spec::new("huber").with("eta", 0.2),
+        Spec::new("huber").with("eta", 3.0),
         Spec::new("l1"),
         Spec::new("ball").with("sigma", 0.5),
+        Spec::new("ball").with("sigma", 4.0),
         Spec::new("equality"),
     ]
 }
 
-/// Every regularizer; one line each.
-fn regularizers() -> Vec<Spec> {
-    let weights = vec![0.0, 0.1, 0.2, 0.3, 1.0, 3.0];
+fn net(kind: &str, gamma: f64, delta: f64) -> Spec {
+    Spec::new(kind).with("gamma", gamma).with("delta", delta)
+}
+
+fn boxed(gamma: f64, delta: f64, lo: Option<f64>, hi: Option<f64>) -> Spec {
+    let net = net("boxed-elastic-net", gamma, delta);
+    net.with_some("lo", lo).with_some("hi", hi)
+}
+
+/// Every regularizer; one line each, or more for other parameters.
+fn regularizer_specs() -> Vec<Spec> {
+    let weighted = |delta: f64| {
+        let weights = vec![0.0, 0.1, 0.2, 0.3, 1.0, 3.0];
+        net("weighted-elastic-net", 0.0, delta).with("gamma", weights)
+    };
     vec![
-        net("elastic-net", 0.3),
-        net("non-negative-elastic-net", 0.3),
-        net("boxed-elastic-net", 0.3)
-            .with("lo", -0.5)
-            .with("hi", 2.0),
-        net("weighted-elastic-net", 0.0).with("gamma", weights.clone()),
-        net("weighted-elastic-net", 0.0)
-            .with("gamma", weights)
-            .with("non_negative", true),
-        net("group-elastic-net", 0.3).with("group", 2),
-        net("group-elastic-net", 0.5).with("group", vec![1, 3, 2]),
+        net("elastic-net", 0.1, 0.1),
+        net("elastic-net", 0.0, 2.0),
+        net("elastic-net", 1.0, 0.01),
+        net("non-negative-elastic-net", 0.05, 0.1),
+        net("non-negative-elastic-net", 0.0, 1.0),
+        net("non-negative-elastic-net", 1.0, 0.5),
+        boxed(0.1, 0.1, Some(-0.7), Some(0.8)),
+        boxed(0.0, 0.3, Some(0.0), Some(1.0)),
+        boxed(0.5, 0.2, Some(0.25), Some(2.0)),
+        boxed(0.5, 0.2, Some(-3.0), Some(-0.5)),
+        boxed(0.3, 1.0, Some(0.75), Some(0.75)),
+        boxed(0.3, 1.0, Some(0.0), Some(0.0)),
+        boxed(0.2, 0.5, None, Some(0.4)),
+        boxed(0.2, 0.5, Some(1.5), None),
+        boxed(0.2, 0.5, None, None),
+        weighted(0.2),
+        weighted(0.5).with("non_negative", true),
+        net("group-elastic-net", 0.3, 0.2).with("group", 2),
+        net("group-elastic-net", 0.5, 0.1).with("group", vec![1, 3, 2]),
     ]
+}
+
+/// Every built-in residual.
+pub fn residuals() -> Vec<Arc<dyn Residual>> {
+    let registry = Registry::default();
+    let build = |spec: &Spec| registry.residuals().build(spec).unwrap();
+    residual_specs().iter().map(build).collect()
+}
+
+/// Every built-in atom set; none has parameters.
+pub fn sets() -> Vec<Arc<dyn AtomSet>> {
+    let registry = Registry::default();
+    let build = |name: &str| registry.sets().build(&Spec::new(name)).unwrap();
+    registry.sets().names().map(build).collect()
 }
 
 fn assert_covers<'a>(listed: &[Spec], names: impl Iterator<Item = &'a str>) {
@@ -52,8 +85,8 @@ fn assert_covers<'a>(listed: &[Spec], names: impl Iterator<Item = &'a str>) {
 #[test]
 fn every_residual_keeps_the_laws() {
     let registry = Registry::default();
-    assert_covers(&residuals(), registry.residuals().names());
-    for spec in residuals() {
+    assert_covers(&residual_specs(), registry.residuals().names());
+    for spec in residual_specs() {
         let f = registry.residuals().build(&spec).unwrap();
         laws::residual(&*f).unwrap_or_else(|broken| panic!("{spec}: {broken}"));
         assert_eq!(f.spec(), spec);
@@ -63,8 +96,8 @@ fn every_residual_keeps_the_laws() {
 #[test]
 fn every_regularizer_keeps_the_laws() {
     let registry = Registry::default();
-    assert_covers(&regularizers(), registry.regularizers().names());
-    for spec in regularizers() {
+    assert_covers(&regularizer_specs(), registry.regularizers().names());
+    for spec in regularizer_specs() {
         let h = registry.regularizers().build(&spec).unwrap();
         laws::regularizer(&*h, N).unwrap_or_else(|broken| panic!("{spec}: {broken}"));
         assert_eq!(h.spec(), spec);
@@ -74,9 +107,8 @@ fn every_regularizer_keeps_the_laws() {
 #[test]
 fn every_atom_set_keeps_the_laws() {
     let registry = Registry::default();
-    for name in registry.sets().names() {
-        let set = registry.sets().build(&Spec::new(name)).unwrap();
-        laws::atom_set(&*set).unwrap_or_else(|broken| panic!("{name}: {broken}"));
+    for (set, name) in sets().iter().zip(registry.sets().names()) {
+        laws::atom_set(&**set).unwrap_or_else(|broken| panic!("{name}: {broken}"));
         assert_eq!(set.spec(), Spec::new(name));
     }
 }

@@ -1,5 +1,5 @@
-//! One agent that is alone has a way of its own (on W'W and W'x, without dual vectors): it must learn what anybody
-//! would who knows nothing of it.
+//! The path for a single agent (on W'W and W'x, without dual vectors) learns what a plain loop
+//! learns.
 
 use super::{distance, go_on};
 use dictmesh::accel::Accels;
@@ -15,7 +15,8 @@ const GAMMA: f64 = 0.1;
 const DELTA: f64 = 0.05;
 const FORGETTING: f64 = 0.9;
 
-/// `count` samples of norm 1 with `entries` entries each that are not zero, many of them in rows that others have too.
+/// `count` samples of norm 1 with `entries` non-zero entries each, many of them in rows shared with
+/// other samples.
 fn documents(rows: usize, count: usize, entries: usize) -> Samples {
     let (mut start, mut row, mut value) = (vec![0], Vec::new(), Vec::new());
     for j in 0..count {
@@ -68,8 +69,8 @@ fn code(w: &Matrix, x: &[f64], non_negative: bool) -> (Vec<f64>, f64) {
     (y, cost)
 }
 
-/// The adaptive update written out: for each batch, each atom, each row. Returns the atoms and the mean cost of each
-/// batch.
+/// The adaptive update written out: for each batch, each atom, each row. Returns the atoms and the
+/// mean cost of each batch.
 fn naively(
     start: &Matrix,
     x: &Matrix,
@@ -122,10 +123,10 @@ fn it_learns_what_a_plain_loop_learns() {
         };
         let start = mesh(task.clone(), 8, 1, &gaussian(24, 10, &mut stream(2, 4))).dictionary();
         let mut learned = mesh(task, 8, 1, &start);
-        let mut heard: Vec<Event> = Vec::new();
+        let mut events: Vec<Event> = Vec::new();
         learned
             .learn(x, |event| {
-                heard.push(*event);
+                events.push(*event);
                 ControlFlow::Continue(())
             })
             .unwrap();
@@ -138,8 +139,8 @@ fn it_learns_what_a_plain_loop_learns() {
             x.is_sparse()
         );
         assert!(distance(&start, &expected) > 0.1, "nothing was learned");
-        assert_eq!(heard.len(), costs.len());
-        for (event, cost) in heard.iter().zip(costs) {
+        assert_eq!(events.len(), costs.len());
+        for (event, cost) in events.iter().zip(costs) {
             assert!(
                 (event.cost - cost).abs() < 1e-12,
                 "{} is not {cost}",
@@ -149,8 +150,8 @@ fn it_learns_what_a_plain_loop_learns() {
     }
 }
 
-/// Without speed-ups the single agent runs rounds as every mesh does, in other code. 5,000 rows are several tiles,
-/// and a batch of 80 is more than one part.
+/// Without speed-ups, a single agent runs rounds as every mesh does, in other code. 5,000 rows are
+/// several tiles, and a batch of 80 is more than one part.
 #[test]
 fn it_learns_what_rounds_learn_and_threads_change_nothing() {
     let x = documents(5000, 160, 30);
@@ -172,7 +173,7 @@ fn it_learns_what_rounds_learn_and_threads_change_nothing() {
     assert!(once == learn(3, &x), "three threads");
 }
 
-/// Atoms of which none fires stay as they are to the last bit, and W'W is right whether few or all atoms moved.
+/// Atoms that do not fire stay bit-identical, and W'W is right whether few or all atoms moved.
 #[test]
 fn the_gram_matrix_is_that_of_the_atoms() {
     let (rows, atoms) = (40, 16);
@@ -215,8 +216,8 @@ fn interrupted_it_leaves_no_trace() {
     assert!(before == (learned.dictionary(), learned.atom_stats(0).clone()));
 }
 
-/// Threads change nothing, where samples are solved in lanes and shared part by part: in batches that are taken in
-/// order, and in one that is halved first.
+/// The number of threads has no effect where samples are solved in lanes and divided into parts: in
+/// batches taken in order, and in one that is halved first.
 #[test]
 fn learning_in_lanes_does_not_depend_on_threads() {
     let x = Samples::dense(gaussian(20, 5000, &mut stream(1, 0))).unwrap();
@@ -226,11 +227,11 @@ fn learning_in_lanes_does_not_depend_on_threads() {
         let learn = |threads: usize| {
             let mut mesh = mesh(TaskSpec::sparse_svd(GAMMA, DELTA), batch, threads, &start);
             let mut events: Vec<Event> = Vec::new();
-            let heard = mesh.learn(&x, |event| {
+            let stop = mesh.learn(&x, |event| {
                 events.push(*event);
                 ControlFlow::Continue(())
             });
-            assert_eq!(heard.unwrap(), Stop::Converged);
+            assert_eq!(stop.unwrap(), Stop::Converged);
             let exact = mesh.exact(&x).unwrap();
             let codes = mesh.exact_codes(&x).unwrap();
             assert_eq!(codes.to_dense(), exact.codes);

@@ -19,8 +19,8 @@ fn mesh() -> Mesh {
     mesh_on(Topology::ring(4).unwrap(), &[2, 3, 0, 2], &[0, 2])
 }
 
-/// After whatever change: it learns, atoms are in their sets, agents agree, and inference lands where
-/// the exact solution is.
+/// After any change: the mesh learns, atoms are in their sets, agents agree, and inference gives
+/// the exact solution.
 pub fn assert_works(mesh: &mut Mesh, label: &str) {
     let x = noise(M, 10, 2);
     assert_eq!(mesh.learn(&x, go_on).unwrap(), Stop::Converged, "{label}");

@@ -1,5 +1,5 @@
 //! Learning: the update against the paper's formula, starts, a planted dictionary, growth in
-//! mid-stream, and what an observer hears.
+//! mid-stream, and events.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! What an observer of learning hears.
+//! Events of learning.
 
 use super::{distance, go_on, noise};
 use dictmesh::mesh::Event;
@@ -20,29 +20,29 @@ fn mesh() -> Mesh {
     .unwrap()
 }
 
-fn events(mesh: &mut Mesh, samples: usize, stop_after: usize) -> Vec<Event> {
-    let mut heard = Vec::new();
+fn events_of(mesh: &mut Mesh, samples: usize, stop_after: usize) -> Vec<Event> {
+    let mut events = Vec::new();
     mesh.learn(&noise(M, samples, 1), |event| {
-        heard.push(*event);
-        if heard.len() == stop_after {
+        events.push(*event);
+        if events.len() == stop_after {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     })
     .unwrap();
-    heard
+    events
 }
 
 #[test]
 fn events_add_up() {
     let mut mesh = mesh();
-    let heard = events(&mut mesh, 10, usize::MAX);
-    let sizes: Vec<usize> = heard.iter().map(|e| e.batch).collect();
+    let events = events_of(&mut mesh, 10, usize::MAX);
+    let sizes: Vec<usize> = events.iter().map(|e| e.batch).collect();
     assert_eq!(sizes, [4, 4, 2]);
-    let counts: Vec<u64> = heard.iter().map(|e| e.samples).collect();
+    let counts: Vec<u64> = events.iter().map(|e| e.samples).collect();
     assert_eq!(counts, [4, 8, 10]);
-    for event in &heard {
+    for event in &events {
         assert_eq!(event.stop, Stop::Converged);
         assert!(event.rounds > 0 && event.movement > 0.0 && event.cost > 0.0);
         assert!(event.sparsity > 0.0 && event.sparsity <= 9.0);
@@ -54,50 +54,51 @@ fn events_add_up() {
             "{event:?}"
         );
     }
-    // The count goes on over blocks.
-    assert_eq!(events(&mut mesh, 3, usize::MAX)[0].samples, 13);
+    // The count continues over blocks.
+    assert_eq!(events_of(&mut mesh, 3, usize::MAX)[0].samples, 13);
     assert_eq!(mesh.blocks_learned(), 2);
 }
 
 /// The cost is the one before the update, and the movement the one of the whole dictionary.
 #[test]
-fn an_event_tells_of_its_own_batch() {
+fn an_event_reports_its_own_batch() {
     let mut mesh = mesh();
     let x = noise(M, 4, 1);
     let (before, expected) = (mesh.dictionary(), mesh.infer(&x).unwrap());
-    let heard = events(&mut mesh, 4, usize::MAX);
-    assert_eq!(heard.len(), 1);
-    assert_eq!(heard[0].cost, expected.mean_cost());
-    assert_eq!(heard[0].sparsity, expected.mean_sparsity());
+    let events = events_of(&mut mesh, 4, usize::MAX);
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].cost, expected.mean_cost());
+    assert_eq!(events[0].sparsity, expected.mean_sparsity());
     assert_eq!(
-        (heard[0].rounds, heard[0].bytes),
+        (events[0].rounds, events[0].bytes),
         (expected.rounds, expected.bytes)
     );
     let moved = distance(&before, &mesh.dictionary());
-    assert!((heard[0].movement - moved).abs() < 1e-12);
+    assert!((events[0].movement - moved).abs() < 1e-12);
     let counted: u64 = (0..4).flat_map(|k| &mesh.atom_stats(k).samples).sum();
     assert_eq!(counted as f64, 4.0 * expected.mean_sparsity());
 }
 
-/// A break ends the block after the batch that was told of; what was learned stays.
+/// A break ends the block after the reported batch; what was learned stays.
 #[test]
 fn a_break_ends_the_block() {
     let (mut broken, mut short) = (mesh(), mesh());
-    assert_eq!(events(&mut broken, 12, 2).len(), 2);
+    assert_eq!(events_of(&mut broken, 12, 2).len(), 2);
     short.learn(&noise(M, 12, 1).range(0..8), go_on).unwrap();
     assert_eq!(broken.dictionary(), short.dictionary());
     assert_eq!(broken.blocks_learned(), 1);
-    assert_eq!(events(&mut broken, 4, usize::MAX)[0].samples, 12);
+    assert_eq!(events_of(&mut broken, 4, usize::MAX)[0].samples, 12);
 }
 
-/// Rounds that do not suffice are told of and learned from; rounds that diverge are not.
+/// A batch that reaches the round limit is reported and learned; a diverged batch is reported and
+/// not learned.
 #[test]
-fn how_the_rounds_ended_is_told() {
+fn events_report_the_stop() {
     let x = noise(M, 8, 1);
-    let mut hurried = mesh();
-    hurried.set_stopping(Stopping::rounds(3)).unwrap();
+    let mut limited = mesh();
+    limited.set_stopping(Stopping::rounds(3)).unwrap();
     let mut stops = Vec::new();
-    let worst = hurried
+    let worst = limited
         .learn(&x, |event| {
             stops.push((event.rounds, event.stop));
             ControlFlow::Continue(())
@@ -106,29 +107,30 @@ fn how_the_rounds_ended_is_told() {
     assert_eq!(stops, [(3, Stop::RoundLimit); 2]);
     assert_eq!(worst, Stop::RoundLimit);
 
-    let mut wild = mesh();
+    let mut diverging = mesh();
     let strategy = std::sync::Arc::new(dictmesh::strategy::Diffusion { mu: Some(50.0) });
-    wild.set_strategy(strategy).unwrap();
+    diverging.set_strategy(strategy).unwrap();
     assert!(
-        !wild.warnings().is_empty(),
-        "such a step deserves a warning"
+        !diverging.warnings().is_empty(),
+        "such a step gives a warning"
     );
-    let before = wild.dictionary();
-    let mut heard = 0;
-    let end = wild.learn(&x, |_| {
-        heard += 1;
+    let before = diverging.dictionary();
+    let mut count = 0;
+    let end = diverging.learn(&x, |_| {
+        count += 1;
         ControlFlow::Continue(())
     });
     assert_eq!(end.unwrap(), Stop::Diverged);
     assert_eq!(
-        (heard, wild.dictionary() == before),
+        (count, diverging.dictionary() == before),
         (1, true),
-        "it is told of, teaches nothing and ends the block"
+        "it is reported, not learned, and ends the block"
     );
 }
 
-/// A flag that is set in mid-stream cuts the next batch short, and the mesh is as it was before it; when it is
-/// cleared, learning goes on as if nothing had happened. Without the flag these rounds would never end.
+/// A flag that is set in mid-stream ends the next batch early, and the mesh stays as it was before
+/// that batch. After the flag is cleared, learning continues with bit-identical results. Without
+/// the flag, these rounds would never end.
 #[test]
 fn an_interrupted_batch_leaves_no_trace() {
     let task = || Task::sparse_svd(0.1, 0.1).unwrap();
@@ -140,18 +142,18 @@ fn an_interrupted_batch_leaves_no_trace() {
         let (mut whole, mut cut) = (start(), start());
         let flag = Arc::new(AtomicBool::new(false));
         cut.interrupt_by(Arc::clone(&flag));
-        let mut heard = 0;
+        let mut count = 0;
         let stop = cut.learn(&x, |_| {
-            heard += 1;
+            count += 1;
             flag.store(true, Ordering::SeqCst);
             ControlFlow::Continue(())
         });
-        assert_eq!((stop.unwrap(), heard), (Stop::Interrupted, 1));
+        assert_eq!((stop.unwrap(), count), (Stop::Interrupted, 1));
         assert_eq!(cut.progress().samples_learned, 4);
         let mut first = start();
         first.learn(&x.range(0..4), go_on).unwrap();
         assert_eq!(cut.dictionary(), first.dictionary());
-        // Nothing at all is learned while it is set, and scoring says so as well.
+        // Nothing is learned while it is set, and scoring reports `Interrupted` as well.
         assert_eq!(cut.learn(&x, go_on).unwrap(), Stop::Interrupted);
         assert_eq!(cut.progress(), first.progress());
         assert_eq!(cut.score(&x).unwrap().1, Stop::Interrupted);
@@ -162,7 +164,7 @@ fn an_interrupted_batch_leaves_no_trace() {
         assert_eq!(cut.dictionary(), whole.dictionary());
         assert_eq!(cut.progress(), whole.progress());
     }
-    // Rounds that nobody would wait for.
+    // An unlimited number of rounds.
     let mut endless = ring()
         .stopping(Stopping::rounds(usize::MAX))
         .build(M, &[2, 2, 2], AtomInit::Random)

@@ -49,8 +49,8 @@ fn starts_are_in_the_set_distinct_and_seeded() {
     }
 }
 
-/// Each atom is a sample scaled to norm 1 (its positive part, in a non-negative set), and no sample is
-/// taken twice even if all are needed. Dense and sparse samples start the same atoms.
+/// Each atom is a sample scaled to norm 1 (its positive part, in a non-negative set), and no sample
+/// is taken twice even if all are needed. Dense and sparse samples start the same atoms.
 #[test]
 fn samples_start_atoms_without_repetition() {
     let x = noise(M, 10, 2);

@@ -143,8 +143,9 @@ fn the_update_is_the_papers_formula() {
     }
 }
 
-/// A product with columns only for atoms that fired gives the update of the whole product (bit-identical). With
-/// weights, an atom that is non-zero only in samples of weight 0 has no column.
+/// A product with columns only for atoms that fired gives the update of the whole product
+/// (bit-identical). With weights, an atom that is non-zero only in samples of weight 0 has no
+/// column.
 #[test]
 fn columns_of_atoms_that_did_not_fire_are_not_needed() {
     let rules = [
@@ -189,8 +190,9 @@ fn columns_of_atoms_that_did_not_fire_are_not_needed() {
     }
 }
 
-/// The step p of `adaptive` is also the scale of the penalty. It grew by 1/c in each batch in which the
-/// atom was idle, or fired in noise only, until the threshold p beta had made the atom zero for good.
+/// The step p of `adaptive` is also the scale of the penalty. It grew by 1/c in each batch in which
+/// the atom was idle, or fired in noise only, until the threshold p beta had made the atom zero for
+/// good.
 #[test]
 fn the_penalty_of_an_idle_atom_does_not_grow() {
     let (update, beta) = (Update::Adaptive { forgetting: 0.8 }, 1e-3);
@@ -219,8 +221,8 @@ fn the_penalty_of_an_idle_atom_does_not_grow() {
     }
 }
 
-/// What an agent keeps of its atoms (W'W) is renewed with them: a block that was coded with, updated
-/// and coded with again codes like a fresh one of the same atoms.
+/// The cached W'W of an agent is renewed with its atoms: a block that has coded, is updated and
+/// codes again gives the codes of a new block with the same atoms.
 #[test]
 fn the_block_is_renewed_as_a_whole() {
     let task = LocalTask::build(&local(&UnitBall, AtomPenalty::None)).unwrap();
@@ -268,8 +270,8 @@ fn the_block_is_renewed_as_a_whole() {
     );
 }
 
-/// Two agents, of which the first alone moves its atom by more than a float holds: neither changes, and
-/// the batch does not count as learned.
+/// Two agents. Only the first moves its atom by more than a float holds: neither changes, and the
+/// batch does not count as learned.
 #[test]
 fn a_batch_whose_update_overflows_changes_nothing() {
     let x = Samples::dense_from_columns(2, &[[1000.0, 0.5]]).unwrap();

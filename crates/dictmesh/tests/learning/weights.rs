@@ -26,7 +26,8 @@ fn sparse(x: &Samples) -> Samples {
     Samples::sparse(x.rows(), start, row, value).unwrap()
 }
 
-/// One agent, dense and sparse; three agents, with and without reduction, Huber and squared residuals.
+/// One agent, dense and sparse; three agents, with and without reduction, Huber and squared
+/// residuals.
 #[test]
 fn a_weight_of_two_is_the_sample_twice() {
     let dense = noise(M, WEIGHTS.len(), 3);

@@ -4,7 +4,7 @@ use super::refusals::sealed;
 use super::*;
 use proptest::strategy::Strategy;
 
-/// The most memory this process ever asked for, in kilobytes, where the system tells.
+/// The peak virtual memory of this process in kilobytes, if the system reports it.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmPeak:"))?;
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn every_number_comes_back_to_the_last_bit(
+    fn every_number_is_read_back_bit_identically(
         gamma in prop::num::f64::POSITIVE | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO,
         delta in prop::num::f64::POSITIVE,
         mu_w in prop::num::f64::NORMAL,

@@ -1,5 +1,4 @@
-//! A model goes to a file and comes back the same; learning goes on as if nothing had happened; a file
-//! that is not right is refused in words.
+//! A saved model loads unchanged, learning continues from it, and invalid files are rejected.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -46,8 +45,8 @@ fn rich_task() -> TaskSpec {
     task
 }
 
-/// Four agents, one of which has no atoms and two of which see the samples. The graph has triangles,
-/// which Jacobi ADMM needs.
+/// Four agents; one has no atoms and two are informed. The graph has triangles, which Jacobi ADMM
+/// needs.
 fn mesh_of(task: TaskSpec, strategy: Arc<dyn Strategy>, update: Update) -> Mesh {
     let edges = [(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)];
     let topology = Topology::from_edges(4, &edges).unwrap();
@@ -132,8 +131,8 @@ fn other_programs_find_what_the_documentation_says() {
     assert_eq!(bytes.len() % 8, 0);
 }
 
-/// The promise of checkpoints: whatever the strategy and the update, learning, growing and restarting
-/// after a trip through a file give the same bits as without it.
+/// With every strategy and update, learning, growing and restarting give bit-identical results with
+/// and without a save and load in between.
 #[test]
 fn learning_goes_on_exactly() {
     let updates = [
@@ -176,8 +175,9 @@ fn learning_goes_on_exactly() {
     }
 }
 
-/// Some atoms fire in a batch and some do not: whatever is kept of those that stay as they are, a mesh that was
-/// stored after any batch goes on to the bit. In all rows and in fewer, alone and not, few atoms at an agent and many.
+/// Some atoms fire in a batch and some do not. Whatever is cached for atoms that did not move, a
+/// mesh restored after any batch continues bit-identically: in all rows and in fewer, for one agent
+/// and for several, with few atoms per agent and with many.
 #[test]
 fn learning_goes_on_exactly_from_every_batch() {
     for (rows, sizes) in [
@@ -229,8 +229,8 @@ fn a_mesh_with_weights_of_its_own_comes_back() {
     assert_same(&again, &mesh);
 }
 
-/// A task may hold a share for an agent that does not exist yet; the one that later joins under that
-/// number gets the common share nonetheless. A file once could have swapped them.
+/// A task may have a part for an agent that does not exist yet. An agent that later joins with that
+/// number gets the common part nonetheless. A file once could have swapped them.
 #[test]
 fn an_agent_that_joined_keeps_the_share_it_has() {
     let mut task = rich_task();

@@ -17,12 +17,12 @@ pub fn refusal(bytes: &[u8]) -> String {
     why
 }
 
-/// A file whose header was changed by `edit`, by someone who did not forget the checksum.
+/// A file whose header was changed by `edit`, with a matching checksum.
 pub fn with_header(bytes: &[u8], edit: impl FnOnce(&mut Value)) -> Vec<u8> {
     sealed(&unsealed(bytes, edit))
 }
 
-/// The bytes with the checksum that their content asks for, worked out from the format's description.
+/// The bytes with the checksum of their content, computed from the description of the format.
 pub fn sealed(bytes: &[u8]) -> Vec<u8> {
     unsealed(bytes, |header| {
         let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
@@ -65,7 +65,7 @@ fn a_newer_file_says_so_and_a_newer_minor_one_opens() {
         with_header(&bytes, |header| {
             header["__metadata__"]["version"] = json!(v);
             if v == "2" {
-                // What is in a newer file is not ours to know.
+                // The content of a newer file is unspecified.
                 header["__metadata__"]["description"] = json!("?");
             }
         })

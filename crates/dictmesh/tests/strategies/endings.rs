@@ -138,7 +138,8 @@ fn reach_is_by_atom() {
     }
 }
 
-/// With a box that does not hold 0, even a zero sample has a code, and a constraint may be out of reach.
+/// With a box that does not contain 0, even a zero sample has a non-zero code, and a constraint may
+/// be infeasible.
 #[test]
 fn boxes_that_do_not_hold_zero() {
     let w = Matrix::from_columns(3, &[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).unwrap();
@@ -183,7 +184,7 @@ fn overflow_is_not_a_certificate() {
     assert_eq!(mesh.infer(&x).unwrap().stop, Stop::Diverged);
 }
 
-/// A graph of two halves that only hear each other is where consensus needs the smallest steps.
+/// A complete bipartite graph is where consensus needs the smallest steps.
 #[test]
 fn the_default_steps_are_stable() {
     let edges: Vec<_> = (0..5).flat_map(|a| (5..10).map(move |b| (a, b))).collect();
@@ -219,7 +220,7 @@ fn a_run_goes_on_only_where_its_state_fits() {
     assert!(refused.unwrap_err().to_string().contains("10 x 2"));
 }
 
-/// One sample that cannot be met does not end the stream, and the observer hears which it was.
+/// One sample that cannot be met does not end the stream, and its event names the sample.
 #[test]
 fn learning_passes_over_what_it_cannot_meet() {
     let full = atoms(10, 12, 1);
@@ -234,24 +235,24 @@ fn learning_passes_over_what_it_cannot_meet() {
     .update(Update::Constant { mu_w: 1e-3 })
     .build(10, &[2; 6], AtomInit::Given(&w))
     .unwrap();
-    let mut heard = Vec::new();
+    let mut events = Vec::new();
     let worst = mesh
         .learn(&x, |event| {
-            heard.push((event.stop, event.infeasible));
+            events.push((event.stop, event.infeasible));
             ControlFlow::Continue(())
         })
         .unwrap();
     assert_eq!(worst, Stop::Infeasible);
-    assert_eq!(heard[0], (Stop::Converged, None));
-    assert_eq!(heard[1], (Stop::Infeasible, Some(1)));
-    assert_eq!(heard.len(), 3);
+    assert_eq!(events[0], (Stop::Converged, None));
+    assert_eq!(events[1], (Stop::Infeasible, Some(1)));
+    assert_eq!(events.len(), 3);
     assert_eq!(
         mesh.progress().samples_learned,
-        1 + u64::from(heard[2].0 == Stop::Converged)
+        1 + u64::from(events[2].0 == Stop::Converged)
     );
 }
 
-/// relaxed-admm whose argmins say that they did not end.
+/// relaxed-admm whose argmins report `RoundLimit`.
 #[derive(Debug)]
 struct Unsolved(Arc<dyn Strategy>);
 
@@ -280,8 +281,8 @@ impl AgentStrategy for UnsolvedAgent {
     fn outgoing(&self) -> &Matrix {
         self.0.outgoing()
     }
-    fn absorb(&mut self, local: &Local, heard: &[f64]) -> bool {
-        self.0.absorb(local, heard)
+    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+        self.0.absorb(local, received)
     }
     fn dual(&self) -> &Matrix {
         self.0.dual()
@@ -291,7 +292,7 @@ impl AgentStrategy for UnsolvedAgent {
     }
 }
 
-/// With two agents or more, the end of a local argmin was not looked at.
+/// With two agents or more, the end of a local argmin was ignored.
 #[test]
 fn a_batch_with_unsolved_argmins_has_not_converged() {
     let stopping = Stopping {

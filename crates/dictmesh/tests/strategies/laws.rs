@@ -1,14 +1,14 @@
-//! What holds for every strategy.
+//! The laws of every strategy, and formulas of particular ones.
 
 use super::*;
-use dictmesh::{AtomInit, Stopping, Topology, WeightRule};
+use dictmesh::{laws, AtomInit, Stopping, Topology, WeightRule};
 
 fn squared() -> Task {
     task(&Spec::new("squared-l2"), elastic_net())
 }
 
-/// With A = 11'/N all agents hold the same nu, and diffusion is centralised projected gradient descent
-/// on the mean of the J_k, round by round.
+/// With A = 11'/N all agents hold the same nu, and diffusion is centralised projected gradient
+/// descent on the mean of the J_k, round by round.
 #[test]
 fn a_fully_connected_mesh_is_centralised_gradient_descent() {
     for residual in residuals() {
@@ -55,91 +55,9 @@ fn a_fully_connected_mesh_is_centralised_gradient_descent() {
 }
 
 #[test]
-fn permuting_agents_permutes_results() {
-    let edges = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (1, 3)];
-    let order = [3, 0, 4, 1, 2]; // old agent k becomes order[k]
-    let w = atoms(9, 10, 3);
-    let x = reachable(&w, 2, 4);
-    let mut moved = [0; 10];
-    for k in 0..5 {
-        for q in 0..2 {
-            moved[2 * order[k] + q] = 2 * k + q;
-        }
-    }
-    let permuted = Matrix::from_fn(9, 10, |i, q| w.get(i, moved[q]));
-    let renamed: Vec<_> = edges.iter().map(|(a, b)| (order[*a], order[*b])).collect();
+fn every_strategy_keeps_the_laws() {
     for name in strategy::NAMES {
-        let run = |edges: &[(usize, usize)], w: &Matrix, informed: usize| {
-            Mesh::builder(squared(), Topology::from_edges(5, edges).unwrap())
-                .informed(&[informed])
-                .strategy(named(name))
-                .stopping(Stopping::rounds(60))
-                .build(9, &[2; 5], AtomInit::Given(w))
-                .unwrap()
-                .infer(&x)
-                .unwrap()
-        };
-        let (one, other) = (run(&edges, &w, 1), run(&renamed, &permuted, order[1]));
-        for k in 0..5 {
-            let apart = error(&one.duals[k], &other.duals[order[k]]);
-            assert!(apart < 1e-10, "{name}, agent {k}: {apart:e}");
-        }
-    }
-}
-
-#[test]
-fn no_result_depends_on_the_number_of_threads() {
-    let w = atoms(64, 48, 1);
-    let x = reachable(&w, 20, 2); // large enough for the threads to be used
-    for name in strategy::NAMES {
-        let infer = |threads| {
-            Mesh::builder(squared(), Topology::erdos_renyi(16, 0.3, 1).unwrap())
-                .strategy(named(name))
-                .stopping(Stopping::rounds(30))
-                .threads(threads)
-                .build(64, &[3; 16], AtomInit::Given(&w))
-                .unwrap()
-                .infer(&x)
-                .unwrap()
-        };
-        let (one, three) = (infer(1), infer(3));
-        assert_eq!(one.duals, three.duals, "{name}");
-        assert_eq!(one.costs, three.costs, "{name}");
-    }
-}
-
-#[test]
-fn a_batch_is_its_samples_and_sparse_is_dense() {
-    let w = atoms(12, 8, 1);
-    let dense = {
-        let x = reachable(&w, 3, 2).to_dense();
-        Matrix::from_fn(12, 3, |i, j| if i % 3 == j { 0.0 } else { x.get(i, j) })
-    };
-    let (mut start, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
-    for column in dense.columns() {
-        for (i, v) in column.iter().enumerate().filter(|(_, v)| **v != 0.0) {
-            rows.push(i);
-            values.push(*v);
-        }
-        start.push(rows.len());
-    }
-    let sparse = Samples::sparse(12, start, rows, values).unwrap();
-    let dense = Samples::dense(dense).unwrap();
-    for name in strategy::NAMES {
-        let mesh = Mesh::builder(squared(), Topology::ring(4).unwrap())
-            .strategy(named(name))
-            .stopping(Stopping::rounds(100))
-            .build(12, &[2; 4], AtomInit::Given(&w))
-            .unwrap();
-        let whole = mesh.infer(&dense).unwrap();
-        assert_eq!(whole.duals, mesh.infer(&sparse).unwrap().duals, "{name}");
-        for j in 0..3 {
-            let alone = mesh.infer(&dense.range(j..j + 1)).unwrap();
-            for k in 0..4 {
-                let apart = distance(whole.duals[k].column(j), alone.duals[k].column(0));
-                assert!(apart < 1e-10, "{name}: {apart:e}");
-            }
-        }
+        laws::strategy(named(name)).unwrap_or_else(|broken| panic!("{name}: {broken}"));
     }
 }
 
@@ -185,8 +103,8 @@ fn agents_agree_on_the_cost() {
             assert!(off(&scored) < 1e-9, "{}", off(&scored));
         }
     }
-    // The paper's scalar diffusion has its own fixed point, g = A'((1 - mu_g) g - mu_g J), whose bias
-    // falls with its step.
+    // The paper's scalar diffusion has its own fixed point, g = A'((1 - mu_g) g - mu_g J), whose
+    // bias falls with its step.
     let a = mesh.weights().to_matrix();
     let mut biases = Vec::new();
     for mu_g in [0.1, 0.01] {

@@ -91,8 +91,8 @@ fn sparse(rows: usize, steps: &[usize], sizes: &[f64]) -> Samples {
 #[test]
 fn sparse_samples_are_rotated_beside_their_support() {
     for (label, w) in dictionaries(90) {
-        // Overlapping supports, one that is full (never rotated), one that is empty; and one so large that
-        // the box acts where it is not 0.
+        // Overlapping supports; a full one (never rotated), an empty one, and a sample so large
+        // that the box is active where the sample is not 0.
         let x = sparse(90, &[9, 7, 1, 90, 11], &[0.3, 0.2, 0.2, 0.0, 5.0]);
         same_rounds(label, &w, &x);
     }
@@ -101,8 +101,8 @@ fn sparse_samples_are_rotated_beside_their_support() {
     same_rounds("few rows", &w, &sparse(8, &[4], &[0.5]));
 }
 
-/// All atoms meet in row 0, where the sample is 0, and their codes add up there until nu reaches the bound:
-/// the rotated rounds must notice and start again.
+/// All atoms overlap in row 0, where the sample is 0; their codes add up there until nu reaches the
+/// bound. The rotated rounds must detect it and start again.
 #[test]
 fn rows_that_reach_the_box_end_the_rotation() {
     let base = atoms(90, 10, 1);

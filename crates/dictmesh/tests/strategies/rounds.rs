@@ -1,6 +1,6 @@
-//! How many rounds: the test problem has M = 100, 50 agents with 4 atoms each, gamma = delta = .1 and
-//! the squared residual; the atoms and x are Gaussian, scaled to norm 1; one agent is informed. Error:
-//! the largest |nu_k - nu*| / |nu*|.
+//! How many rounds: the test problem has M = 100, 50 agents with 4 atoms each, gamma = delta = .1
+//! and the squared residual. The atoms and x are Gaussian, scaled to norm 1; one agent is informed.
+//! Error: the largest |nu_k - nu*| / |nu*|.
 
 use super::{distance, named, norm};
 use dictmesh::problem::Task;
@@ -90,8 +90,8 @@ fn relaxed_admm_with_its_default_rho_on_the_ring() {
     }
 }
 
-/// rho = 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))): what theory suggests, and what the default is
-/// measured against.
+/// rho = 2 sqrt(m L / (lambda_max(D+B) lambda_2(D-B))): the value of theory, to which the default
+/// is compared.
 fn rho_of_theory(topology: &Topology) -> Arc<dyn Strategy> {
     let w = 1.0 + 2.0_f64.sqrt();
     let (m, l) = (1.0 / 50.0, (1.0 + w * w / 0.1) / 50.0);
@@ -122,7 +122,8 @@ fn jacobi_admm_gets_to_1e8_on_random_graphs() {
     assert!(needed[2] < 2000, "{needed:?}");
 }
 
-/// Exact diffusion does not mind the graph, but the conditioning: thousands of rounds, not hundreds.
+/// Exact diffusion depends on the conditioning, not on the graph: thousands of rounds, not
+/// hundreds.
 #[test]
 fn exact_diffusion_tuned_gets_to_1e8_on_both_graphs() {
     for graph in [random_graph(0), Topology::ring(50).unwrap()] {

@@ -3,8 +3,9 @@
 use super::*;
 use dictmesh::work::allocations;
 
-/// Allocations of ten rounds, after those in which memory is made. Everything runs on the thread that
-/// counts: rayon gives each job of another thread a little memory of its own, which is not the round's.
+/// Allocations of ten rounds, after the rounds in which memory is allocated. Everything runs on the
+/// thread that counts: rayon allocates for each job of another thread, which is not part of the
+/// round.
 fn in_ten_rounds(mesh: &Mesh, x: &Samples) -> u64 {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
     pool.build().unwrap().install(|| {
@@ -26,7 +27,8 @@ fn the_counter_counts() {
 #[test]
 fn rounds_allocate_nothing() {
     let _alone = alone();
-    // One atom, a few, and enough for a coarse Gram matrix; below and above what is done in parallel.
+    // One atom, a few, and enough for a coarse Gram matrix; below and above the sizes that run in
+    // parallel.
     for (rows, atoms, agents) in [
         (10, 1, 6),
         (10, 3, 6),

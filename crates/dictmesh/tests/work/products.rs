@@ -41,8 +41,9 @@ fn all_edges_but_one(n: usize) -> Topology {
     Topology::from_edges(n, &edges).unwrap()
 }
 
-/// Combine: M B for each weight that is not 0. On a complete graph the total minus the own part, 2 N M B. On other
-/// dense graphs 16 M B for every four senders, of which each receiver adds up one.
+/// Combine: M B for each non-zero weight. On a complete graph, the total minus the agent's own
+/// part, 2 N M B. On other dense graphs, 16 M B for every four senders, of which each receiver adds
+/// one sum.
 /// Adapt: W_k'c and W_k y, so 2 M K B for K atoms in all.
 #[test]
 fn a_round_is_its_combination_and_two_products_with_the_atoms() {
@@ -89,8 +90,8 @@ fn planted(w: &Matrix, count: usize) -> Samples {
     Samples::dense(x).unwrap()
 }
 
-/// M K for the correlations of a sample and M K for its certificate; then support x K for every look at
-/// who is wrong. W'W is there already.
+/// M K for the correlations of a sample and M K for its certificate; then support x K per KKT scan.
+/// W'W is stored.
 #[test]
 fn a_sparse_code_costs_its_correlations_and_little_more() {
     let _alone = alone();

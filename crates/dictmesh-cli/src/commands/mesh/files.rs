@@ -1,7 +1,7 @@
 //! The files of a mesh, as `mesh init`, `mesh add` and `launch` write them.
 
 use super::super::{refusal, say, Result};
-use dictmesh::network::write_atomic;
+use dictmesh::model::write_atomic;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentConfig, MeshConfig};
 use dictmesh_net::words::plain;

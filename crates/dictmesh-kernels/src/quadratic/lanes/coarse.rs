@@ -11,7 +11,7 @@ const LINE: usize = 16;
 const ROUGH: f32 = 1e-5;
 /// Coordinates whose violation is below this share of the largest do not join yet: the first to
 /// join often remove it.
-const SHARE: f32 = 0.3;
+const SHARE: f32 = super::super::SHARE as f32;
 
 /// H, and scratch memory for one KKT scan.
 #[derive(Default)]

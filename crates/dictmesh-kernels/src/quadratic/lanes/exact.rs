@@ -62,8 +62,8 @@ impl Exact {
     ) {
         let lanes = S::F64_LANES;
         let own = &mut self.supports[lane];
-        // Of two equal entries always the one above the diagonal: half as many compete for the
-        // cache.
+        // Reads the entry above the diagonal of each symmetric pair: half the lines compete for
+        // the cache.
         let (n, gram) = (problem.gram.rows(), problem.gram.as_slice());
         for (i, &(q, y)) in support.iter().enumerate() {
             let row = &mut self.matrix[i * self.stride * lanes + lane..];

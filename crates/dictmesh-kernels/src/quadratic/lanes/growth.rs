@@ -1,5 +1,6 @@
 //! Growth of the active sets, in single precision.
 
+use super::super::JOIN;
 use super::coarse::{Coarse, ScanState};
 use super::{Problem, LANES_F32};
 use crate::simd::{CacheAligned, Simd};
@@ -8,9 +9,7 @@ use crate::work::count;
 /// Sweeps after each growth of the active sets.
 const SWEEPS: usize = 5;
 /// Limit of KKT scans per lane.
-const LOOKS: usize = 24;
-/// Coordinates that may join an active set per scan; a larger set may grow by half.
-const JOIN: usize = 8;
+const SCANS: usize = 24;
 
 /// Coordinates per tile. They are minimised one after the other; changes of other tiles are added
 /// several at a time.
@@ -31,7 +30,7 @@ fn row(i: usize) -> usize {
 #[derive(Default)]
 struct Lane {
     growing: bool,
-    looks: usize,
+    scans: usize,
     scan: ScanState,
     /// The coordinates in the active set.
     members: Vec<usize>,
@@ -127,7 +126,7 @@ impl Growth {
             lane.members.clear();
         }
         for ((lane, unit), g) in self.lanes.iter_mut().zip(&mut self.units).zip(g) {
-            (lane.growing, lane.looks) = (true, 0);
+            (lane.growing, lane.scans) = (true, 0);
             lane.scan.begin(coarse, g, problem.lo, problem.hi);
             *unit = lane.scan.unit / coarse.unit(problem.scale);
         }
@@ -144,9 +143,9 @@ impl Growth {
         let members = lane.members.iter().copied().zip(own.copied());
         let room = JOIN.max(lane.members.len() / 2);
         coarse.kkt_scan(simd, &lane.scan, members, room, &mut self.wrong);
-        lane.looks += 1;
+        lane.scans += 1;
         lane.growing = !self.wrong.is_empty()
-            && lane.looks <= LOOKS
+            && lane.scans <= SCANS
             && lane.members.len() + self.wrong.len() <= self.capacity;
         if !lane.growing {
             return;

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_what_is_no_number() {
+    fn zero_and_non_finite_gram_matrices() {
         assert_eq!(Factor::of(&Matrix::zeros(3, 3), 0.0).unwrap().rank(), 0);
         assert!(Factor::of(&Matrix::from_fn(2, 2, |_, _| f64::NAN), 0.0).is_none());
     }

@@ -18,6 +18,8 @@ use dictmesh_kernels::atoms::Atoms;
 
 /// Limit of steps, a safeguard: their number grows with the square root of the condition number.
 const STEPS: usize = 50_000;
+/// Covers the rounding of |W|^2: steps must not be too long.
+const NORM_MARGIN: f64 = 1.0 + 1e-9;
 /// A step smaller than this, relative to the code, is rounding.
 const STEP_ROUNDING: f64 = 4.0 * f64::EPSILON;
 
@@ -52,8 +54,7 @@ pub(super) fn solve(
     v: &mut [f64],
     steps: &mut Steps,
 ) -> Stop {
-    // A margin for the rounding of the norm: steps must not be too long.
-    let norm_squared = steps.norm_squared(problem.atoms) * (1.0 + 1e-9);
+    let norm_squared = steps.norm_squared(problem.atoms) * NORM_MARGIN;
     let curvature = problem.s * problem.residual.conjugate_curvature() + problem.q;
     let lipschitz = norm_squared / curvature;
     let Steps { u, z, s, next, .. } = steps;

@@ -13,10 +13,10 @@ use super::scratch::{BlockScratch, Scratch};
 use super::{newton, stop_of, Coding};
 use crate::problem::regularizer::ScalarPenalty;
 use crate::Stop;
-use dictmesh_kernels::loops::{Energies, OneAtom, Targets};
+use dictmesh_kernels::loops::{Energies, Targets};
 use dictmesh_kernels::matrix::{dot, Matrix};
 use dictmesh_kernels::products::SAMPLES_TOGETHER;
-use dictmesh_kernels::quadratic::{Batching, Coordinate, Quadratic};
+use dictmesh_kernels::quadratic::{Batching, Quadratic};
 use dictmesh_kernels::simd::dispatch;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -192,20 +192,6 @@ impl Coding<'_> {
         if let Shape::Bounded(_) = envelope {
             v.iter_mut().for_each(|v| *v = v.clamp(-1.0, 1.0));
         }
-    }
-
-    /// The closed form for one atom, as in the paper's experiments.
-    pub(super) fn solve_one_atom(&self, a: f64, given: Targets, y: &mut [f64], v: &mut [f64]) {
-        let (inverse, w) = (1.0 / a, self.atoms.column(0));
-        let square = self.gram.map_or_else(|| dot(w, w), |gram| gram.get(0, 0));
-        dispatch(OneAtom {
-            coordinate: Coordinate::new(0, self.h.scalars[0], inverse * square),
-            w,
-            inverse,
-            given,
-            y,
-            v,
-        });
     }
 }
 

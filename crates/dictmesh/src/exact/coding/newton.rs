@@ -11,6 +11,10 @@ const STEPS: usize = 200;
 /// Relative error up to which y is the code of v but for rounding.
 const CODE_ROUNDING: f64 = 1e-14;
 /// Predicted relative decrease of the cost that is lost in rounding. The distance is then about its
+/// Share of the predicted decrease that a step must reach (Armijo's rule).
+const ARMIJO: f64 = 1e-4;
+/// Shortest step of the backtracking.
+const SHORTEST_STEP: f64 = 1e-12;
 /// square root, and `FINE_STEPS` Newton steps without line search end it.
 const FINE: f64 = 1e-14;
 const FINE_STEPS: usize = 3;
@@ -111,7 +115,7 @@ pub(super) fn solve(
         let mut t = 1.0;
         let moved = loop {
             let trial_cost = steps.try_step(problem, c, y, t);
-            if fine || trial_cost <= cost + 1e-4 * t * predicted {
+            if fine || trial_cost <= cost + ARMIJO * t * predicted {
                 let moved = steps.trial != y;
                 y.copy_from_slice(&steps.trial);
                 v.copy_from_slice(&steps.trial_v);
@@ -120,7 +124,7 @@ pub(super) fn solve(
                 break moved;
             }
             t *= 0.5;
-            if t < 1e-12 {
+            if t < SHORTEST_STEP {
                 break false;
             }
         };

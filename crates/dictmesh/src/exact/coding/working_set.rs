@@ -15,7 +15,7 @@
 //! cost, but more of them are needed.
 
 use super::scratch::BlockScratch;
-use super::{CodePenalty, Coding};
+use super::{CodePenalty, Coding, CODE_TOLERANCE};
 use crate::problem::regularizer::ScalarPenalty;
 use crate::Stop;
 use dictmesh_kernels::gram::gram;
@@ -34,10 +34,9 @@ const TURNS: usize = 1000;
 const QUIET: f64 = 4.0 * f64::EPSILON;
 /// ... and the same by blocks.
 const QUIET_BY_BLOCKS: f64 = 1e-13;
-/// By blocks the method stops if this many turns did not halve the largest violation ...
+/// By blocks the method stops if this many turns did not halve the largest violation, and y is the
+/// code of v.
 const IDLE: usize = 8;
-/// ... and y is the code of v up to this relative error, as after Newton steps.
-const FIXED_POINT: f64 = 1e-9;
 
 /// The state of one sample.
 struct Sample {
@@ -256,7 +255,7 @@ impl Sample {
             self.open = false;
             return;
         }
-        if !self.covers && self.is_idle(wrong) && problem.h.is_code(s, y, FIXED_POINT) {
+        if !self.covers && self.is_idle(wrong) && problem.h.is_code(s, y, CODE_TOLERANCE) {
             (self.open, self.stop) = (false, Stop::Converged);
             return;
         }

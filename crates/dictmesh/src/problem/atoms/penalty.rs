@@ -33,6 +33,14 @@ impl AtomPenalty {
         }
     }
 
+    /// Whether h_W is 0 everywhere.
+    pub fn is_zero(&self) -> bool {
+        match *self {
+            AtomPenalty::None => true,
+            AtomPenalty::L1 { beta } => beta == 0.0,
+        }
+    }
+
     /// h_W of one atom.
     pub fn value(&self, w: &[f64]) -> f64 {
         match *self {

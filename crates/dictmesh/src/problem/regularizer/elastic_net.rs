@@ -13,7 +13,7 @@ pub struct ElasticNet {
 }
 
 impl ElasticNet {
-    /// gamma = delta = .1, as in the preset `sparse-svd`.
+    /// gamma = delta = .1: the default of a task, and the preset `sparse-svd`.
     pub(crate) const DEFAULT: ElasticNet = ElasticNet {
         gamma: 0.1,
         delta: 0.1,

@@ -120,9 +120,18 @@ fn codes_with_more_entries_than_a_set_are_found_by_blocks() {
             c: c.as_slice(),
             share: None,
         };
-        let told = |stop| stops.push(stop);
+        let ended = |stop| stops.push(stop);
         let own = Some(&mut s[..]);
-        solve_within(24, on_demand, given, &mut y, &mut v, own, &pool.of(1), told);
+        solve_within(
+            24,
+            on_demand,
+            given,
+            &mut y,
+            &mut v,
+            own,
+            &pool.of(1),
+            ended,
+        );
         assert_eq!(stops.len(), SAMPLES);
         for (j, known) in known.columns().enumerate() {
             if stops[j] != Stop::Converged {
@@ -141,7 +150,7 @@ fn codes_with_more_entries_than_a_set_are_found_by_blocks() {
 }
 
 #[test]
-fn what_is_no_number_and_what_is_interrupted_is_told() {
+fn non_finite_and_interrupted_samples_are_reported() {
     let (w, mut c) = data();
     c.column_mut(1)[3] = f64::NAN;
     let h: &dyn Regularizer = &ElasticNet::new(0.1, 0.1).unwrap();
@@ -168,8 +177,8 @@ fn what_is_no_number_and_what_is_interrupted_is_told() {
             c: c.as_slice(),
             share: None,
         };
-        let told = |stop| stops.push(stop);
-        solve(&problem, given, &mut y, &mut v, None, &pool.of(1), told);
+        let ended = |stop| stops.push(stop);
+        solve(&problem, given, &mut y, &mut v, None, &pool.of(1), ended);
         stops
     };
     let mut expected = [Stop::Converged; SAMPLES];
