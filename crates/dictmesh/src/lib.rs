@@ -42,7 +42,7 @@
 //! | [`mesh`] | agents in one process: the loop, the stopping rule, learning, growth |
 //! | [`accel`] | speed-ups, each with a switch |
 //! | [`model`] | a learned model as plain data, with save and load |
-//! | [`laws`] | the laws of residuals, regularizers and atom sets, as a test kit |
+//! | [`laws`] | the laws of all five kinds of pieces, as a test kit |
 //! | [`network`] | the interface for agents on a network |
 //!
 //! Guarantees: results do not depend on the number of threads; the same seed gives the same result;

@@ -3,8 +3,9 @@ use std::ops::Range;
 
 /// Cuts a batch into chunks of samples whose arrays, over all agents, stay in second-level cache.
 ///
-/// Samples do not interact, and all chunks stop in the same round. So argmins are bit-identical;
-/// products with several atoms may round differently for another number of samples (1e-12).
+/// Samples do not interact, and all chunks stop in the same round. Results are bit-identical for
+/// blocks of one atom. Products with several atoms may round differently for another number of
+/// samples (1e-12).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Chunks;
 

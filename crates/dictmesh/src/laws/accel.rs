@@ -29,7 +29,8 @@ const LEARNED: f64 = 1e-9;
 ///
 /// The meshes have one agent or several, with one atom or several each, on a ring, a dense random
 /// and a complete graph; the squared l2 and the Huber residual; dense and sparse samples; and
-/// strategies that combine over neighbours or sum to a root.
+/// strategies that combine over neighbours or sum to a root. Test with `--release`: each mesh codes
+/// and learns twice.
 ///
 /// ```
 /// use dictmesh::{accel::Lanes, laws};

@@ -143,8 +143,8 @@ impl Subject<'_> {
         )
     }
 
-    /// Every agent converges to the nu of `exact`. The stopping rule ends a single agent that solves
-    /// alone after one round.
+    /// Every agent converges to the nu of `exact`. A single agent that solves alone stops after one
+    /// round.
     fn solution(self, topology: Topology, sizes: &[usize], informed: &[usize]) -> Law {
         let agents = topology.agents();
         let w = atoms(10, sizes.iter().sum(), 5);

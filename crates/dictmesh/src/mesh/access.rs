@@ -230,8 +230,8 @@ impl Mesh {
         if !stores_grams(sizes.iter().copied(), self.rows) {
             return Ok(());
         }
-        let squares = sizes.iter().map(|n| n.checked_mul(*n));
-        let numbers = squares.fold(Some(0_usize), |sum, n| sum?.checked_add(n?));
+        let numbers =
+            (sizes.iter()).try_fold(0_usize, |sum, n| sum.checked_add(n.checked_mul(*n)?));
         Error::check_room("atoms", sizes.iter().sum::<usize>(), numbers)
     }
 

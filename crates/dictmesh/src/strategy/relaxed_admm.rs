@@ -157,7 +157,9 @@ impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
         self.nu = zeros(local);
         self.s = zeros(local);
-        if let Some((size, own)) = &mut self.random_start {
+        // Without neighbours s enters the only argmin, and masks nothing.
+        let masked = self.random_start.as_mut().filter(|_| local.degree > 0);
+        if let Some((size, own)) = masked {
             self.s = gaussian(local.rows(), local.samples, own);
             let scale = *size / (local.rows() as f64).sqrt();
             self.s.as_mut_slice().iter_mut().for_each(|r| *r *= scale);

@@ -59,6 +59,9 @@ fn every_strategy_keeps_the_laws() {
     for name in strategy::NAMES {
         laws::strategy(named(name)).unwrap_or_else(|broken| panic!("{name}: {broken}"));
     }
+    // A strategy that draws random numbers.
+    let random = Spec::new("relaxed-admm").with("random_start", 1.0);
+    assert_eq!(laws::strategy(strategy::build(&random).unwrap()), Ok(()));
 }
 
 #[test]
