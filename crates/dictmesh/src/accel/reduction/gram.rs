@@ -1,14 +1,11 @@
 //! W'W over the atoms of all agents, updated for the blocks that changed.
 
-use super::Rotation;
+use super::atoms_of;
+use super::rotation::Rotation;
 use crate::problem::block::Block;
 use dictmesh_kernels::gram::renew;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-pub(super) fn atoms_of<'a>(blocks: &[&'a Block]) -> Vec<&'a [f64]> {
-    blocks.iter().flat_map(|b| b.atoms().columns()).collect()
-}
 
 /// W'W of the last batch, cached.
 #[derive(Debug, Default)]
