@@ -133,10 +133,26 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     std::fs::write(at.join("bad.csv"), "a,b\n1,2\n3,\n").unwrap();
     std::fs::write(at.join("bad.toml"), "atoms = 4\nagnets = 2\n").unwrap();
     std::fs::write(at.join("name.toml"), "task = \"nfm\"\n").unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["learn", "none.csv"], "none.csv"),
         (&["learn", "bad.csv"], "--nan"),
         (&["learn", "x.csv", "--delta", "0"], "above 0"),
+        (
+            &["learn", "x.csv", "--agents", "4", "--rho", "nan"],
+            "--rho",
+        ),
+        (
+            &["learn", "x.csv", "--agents", "4", "--rho", "inf"],
+            "--rho",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "diffusion", "--mu", "nan"],
+            "--mu",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "jacobi-admm", "--mu", "inf"],
+            "--mu",
+        ),
         (
             &["learn", "x.csv", "--agents", "9", "--topology", "grid:2x2"],
             "grid",

@@ -54,6 +54,15 @@ impl Spec {
         }
     }
 
+    /// Adds a numeric parameter if `value` is `Some`. NaN and infinities stay, and are refused where
+    /// the piece is built.
+    pub fn with_some_number(self, name: &str, value: Option<f64>) -> Self {
+        match value {
+            Some(value) => self.with_number(name, value),
+            None => self,
+        }
+    }
+
     /// Adds a parameter if `value` is `Some`.
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {

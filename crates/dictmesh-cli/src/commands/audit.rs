@@ -174,7 +174,7 @@ fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, Arc<dyn Str
         list.push((name.to_string(), plain.clone()));
         if name == "relaxed-admm" {
             for size in &args.random_start {
-                let hidden = plain.spec().with("random_start", *size);
+                let hidden = plain.spec().with_number("random_start", *size);
                 let hidden = strategy::build(&hidden).map_err(say)?;
                 list.push((format!("relaxed-admm, random start {size}"), hidden));
             }

@@ -12,6 +12,7 @@ pub use told::Told;
 
 use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
+use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;
 use dictmesh_net::config::MeshConfig;
@@ -28,6 +29,10 @@ pub struct Args {
     /// Write agents' agent.toml anew from the mesh's file even where they were changed by hand
     #[arg(long)]
     pub overwrite: bool,
+    /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to single agents. Results agree up
+    /// to rounding
+    #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
+    pub accel: Accels,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -42,7 +47,7 @@ pub fn run(args: &Args) -> Result<Ended> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let members = write_agents(&mesh, place, args.overwrite)?;
+    let members = write_agents(&mesh, place, args.overwrite, &args.accel)?;
     let reader = members.iter().find(|member| member.reads);
     let reader = reader.map(|member| member.config.clone());
     let ended_before = members.iter().all(Member::has_ended);

@@ -125,11 +125,11 @@ impl Options {
             ("relaxed-admm", Some(_), _) => {
                 return Err("--mu: relaxed-admm has no step; its penalty is --rho".into())
             }
-            ("relaxed-admm", None, rho) => Spec::new(name).with_some("rho", rho),
+            ("relaxed-admm", None, rho) => Spec::new(name).with_some_number("rho", rho),
             (_, _, Some(_)) => {
                 return Err(format!("--rho belongs to relaxed-admm; {name} has --mu"))
             }
-            (_, mu, None) => Spec::new(name).with_some("mu", mu),
+            (_, mu, None) => Spec::new(name).with_some_number("mu", mu),
         };
         strategy::build(&spec).map_err(say)
     }

@@ -50,7 +50,7 @@ impl Consensus {
 
 impl Strategy for Consensus {
     fn spec(&self) -> Spec {
-        Spec::new("consensus").with_some("mu", self.mu)
+        Spec::new("consensus").with_some_number("mu", self.mu)
     }
 
     fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {

@@ -65,7 +65,7 @@ impl Diffusion {
 
 impl Strategy for Diffusion {
     fn spec(&self) -> Spec {
-        Spec::new("diffusion").with_some("mu", self.mu)
+        Spec::new("diffusion").with_some_number("mu", self.mu)
     }
 
     fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {

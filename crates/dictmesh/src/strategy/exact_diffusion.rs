@@ -52,7 +52,7 @@ impl ExactDiffusion {
 
 impl Strategy for ExactDiffusion {
     fn spec(&self) -> Spec {
-        Spec::new("exact-diffusion").with_some("mu", self.mu)
+        Spec::new("exact-diffusion").with_some_number("mu", self.mu)
     }
 
     fn check(&self, _residual: &dyn Residual, symmetric_weights: bool) -> Result<()> {

@@ -48,7 +48,7 @@ impl GradientSums {
 
 impl Strategy for GradientSums {
     fn spec(&self) -> Spec {
-        Spec::new("gradient-sums").with_some("mu", self.mu)
+        Spec::new("gradient-sums").with_some_number("mu", self.mu)
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {

@@ -68,7 +68,8 @@ impl JacobiAdmm {
 
 impl Strategy for JacobiAdmm {
     fn spec(&self) -> Spec {
-        (Spec::new("jacobi-admm").with_some("mu", self.mu)).with_some("penalty", self.penalty)
+        (Spec::new("jacobi-admm").with_some_number("mu", self.mu))
+            .with_some_number("penalty", self.penalty)
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {

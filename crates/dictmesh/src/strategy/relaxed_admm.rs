@@ -102,9 +102,9 @@ impl RelaxedAdmm {
 impl Strategy for RelaxedAdmm {
     fn spec(&self) -> Spec {
         Spec::new("relaxed-admm")
-            .with_some("rho", self.rho)
-            .with_some("alpha", self.alpha)
-            .with_some("random_start", self.random_start)
+            .with_some_number("rho", self.rho)
+            .with_some_number("alpha", self.alpha)
+            .with_some_number("random_start", self.random_start)
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {

@@ -39,6 +39,8 @@ pub struct Member {
     pub log: PathBuf,
     /// Whether it gets our standard input.
     pub reads: bool,
+    /// Its speed-ups, as `--accel` takes them.
+    pub accel: String,
 }
 
 impl Member {
@@ -307,6 +309,7 @@ fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>)
             "--parent",
             &std::process::id().to_string(),
         ])
+        .args(["--accel", &member.accel])
         .arg("--config")
         .arg(&member.config)
         // Agents share the machine; each takes one core at a time.

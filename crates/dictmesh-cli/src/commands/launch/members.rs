@@ -4,6 +4,7 @@ use super::super::agent::{leaving, lock};
 use super::super::mesh::files::{agent_file, check_unchanged};
 use super::super::{refusal, say, Result};
 use super::Member;
+use dictmesh::accel::Accels;
 use dictmesh_net::config::{MeshConfig, SourceConfig};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,12 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Writes the agents' own files as the mesh's says, and tells where they are. Those who left for good stay away. Nothing is
 /// written if one of them is running, or, unless `overwrite`, if the settings of one were changed by hand.
-pub fn write_agents(mesh: &MeshConfig, place: &Path, overwrite: bool) -> Result<Vec<Member>> {
+pub fn write_agents(
+    mesh: &MeshConfig,
+    place: &Path,
+    overwrite: bool,
+    accels: &Accels,
+) -> Result<Vec<Member>> {
     let directory = |k: usize| place.join(&mesh.agents[k].name);
     let there = |k: &usize| !leaving::has_left(&directory(*k).join("state"));
     let all: Vec<usize> = (0..mesh.agents.len()).filter(there).collect();
@@ -26,11 +32,11 @@ pub fn write_agents(mesh: &MeshConfig, place: &Path, overwrite: bool) -> Result<
     for k in all.iter().filter(|_| !overwrite) {
         check_unchanged(mesh, *k, &directory(*k))?;
     }
-    let member = |k: usize| member(mesh, k, directory(k));
+    let member = |k: usize| member(mesh, k, directory(k), accels);
     all.into_iter().map(member).collect()
 }
 
-fn member(mesh: &MeshConfig, k: usize, directory: PathBuf) -> Result<Member> {
+fn member(mesh: &MeshConfig, k: usize, directory: PathBuf, accels: &Accels) -> Result<Member> {
     fs::create_dir_all(&directory)
         .map_err(|e| format!("{}: {}", directory.display(), refusal(&e)))?;
     agent_file(mesh, k, &directory)?;
@@ -46,6 +52,7 @@ fn member(mesh: &MeshConfig, k: usize, directory: PathBuf) -> Result<Member> {
         config: directory.join(MeshConfig::AGENT_FILE),
         log: directory.join("agent.log"),
         reads: reads(mesh, k)?,
+        accel: accels.to_string(),
     })
 }
 

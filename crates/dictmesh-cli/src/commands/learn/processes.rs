@@ -113,7 +113,7 @@ fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) ->
     let failed = |e: std::io::Error| format!("{}: {e}", place.display());
     fs::write(place.join("mesh.toml"), mesh.to_toml().map_err(say)?).map_err(failed)?;
     // Their addresses are others each time, and the directory is no place for people.
-    let members = write_agents(mesh, place, true)?;
+    let members = write_agents(mesh, place, true, begun.state.mesh.accels())?;
     let start = begun.data.model(&begun.state)?;
     for (k, agent) in mesh.agents.iter().enumerate() {
         let path = place.join(&agent.name).join(START);
