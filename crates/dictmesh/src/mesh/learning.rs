@@ -339,6 +339,9 @@ impl Moves<'_> {
 
     /// |new - old|^2 of the atoms that have no column in the product; 0 for the others.
     fn by_penalty_alone(&self, has_column: &[bool]) -> Vec<f64> {
+        if self.task.penalty().is_zero() {
+            return vec![0.0; has_column.len()];
+        }
         (0..has_column.len())
             .into_par_iter()
             .with_min_len(ATOMS)
