@@ -173,7 +173,8 @@ fn code_sparse(
     CodePenalty::collect_scalars(&blocks, &mut scalars);
     let g = x.correlations(block.atoms());
     let (scratch_of, interrupt) = (batch.scratch.of(block.version()), batch.interrupt);
-    let energies: Vec<f64> = (0..x.len()).map(|j| x.norm(j) * x.norm(j)).collect();
+    let energies = (0..x.len()).into_par_iter().map(|j| x.norm(j).powi(2));
+    let energies: Vec<f64> = energies.collect();
     let stop = solve_on_gram(
         gram,
         &scalars,
