@@ -48,7 +48,8 @@ pub struct Topology {
     /// Neighbours of each agent in ascending order, without the agent itself.
     adjacency: Vec<Vec<usize>>,
     /// Computed on first use: not every caller needs it, and it takes a search from every agent.
-    diameter: OnceLock<usize>,
+    /// The agent of least eccentricity, and the diameter.
+    eccentricities: OnceLock<(usize, usize)>,
     tree: OnceLock<SpanningTree>,
 }
 
@@ -124,7 +125,7 @@ impl Topology {
         match distance.iter().position(Option::is_none) {
             None => Ok(Topology {
                 adjacency,
-                diameter: OnceLock::new(),
+                eccentricities: OnceLock::new(),
                 tree: OnceLock::new(),
             }),
             Some(unreachable) => Err(Error::Disconnected {
@@ -176,17 +177,28 @@ impl Topology {
     ///
     /// The first call searches from every agent; the result is cached.
     pub fn diameter(&self) -> usize {
-        *self.diameter.get_or_init(|| {
-            (0..self.agents())
-                .filter_map(|k| distances(&self.adjacency, k).into_iter().flatten().max())
-                .max()
-                .unwrap_or(0)
+        self.eccentricities().1
+    }
+
+    /// The agent of least eccentricity, the smallest number of several, and the diameter.
+    fn eccentricities(&self) -> (usize, usize) {
+        *self.eccentricities.get_or_init(|| {
+            let farthest = |k| distances(&self.adjacency, k).into_iter().flatten().max();
+            let each = (0..self.agents()).map(|k| farthest(k).unwrap_or(0));
+            let (mut centre, mut least, mut most) = (0, usize::MAX, 0);
+            for (k, hops) in each.enumerate() {
+                if hops < least {
+                    (centre, least) = (k, hops);
+                }
+                most = most.max(hops);
+            }
+            (centre, most)
         })
     }
 
     /// The spanning tree for sums and broadcasts, computed on the first call and cached.
     pub fn spanning_tree(&self) -> &SpanningTree {
-        self.tree.get_or_init(|| SpanningTree::new(self))
+        self.tree.get_or_init(|| SpanningTree::new(self, self.eccentricities().0))
     }
 
     /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D =

@@ -300,6 +300,8 @@ impl Mesh {
             scratch: &self.scratch,
             interrupt: self.interrupt.as_deref(),
             batching: self.accels.batching(),
+            tolerance: self.stopping.tolerance,
+            rounds: self.stopping.rounds,
         }
     }
 

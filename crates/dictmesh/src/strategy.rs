@@ -7,7 +7,6 @@
 //! | [`jacobi_admm`] | nu_k with neighbours | a graph that is not bipartite | nu |
 //! | [`exact_diffusion`] | phi_k with neighbours | symmetric weights | nu |
 //! | [`relaxed_admm`] | nu_k with neighbours | | nu, in the fewest rounds; the default |
-//! | [`gradient_sums`] | W_k y_k - b_k to a root, nu back | | nu |
 //!
 //! A [`Strategy`] holds the constants and creates one [`AgentStrategy`] per agent, which holds that
 //! agent's iterates. Neither performs I/O, starts threads or reads a clock. The mesh in one process
@@ -20,8 +19,8 @@
 pub mod consensus;
 pub mod diffusion;
 pub mod exact_diffusion;
-pub mod gradient_sums;
 pub(crate) mod infeasible;
+pub mod integers;
 pub mod jacobi_admm;
 pub mod local;
 pub mod relaxed_admm;
@@ -30,7 +29,7 @@ mod sparse_codes;
 pub use consensus::Consensus;
 pub use diffusion::Diffusion;
 pub use exact_diffusion::ExactDiffusion;
-pub use gradient_sums::GradientSums;
+pub use integers::Integers;
 pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
 pub use relaxed_admm::RelaxedAdmm;
@@ -100,6 +99,11 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     fn solves_alone(&self) -> bool {
         false
     }
+
+    /// Whether [`AgentStrategy::verdict`] ends a batch, in place of the stopping rule. Default: no.
+    fn decides(&self) -> bool {
+        false
+    }
 }
 
 /// Strategies are equal if their names and constants are.
@@ -112,7 +116,7 @@ impl PartialEq for dyn Strategy {
 /// The iterates of one agent for a batch. All arrays are M x B.
 ///
 /// In one exchange, every agent calls [`adapt`](AgentStrategy::adapt). Its
-/// [`outgoing`](AgentStrategy::outgoing) array takes part in the [`Exchange`] that `adapt`
+/// [`outgoing`](AgentStrategy::outgoing) message takes part in the [`Exchange`] that `adapt`
 /// returned, and [`absorb`](AgentStrategy::absorb) receives the result.
 pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// Resets all iterates: nu = 0.
@@ -122,13 +126,13 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// mesh.
     fn adapt(&mut self, local: &Local) -> Exchange;
 
-    /// The array to exchange after [`adapt`](AgentStrategy::adapt). It does not change until the
-    /// next call.
-    fn outgoing(&self) -> &Matrix;
+    /// The message for the exchange that [`adapt`](AgentStrategy::adapt) returned. It does not
+    /// change until the next call.
+    fn outgoing(&self) -> Message<'_>;
 
-    /// Processes the result of the exchange, M x B by columns. Returns whether this completes a
-    /// round, that is, whether nu_k has its next value.
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool;
+    /// Processes the result of the exchange. Returns whether this completes a round, that is,
+    /// whether nu_k has its next value.
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool;
 
     /// The agent's estimate nu_k.
     fn dual(&self) -> &Matrix;
@@ -138,6 +142,38 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
     fn argmin_stop(&self) -> Stop {
         Stop::Converged
     }
+
+    /// The outcome of the batch, if the strategy [decides](Strategy::decides) itself: the same for
+    /// all agents after the same round. `None` while rounds continue.
+    fn verdict(&self) -> Option<Stop> {
+        None
+    }
+
+    /// The cost and the certified gap of each sample, if the strategy computes them. Valid once
+    /// there is a verdict.
+    fn certified(&self) -> Option<&[Certified]> {
+        None
+    }
+
+    /// The reason why the last message was not understood, if so. The carrier of a network ends the
+    /// attempt with this error; in one process it does not occur.
+    fn fault(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// The result for one sample, as a root with the sums over all agents computes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Certified {
+    /// The dual cost of the sample, a lower bound of its cost up to rounding.
+    pub cost: f64,
+    /// An upper bound of the duality gap.
+    pub gap: f64,
+    /// The distance of x - W y from the domain of f (0 for the finite residuals), as an upper
+    /// bound.
+    pub violation: f64,
+    /// Why the rounds of this sample ended.
+    pub stop: Stop,
 }
 
 /// The type of an exchange between agents.
@@ -145,10 +181,34 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
 pub enum Exchange {
     /// Each agent receives a combination of its neighbours' arrays: the paper's exchange.
     Combine(Combine),
-    /// The root of a spanning tree receives the sum over all agents; the others receive zeros.
+    /// The root of a spanning tree receives the sum over all agents of their integers; the others
+    /// receive [`Message::Nothing`].
     SumToRoot,
-    /// Every agent receives the array of the root.
+    /// Every agent, the root included, receives the bytes of the root.
     Broadcast,
+}
+
+/// The contribution of an agent to an exchange, or its result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Message<'a> {
+    /// No content.
+    Nothing,
+    /// M x B numbers by columns, for [`Exchange::Combine`].
+    Array(&'a [f64]),
+    /// For [`Exchange::SumToRoot`]; of the same layout at every agent.
+    Integers(&'a Integers),
+    /// For [`Exchange::Broadcast`]; only those of the root count.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Message<'a> {
+    /// The numbers of an array; empty for the other messages.
+    pub fn array(self) -> &'a [f64] {
+        match self {
+            Message::Array(array) => array,
+            _ => &[],
+        }
+    }
 }
 
 /// The combination of the arrays psi_l of an agent's neighbours.
@@ -191,7 +251,7 @@ pub struct SharedConstants {
 type Maker = fn(&Spec) -> Result<Arc<dyn Strategy>>;
 
 /// The built-in strategies: a new one adds its line here.
-const BUILT_IN: [(&str, Kind, Maker); 6] = [
+const BUILT_IN: [(&str, Kind, Maker); 5] = [
     ("diffusion", Kind::Gossip, |spec| {
         Ok(Arc::new(Diffusion::from_spec(spec)?))
     }),
@@ -206,9 +266,6 @@ const BUILT_IN: [(&str, Kind, Maker); 6] = [
     }),
     ("relaxed-admm", Kind::Gossip, |spec| {
         Ok(Arc::new(RelaxedAdmm::from_spec(spec)?))
-    }),
-    ("gradient-sums", Kind::Sums, |spec| {
-        Ok(Arc::new(GradientSums::from_spec(spec)?))
     }),
 ];
 

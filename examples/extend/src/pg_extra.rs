@@ -16,7 +16,7 @@
 use dictmesh::problem::Residual;
 use dictmesh::random::Rng;
 use dictmesh::strategy::{
-    AgentStrategy, Combine, Exchange, Local, SharedConstants, Strategy, Workspace,
+    AgentStrategy, Combine, Exchange, Local, Message, SharedConstants, Strategy, Workspace,
 };
 use dictmesh::{Error, Matrix, Result, Spec};
 use std::sync::Arc;
@@ -117,11 +117,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::Weights)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.sent
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.sent.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         let first = self.rounds == 0;
         let (nu, gradient) = (self.nu.as_slice(), self.gradient.as_slice());
         let (z, mean) = (self.z.as_mut_slice(), self.last_mean.as_mut_slice());

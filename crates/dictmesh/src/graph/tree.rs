@@ -2,10 +2,11 @@
 
 use super::{AgentId, Topology};
 
-/// A breadth-first spanning tree rooted at the agent with the smallest number.
+/// A breadth-first spanning tree rooted at an agent of least eccentricity, the one with the
+/// smallest number.
 ///
 /// The parent of an agent is its neighbour one hop nearer to the root, with ties broken by the
-/// smallest number. Each agent of a network therefore finds its parent from hop counts alone.
+/// smallest number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanningTree {
     /// The parent of each agent; `None` for the root.
@@ -17,10 +18,11 @@ pub struct SpanningTree {
 }
 
 impl SpanningTree {
-    pub(super) fn new(topology: &Topology) -> Self {
+    /// The tree with this root.
+    pub(super) fn new(topology: &Topology, root: AgentId) -> Self {
         let n = topology.agents();
-        let (mut parent, mut seen, mut order) = (vec![None; n], vec![false; n], vec![0]);
-        seen[0] = true;
+        let (mut parent, mut seen, mut order) = (vec![None; n], vec![false; n], vec![root]);
+        seen[root] = true;
         let mut at = 0;
         // Each level is visited in ascending order, so the first agent to reach another is its
         // parent.
@@ -55,6 +57,16 @@ impl SpanningTree {
         }
     }
 
+    /// The largest number of hops from the root.
+    pub fn depth(&self) -> usize {
+        let mut k = self.order.last().copied();
+        let up = std::iter::from_fn(|| {
+            k = self.parent[k?];
+            k
+        });
+        up.count()
+    }
+
     /// The root.
     pub fn root(&self) -> AgentId {
         self.order[0]
@@ -78,6 +90,13 @@ mod tests {
             let mut sorted = tree.order.clone();
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..graph.agents()));
+            let farthest = |k: usize| {
+                let hops = super::super::distances(&graph.adjacency, k);
+                hops.into_iter().flatten().max().unwrap()
+            };
+            let least = (0..graph.agents()).min_by_key(|k| (farthest(*k), *k));
+            assert_eq!(least, Some(tree.root()));
+            assert_eq!(tree.depth(), farthest(tree.root()));
             let hops = super::super::distances(&graph.adjacency, tree.root());
             for k in 0..graph.agents() {
                 let Some(parent) = tree.parent[k] else {

@@ -39,9 +39,9 @@ const ROUNDING: f64 = 1e-10;
 /// weights.
 ///
 /// ```
-/// use dictmesh::{laws, strategy::GradientSums};
+/// use dictmesh::{laws, strategy::RelaxedAdmm};
 /// use std::sync::Arc;
-/// assert_eq!(laws::strategy(Arc::new(GradientSums::default())), Ok(()));
+/// assert_eq!(laws::strategy(Arc::new(RelaxedAdmm::default())), Ok(()));
 /// ```
 pub fn strategy(strategy: Arc<dyn Strategy>) -> Law {
     let name = strategy.name();

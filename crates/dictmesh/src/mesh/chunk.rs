@@ -1,7 +1,7 @@
 //! A chunk of samples (or a whole batch) that all agents code in lock-step.
 
 use super::exchange::{InProcess, Links};
-use super::rounds::round;
+use super::rounds::{round, Received};
 use super::stopping::{has_diverged, max_or_nan, relative_change};
 use super::Mesh;
 use crate::accel::{Batch, Chunk, Reduced};
@@ -34,8 +34,8 @@ pub(super) struct SampleChunk<'m> {
     locals: Vec<Local<'static>>,
     /// nu_k of every agent, after the run has ended and its iterates are freed.
     ended: Vec<Matrix>,
-    /// Column k: the array (M x B) that agent k receives in an exchange.
-    received: Matrix,
+    /// The results of the last exchange.
+    received: Received,
     /// b = x/|N_I|, the same for all informed agents; in the rows of the reduced chunk, if
     /// there is one.
     share: Matrix,
@@ -49,6 +49,8 @@ pub(super) struct SampleChunk<'m> {
     pub rounds: usize,
     /// Number of arrays sent over an edge so far.
     pub arrays_sent: u64,
+    /// Number of bytes of other messages sent over an edge so far.
+    pub bytes_sent: u64,
     /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
@@ -91,11 +93,12 @@ impl<'m> SampleChunk<'m> {
             agents,
             locals: Vec::new(),
             ended: Vec::new(),
-            received: Matrix::default(),
+            received: Received::default(),
             share: Matrix::default(),
             parallel: false,
             rounds: 0,
             arrays_sent: 0,
+            bytes_sent: 0,
             exchange: None,
             before: Vec::new(),
             infeasible: Vec::new(),
@@ -125,7 +128,6 @@ impl<'m> SampleChunk<'m> {
         let weight = 1.0 / informed as f64;
         share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
         let entries = share.as_slice().len();
-        self.received = Matrix::zeros(entries, self.agents.len());
         self.parallel = (self.is_whole_batch || self.reduced.is_none())
             && entries * self.agents.len() >= PARALLEL;
         self.share = share;
@@ -138,7 +140,7 @@ impl<'m> SampleChunk<'m> {
             agent.start(&self.local(k));
         }
         self.agents = agents;
-        (self.rounds, self.arrays_sent) = (0, 0);
+        (self.rounds, self.arrays_sent, self.bytes_sent) = (0, 0, 0);
     }
 
     /// The data of agent `k` for these samples.
@@ -157,7 +159,7 @@ impl<'m> SampleChunk<'m> {
     /// Runs rounds until `to` are done. If a reduction is no longer proven to give the same
     /// iterates, all rounds are repeated with more rows.
     pub fn advance(&mut self, to: usize, keep: bool) {
-        while self.rounds < to && !self.mesh.is_interrupted() {
+        while self.rounds < to && !self.mesh.is_interrupted() && self.verdict().is_none() {
             if !self.rounds_until(to, keep) {
                 let reduced = self.reduced.take();
                 self.reduced = reduced.and_then(|r| r.enlarged(&self.batch, self.samples.start));
@@ -183,10 +185,11 @@ impl<'m> SampleChunk<'m> {
             links: &self.links,
             parallel: self.parallel,
             arrays_sent: 0,
+            bytes_sent: 0,
         };
         let (mut rounds, mut exchange, mut holds) = (self.rounds, self.exchange, true);
         let mut before = Vec::new();
-        while rounds < to && holds && !self.mesh.is_interrupted() {
+        while rounds < to && holds && !self.mesh.is_interrupted() && verdict(&agents).is_none() {
             if keep && rounds + 1 == to {
                 before = agents.iter().map(|agent| agent.dual().clone()).collect();
             }
@@ -206,10 +209,16 @@ impl<'m> SampleChunk<'m> {
         }
         let locals = recycle(locals);
         self.arrays_sent += carrier.arrays_sent;
+        self.bytes_sent += carrier.bytes_sent;
         self.locals = locals;
         (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);
         holds
+    }
+
+    /// The outcome that the strategy decided on; `None` while rounds continue.
+    pub fn verdict(&self) -> Option<Stop> {
+        verdict(&self.agents)
     }
 
     /// Every agent's nu_k, in the rows of the chunk.
@@ -253,7 +262,7 @@ impl<'m> SampleChunk<'m> {
         let each = self.duals().zip(&self.before).enumerate();
         each.fold(0.0, |largest, (k, (nu, before))| {
             let degree = self.mesh.topology().degree(k);
-            let sum = sums.then(|| (degree, self.received.column(k)));
+            let sum = sums.then(|| (degree, self.received.arrays.column(k)));
             max_or_nan(largest, relative_change(nu, before, sum))
         })
     }
@@ -311,6 +320,11 @@ impl<'m> SampleChunk<'m> {
         let mut v = nothing.clone();
         local.argmin(0.0, &nothing, &mut v, &mut Workspace::new(&local))
     }
+}
+
+/// All agents decide on the same outcome.
+fn verdict(agents: &[Box<dyn AgentStrategy>]) -> Option<Stop> {
+    agents.first().and_then(|agent| agent.verdict())
 }
 
 impl super::Agent {

@@ -3,12 +3,11 @@
 //! A combination over neighbours is the product of the sent arrays (one column per agent) and the N
 //! x N weights. It is tiled by rows, so that a tile stays in cache for all agents.
 
-use super::rounds::Carrier;
+use super::rounds::{Carrier, Received};
 use crate::accel::{Accels, Combiner};
-use crate::graph::{SpanningTree, Topology, Weights};
-use crate::strategy::{AgentStrategy, Combine, Exchange};
+use crate::graph::{Topology, Weights};
+use crate::strategy::{AgentStrategy, Combine, Exchange, Message};
 use dictmesh_kernels::combine::combine;
-use dictmesh_kernels::matrix::axpy;
 use dictmesh_kernels::Matrix;
 use faer::prelude::ReborrowMut;
 use faer::MatMut;
@@ -52,14 +51,6 @@ impl<'m> Links<'m> {
         }
     }
 
-    /// Number of arrays sent over an edge in this exchange.
-    pub fn arrays_sent(&self, exchange: Exchange) -> u64 {
-        match exchange {
-            Exchange::Combine(_) => self.degrees,
-            Exchange::SumToRoot | Exchange::Broadcast => self.topology.agents() as u64 - 1,
-        }
-    }
-
     fn rule(&self, combine: Combine) -> &Rule {
         self.rules[combine as usize].get_or_init(|| {
             let agents = 0..self.topology.agents();
@@ -86,21 +77,47 @@ impl<'m> Links<'m> {
         })
     }
 
-    /// Performs the exchange; column k of `received` is the result for agent k.
+    /// Performs the exchange and returns the bytes that a network would send over its edges.
     pub fn exchange(
         &self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        received: &mut Matrix,
+        received: &mut Received,
         parallel: bool,
-    ) {
+    ) -> Sent {
+        let tree_edges = agents.len() as u64 - 1;
         match exchange {
-            Exchange::Combine(rule) => self.combine(rule, agents, received, parallel),
-            Exchange::SumToRoot => sum_to_root(self.topology.spanning_tree(), agents, received),
+            Exchange::Combine(rule) => {
+                let entries = agents[0].outgoing().array().len();
+                if received.arrays.rows() != entries {
+                    received.arrays = Matrix::zeros(entries, agents.len());
+                }
+                self.combine(rule, agents, &mut received.arrays, parallel);
+                Sent::Arrays(self.degrees)
+            }
+            Exchange::SumToRoot => {
+                received.total.clear();
+                for agent in agents {
+                    let Message::Integers(part) = agent.outgoing() else {
+                        continue;
+                    };
+                    // Integers add up to the same total in any order.
+                    if received.total.values().is_empty() {
+                        received.total.clone_from(part);
+                    } else {
+                        let same = received.total.add(part);
+                        debug_assert!(same, "layouts of agents differ");
+                    }
+                }
+                Sent::Bytes(tree_edges * received.total.bytes() as u64)
+            }
             Exchange::Broadcast => {
-                let root = agents[self.topology.spanning_tree().root()].outgoing();
-                (0..agents.len())
-                    .for_each(|k| received.column_mut(k).copy_from_slice(root.as_slice()));
+                received.bytes.clear();
+                let root = self.topology.spanning_tree().root();
+                if let Message::Bytes(bytes) = agents[root].outgoing() {
+                    received.bytes.extend_from_slice(bytes);
+                }
+                Sent::Bytes(tree_edges * received.bytes.len() as u64)
             }
         }
     }
@@ -113,7 +130,7 @@ impl<'m> Links<'m> {
         parallel: bool,
     ) {
         let rule = self.rule(rule);
-        let sent = |l: usize| agents[l].outgoing().as_slice();
+        let sent = |l: usize| agents[l].outgoing().array();
         let tile = |from: usize, mut out: MatMut<'_, f64>| {
             if let Some(combiner) = &rule.combiner {
                 return combiner.combine(&sent, from, out);
@@ -132,33 +149,13 @@ impl<'m> Links<'m> {
     }
 }
 
-/// Each agent adds the sums of its children in ascending order and passes the result to its parent.
-fn sum_to_root(tree: &SpanningTree, agents: &[Box<dyn AgentStrategy>], received: &mut Matrix) {
-    for (k, agent) in agents.iter().enumerate() {
-        received
-            .column_mut(k)
-            .copy_from_slice(agent.outgoing().as_slice());
-    }
-    for &k in tree.order.iter().rev() {
-        for &child in &tree.children[k] {
-            let (part, sum) = two_columns(received, child, k);
-            axpy(1.0, part, sum);
-        }
-    }
-    for k in (0..agents.len()).filter(|k| *k != tree.root()) {
-        received.column_mut(k).fill(0.0);
-    }
-}
-
-/// Column `from` for reading and column `to` for writing; they differ.
-fn two_columns(all: &mut Matrix, from: usize, to: usize) -> (&[f64], &mut [f64]) {
-    let rows = all.rows();
-    let (left, right) = all.as_mut_slice().split_at_mut(from.max(to) * rows);
-    let (low, high) = (from.min(to) * rows, rows);
-    match from < to {
-        true => (&left[low..low + rows], &mut right[..high]),
-        false => (&right[..high], &mut left[low..low + rows]),
-    }
+/// What an exchange sends over the edges of the graph.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Sent {
+    /// This number of M x B arrays.
+    Arrays(u64),
+    /// This number of bytes.
+    Bytes(u64),
 }
 
 /// The in-process carrier of a chunk.
@@ -167,6 +164,8 @@ pub(super) struct InProcess<'a, 'm> {
     pub parallel: bool,
     /// Number of arrays sent over an edge so far.
     pub arrays_sent: u64,
+    /// Number of bytes of other messages sent over an edge so far.
+    pub bytes_sent: u64,
 }
 
 impl Carrier for InProcess<'_, '_> {
@@ -176,11 +175,13 @@ impl Carrier for InProcess<'_, '_> {
         &mut self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        received: &mut Matrix,
+        received: &mut Received,
     ) -> Result<(), Infallible> {
-        self.links
-            .exchange(exchange, agents, received, self.parallel);
-        self.arrays_sent += self.links.arrays_sent(exchange);
+        let sent = (self.links).exchange(exchange, agents, received, self.parallel);
+        match sent {
+            Sent::Arrays(arrays) => self.arrays_sent += arrays,
+            Sent::Bytes(bytes) => self.bytes_sent += bytes,
+        }
         Ok(())
     }
 }

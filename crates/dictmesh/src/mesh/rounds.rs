@@ -5,7 +5,7 @@
 //! of arrays).
 
 use super::stopping::{Rounds, StoppingRule};
-use crate::strategy::{AgentStrategy, Exchange, Local};
+use crate::strategy::{AgentStrategy, Exchange, Integers, Local, Message};
 use crate::Stop;
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
@@ -26,13 +26,37 @@ pub trait Carrier {
     /// The error of a failed exchange.
     type Error;
 
-    /// Performs the exchange; column i of `received` is the result for `agents[i]`.
+    /// Performs the exchange with the [outgoing](AgentStrategy::outgoing) messages of the local
+    /// agents.
     fn carry(
         &mut self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        received: &mut Matrix,
+        received: &mut Received,
     ) -> Result<(), Self::Error>;
+}
+
+/// The results of an exchange for the local agents.
+#[derive(Debug, Default)]
+pub struct Received {
+    /// Column i: the combination for agent i, M x B by columns.
+    pub arrays: Matrix,
+    /// The sum over all agents, if the root is a local agent.
+    pub total: Integers,
+    /// The bytes of the root.
+    pub bytes: Vec<u8>,
+}
+
+impl Received {
+    /// The result for the i-th local agent.
+    fn message(&self, exchange: Exchange, i: usize, local: &Local) -> Message<'_> {
+        match exchange {
+            Exchange::Combine(_) => Message::Array(self.arrays.column(i)),
+            Exchange::SumToRoot if local.is_root => Message::Integers(&self.total),
+            Exchange::SumToRoot => Message::Nothing,
+            Exchange::Broadcast => Message::Bytes(&self.bytes),
+        }
+    }
 }
 
 /// One round of the local agents; returns its last exchange. `locals` has one entry per agent;
@@ -41,7 +65,7 @@ pub fn round<C: Carrier>(
     agents: &mut [Box<dyn AgentStrategy>],
     locals: &[Local<'_>],
     carrier: &mut C,
-    received: &mut Matrix,
+    received: &mut Received,
     parallel: bool,
 ) -> Result<Exchange, C::Error> {
     loop {
@@ -53,7 +77,7 @@ pub fn round<C: Carrier>(
         carrier.carry(exchange, agents, received)?;
         let received = &*received;
         let absorb = |(i, agent): (usize, &mut Box<dyn AgentStrategy>)| {
-            agent.absorb(&locals[i], received.column(i))
+            agent.absorb(&locals[i], received.message(exchange, i, &locals[i]))
         };
         if each(agents, parallel, absorb).unwrap_or(true) {
             return Ok(exchange);

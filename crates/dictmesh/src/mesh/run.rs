@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::problem::samples::weights::{mean, weigh};
 use crate::problem::samples::Samples;
-use crate::strategy::AgentStrategy;
+use crate::strategy::{AgentStrategy, Message};
 use crate::Stop;
 use dictmesh_kernels::products::{add_product, fired, product, rows_of, Firing};
 use dictmesh_kernels::Matrix;
@@ -79,7 +79,8 @@ impl<'m> Run<'m> {
     pub fn until(&mut self, stopping: &Stopping) -> Stop {
         let constrained = self.mesh.task().residual().can_be_infeasible();
         let diameter = self.mesh.topology().diameter();
-        let mut rule = StoppingRule::new(*stopping, diameter, self.is_single(), constrained);
+        let mut rule = StoppingRule::new(*stopping, diameter, self.is_single(), constrained)
+            .decided_by(&*self.mesh.strategy);
         self.flood = Flood::default();
         let Ok(stop) = infer(self, &mut rule);
         let links = (0..self.mesh.agents.len()).map(|k| self.mesh.topology().degree(k));
@@ -92,8 +93,8 @@ impl<'m> Run<'m> {
         self.mesh.agents.len() == 1 && self.mesh.strategy.solves_alone()
     }
 
-    /// The array that every agent sent in the last exchange, M x B. Requires at least one round.
-    pub fn sent(&self) -> impl Iterator<Item = &Matrix> {
+    /// The message of every agent in the last exchange. Requires at least one round.
+    pub fn sent(&self) -> impl Iterator<Item = Message<'_>> {
         (self.chunks.iter()).flat_map(|chunk| chunk.agents.iter().map(|agent| agent.outgoing()))
     }
 
@@ -130,7 +131,7 @@ impl<'m> Run<'m> {
         let arrays = self
             .chunks
             .iter()
-            .map(|chunk| chunk.arrays_sent * array(chunk));
+            .map(|chunk| chunk.arrays_sent * array(chunk) + chunk.bytes_sent);
         arrays.sum::<u64>() + self.flooded
     }
 
@@ -259,6 +260,11 @@ impl Rounds for Run<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.mesh.is_interrupted()
+    }
+
+    fn verdict(&self) -> Option<Stop> {
+        let mut each = self.chunks.iter().map(SampleChunk::verdict);
+        each.try_fold(Stop::Converged, |worst, stop| Some(worst.worse(stop?)))
     }
 
     fn flood(&mut self) -> &mut Flood {

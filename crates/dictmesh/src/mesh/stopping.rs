@@ -1,6 +1,7 @@
 //! The stopping rule of a batch.
 
 use crate::error::{Error, Result};
+use crate::strategy::Strategy;
 use crate::Stop;
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,9 @@ pub trait Rounds {
     /// Whether the caller requested a stop; the iterates are then discarded.
     fn is_interrupted(&self) -> bool;
 
+    /// The outcome that the strategy decided on, if it [decides](Strategy::decides) itself.
+    fn verdict(&self) -> Option<Stop>;
+
     /// The residuals received from other agents.
     fn flood(&mut self) -> &mut Flood;
 
@@ -151,6 +155,8 @@ pub struct StoppingRule {
     single: bool,
     /// Whether samples may be infeasible.
     constrained: bool,
+    /// Whether the strategy decides; nothing is measured or flooded then.
+    decided: bool,
     /// The round of the last measurement while it is being flooded.
     measured: Option<usize>,
     rate: RateEstimator,
@@ -170,12 +176,19 @@ impl StoppingRule {
             diameter,
             single,
             constrained,
+            decided: false,
             measured: None,
             rate: RateEstimator::default(),
             last_residual: None,
             infeasible_by: None,
             measurements: 0,
         }
+    }
+
+    /// The rule for a strategy that may [decide](Strategy::decides) itself.
+    pub fn decided_by(mut self, strategy: &dyn Strategy) -> Self {
+        self.decided = strategy.decides();
+        self
     }
 
     /// The largest residual of the last completed measurement.
@@ -203,6 +216,9 @@ impl StoppingRule {
     /// The round of the next decision, and whether nu before that round is needed.
     pub fn next<R: Rounds>(&self, run: &mut R) -> (usize, bool) {
         let (rounds, limit) = (run.rounds(), self.stopping.rounds);
+        if self.decided {
+            return (limit, false);
+        }
         let window_end = (rounds + 1).next_multiple_of(self.window());
         let measured = self.stopping.tolerance.map(|_| window_end);
         let flooded = self.measured.map(|at| at + self.diameter);
@@ -226,6 +242,10 @@ impl StoppingRule {
             return Ok(Some(Stop::Interrupted));
         }
         let (rounds, limit) = (run.rounds(), self.stopping.rounds);
+        if self.decided {
+            let ended = (rounds >= limit).then_some(Stop::RoundLimit);
+            return Ok(run.verdict().or(ended));
+        }
         if self.infeasible_by.is_some_and(|by| rounds >= by) {
             return Ok(Some(Stop::Infeasible));
         }

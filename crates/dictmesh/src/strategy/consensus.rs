@@ -10,7 +10,7 @@
 
 use super::{
     check_quadratic, diffusion, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange,
-    Local, SharedConstants, Strategy, Workspace,
+    Local, Message, SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
 use crate::problem::residual::Residual;
@@ -113,11 +113,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::Weights)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.sent
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.sent.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         let nu = self.nu.as_mut_slice();
         nu.copy_from_slice(received);
         axpy(-self.mu, self.gradient.as_slice(), nu);

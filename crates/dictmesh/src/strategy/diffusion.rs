@@ -10,7 +10,7 @@
 //! rounds, only with a smaller mu.
 
 use super::{
-    check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local,
+    check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, Message,
     SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
@@ -128,11 +128,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::Weights)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.psi
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.psi.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         self.nu.as_mut_slice().copy_from_slice(received);
         for j in 0..self.nu.cols() {
             local.residual.project_dual(self.nu.column_mut(j));

@@ -13,7 +13,7 @@
 //! proximal form).
 
 use super::{
-    fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, SharedConstants,
+    fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, Message, SharedConstants,
     Strategy, Workspace,
 };
 use crate::error::{Error, Result};
@@ -128,11 +128,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::LazyWeights)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.phi
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.phi.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         self.z.as_mut_slice().copy_from_slice(received);
         self.nu.as_mut_slice().copy_from_slice(received);
         let tau = self.mu / local.agents as f64;

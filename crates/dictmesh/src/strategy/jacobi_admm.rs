@@ -16,7 +16,7 @@
 //! slow, and with the paper's constants there is none.
 
 use super::{
-    check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local, Message,
     SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
@@ -131,11 +131,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::NeighbourSum)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.nu
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.nu.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         let degree = local.degree as f64;
         let nu = self.nu.as_slice();
         let multiplier = self.multiplier.as_mut_slice();

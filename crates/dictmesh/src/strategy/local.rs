@@ -47,6 +47,10 @@ pub struct Local<'a> {
     pub interrupt: Option<&'a AtomicBool>,
     /// How argmins solve the samples of a batch.
     pub batching: Batching,
+    /// The relative tolerance for strategies that decide themselves; `None` runs all rounds.
+    pub tolerance: Option<f64>,
+    /// The limit of rounds.
+    pub rounds: usize,
 }
 
 impl Local<'_> {

@@ -17,7 +17,7 @@
 //! alpha)^round.
 
 use super::{
-    check_constant, fill, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    check_constant, fill, resolved, zeros, AgentStrategy, Combine, Exchange, Local, Message,
     SharedConstants, Strategy, Workspace,
 };
 use crate::error::{Error, Result};
@@ -174,11 +174,12 @@ impl AgentStrategy for Iterates {
         Exchange::Combine(Combine::NeighbourSum)
     }
 
-    fn outgoing(&self) -> &Matrix {
-        &self.nu
+    fn outgoing(&self) -> Message<'_> {
+        Message::Array(self.nu.as_slice())
     }
 
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let received = received.array();
         let two_rho = 2.0 * self.rho;
         dispatch(Absorb {
             alpha: self.alpha,

@@ -241,6 +241,8 @@ fn the_block_is_renewed_as_a_whole() {
             scratch: &scratch,
             batching: Default::default(),
             interrupt: None,
+            tolerance: None,
+            rounds: 1,
         };
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));
         let mut workspace = Workspace::new(&local);

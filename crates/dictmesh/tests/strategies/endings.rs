@@ -1,7 +1,7 @@
 //! How runs end: to a tolerance, at the limit, diverged, infeasible.
 
 use super::*;
-use dictmesh::strategy::{AgentStrategy, Exchange, Local, SharedConstants};
+use dictmesh::strategy::{AgentStrategy, Exchange, Local, Message, SharedConstants};
 use dictmesh::{AtomInit, Stop, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
@@ -278,10 +278,10 @@ impl AgentStrategy for UnsolvedAgent {
     fn adapt(&mut self, local: &Local) -> Exchange {
         self.0.adapt(local)
     }
-    fn outgoing(&self) -> &Matrix {
+    fn outgoing(&self) -> Message<'_> {
         self.0.outgoing()
     }
-    fn absorb(&mut self, local: &Local, received: &[f64]) -> bool {
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
         self.0.absorb(local, received)
     }
     fn dual(&self) -> &Matrix {
