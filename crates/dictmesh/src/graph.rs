@@ -198,7 +198,8 @@ impl Topology {
 
     /// The spanning tree for sums and broadcasts, computed on the first call and cached.
     pub fn spanning_tree(&self) -> &SpanningTree {
-        self.tree.get_or_init(|| SpanningTree::new(self, self.eccentricities().0))
+        self.tree
+            .get_or_init(|| SpanningTree::new(self, self.eccentricities().0))
     }
 
     /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D =

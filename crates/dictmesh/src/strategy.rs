@@ -7,6 +7,7 @@
 //! | [`jacobi_admm`] | nu_k with neighbours | a graph that is not bipartite | nu |
 //! | [`exact_diffusion`] | phi_k with neighbours | symmetric weights | nu |
 //! | [`relaxed_admm`] | nu_k with neighbours | | nu, in the fewest rounds; the default |
+//! | [`tree`] | sums of W_k y_k - b_k to a root, steps of nu back | | nu, with a certificate |
 //!
 //! A [`Strategy`] holds the constants and creates one [`AgentStrategy`] per agent, which holds that
 //! agent's iterates. Neither performs I/O, starts threads or reads a clock. The mesh in one process
@@ -18,6 +19,7 @@
 
 pub mod consensus;
 pub mod diffusion;
+pub(crate) mod divergence;
 pub mod exact_diffusion;
 pub(crate) mod infeasible;
 pub mod integers;
@@ -25,6 +27,7 @@ pub mod jacobi_admm;
 pub mod local;
 pub mod relaxed_admm;
 mod sparse_codes;
+pub mod tree;
 
 pub use consensus::Consensus;
 pub use diffusion::Diffusion;
@@ -33,6 +36,7 @@ pub use integers::Integers;
 pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
 pub use relaxed_admm::RelaxedAdmm;
+pub use tree::Tree;
 
 use crate::error::{Error, Result};
 use crate::graph::Spectrum;
@@ -121,6 +125,9 @@ impl PartialEq for dyn Strategy {
 pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// Resets all iterates: nu = 0.
     fn start(&mut self, local: &Local);
+
+    /// Begins a batch at the nu_k of the last one: a warm start. The default keeps all iterates.
+    fn resume(&mut self, _local: &Local) {}
 
     /// The local computation. Returns the next exchange, which is the same for all agents of a
     /// mesh.
@@ -251,7 +258,7 @@ pub struct SharedConstants {
 type Maker = fn(&Spec) -> Result<Arc<dyn Strategy>>;
 
 /// The built-in strategies: a new one adds its line here.
-const BUILT_IN: [(&str, Kind, Maker); 5] = [
+const BUILT_IN: [(&str, Kind, Maker); 6] = [
     ("diffusion", Kind::Gossip, |spec| {
         Ok(Arc::new(Diffusion::from_spec(spec)?))
     }),
@@ -266,6 +273,9 @@ const BUILT_IN: [(&str, Kind, Maker); 5] = [
     }),
     ("relaxed-admm", Kind::Gossip, |spec| {
         Ok(Arc::new(RelaxedAdmm::from_spec(spec)?))
+    }),
+    ("tree", Kind::Sums, |spec| {
+        Ok(Arc::new(Tree::from_spec(spec)?))
     }),
 ];
 

@@ -19,8 +19,9 @@ impl Accel for Chunks {
     }
 
     fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {
-        // A single agent solves the whole batch faster.
-        if batch.agents.len() < 2 {
+        // A single agent solves the whole batch faster, and a strategy that decides itself drops
+        // samples from its messages one by one.
+        if batch.agents.len() < 2 || batch.strategy.decides() {
             return None;
         }
         let most = samples_in_chunk(batch.agents.len(), batch.x.rows());

@@ -10,7 +10,7 @@ use crate::exact::coding::start_codes;
 use crate::graph::AgentId;
 use crate::problem::samples::Samples;
 use crate::strategy::infeasible::{parts, proven};
-use crate::strategy::{AgentStrategy, Combine, Exchange, Local, Workspace};
+use crate::strategy::{AgentStrategy, Certified, Combine, Exchange, Local, Workspace};
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, norm, Matrix};
 use dictmesh_kernels::pool::recycle;
@@ -34,6 +34,8 @@ pub(super) struct SampleChunk<'m> {
     locals: Vec<Local<'static>>,
     /// nu_k of every agent, after the run has ended and its iterates are freed.
     ended: Vec<Matrix>,
+    /// The results of the samples, if the strategy certifies them.
+    pub certified: Vec<Certified>,
     /// The results of the last exchange.
     received: Received,
     /// b = x/|N_I|, the same for all informed agents; in the rows of the reduced chunk, if
@@ -93,6 +95,7 @@ impl<'m> SampleChunk<'m> {
             agents,
             locals: Vec::new(),
             ended: Vec::new(),
+            certified: Vec::new(),
             received: Received::default(),
             share: Matrix::default(),
             parallel: false,
@@ -104,9 +107,7 @@ impl<'m> SampleChunk<'m> {
             infeasible: Vec::new(),
         };
         chunk.allocate();
-        if !started {
-            chunk.start();
-        }
+        chunk.start(started);
         Ok(chunk)
     }
 
@@ -133,11 +134,14 @@ impl<'m> SampleChunk<'m> {
         self.share = share;
     }
 
-    /// Resets to nu = 0.
-    fn start(&mut self) {
+    /// Resets to nu = 0, or begins at the nu of the last batch.
+    fn start(&mut self, is_warm: bool) {
         let mut agents = std::mem::take(&mut self.agents);
         for (k, agent) in agents.iter_mut().enumerate() {
-            agent.start(&self.local(k));
+            match is_warm {
+                true => agent.resume(&self.local(k)),
+                false => agent.start(&self.local(k)),
+            }
         }
         self.agents = agents;
         (self.rounds, self.arrays_sent, self.bytes_sent) = (0, 0, 0);
@@ -164,7 +168,7 @@ impl<'m> SampleChunk<'m> {
                 let reduced = self.reduced.take();
                 self.reduced = reduced.and_then(|r| r.enlarged(&self.batch, self.samples.start));
                 self.allocate();
-                self.start();
+                self.start(false);
             }
         }
     }
@@ -213,6 +217,13 @@ impl<'m> SampleChunk<'m> {
         self.locals = locals;
         (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);
+        if let Some(certified) = self.agents.first().and_then(|agent| agent.certified()) {
+            self.certified = certified.to_vec();
+            let infeasible = |c: &Certified| c.stop == Stop::Infeasible;
+            self.infeasible = (0..certified.len())
+                .filter(|j| infeasible(&certified[*j]))
+                .collect();
+        }
         holds
     }
 

@@ -93,6 +93,7 @@ impl Run<'_> {
             rounds: self.rounds(),
             bytes: self.bytes(),
             infeasible: self.infeasible(),
+            certified: self.certified(),
         }
     }
 }

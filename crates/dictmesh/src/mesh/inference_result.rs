@@ -4,6 +4,7 @@ use super::stopping::max_or_nan;
 use crate::problem::samples::weights::mean;
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
+use crate::strategy::Certified;
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, distance, norm, Matrix};
 use rayon::prelude::*;
@@ -33,6 +34,9 @@ pub struct Inference {
     pub stop: Stop,
     /// The infeasible samples, if any.
     pub infeasible: Vec<usize>,
+    /// The cost and the certified gap of each sample, if the strategy computes them; otherwise
+    /// empty.
+    pub certified: Vec<Certified>,
 }
 
 /// The largest distance of an agent's nu_k from the mean over agents, relative to the norm of the

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::problem::samples::weights::{mean, weigh};
 use crate::problem::samples::Samples;
-use crate::strategy::{AgentStrategy, Message};
+use crate::strategy::{AgentStrategy, Certified, Message};
 use crate::Stop;
 use dictmesh_kernels::products::{add_product, fired, product, rows_of, Firing};
 use dictmesh_kernels::Matrix;
@@ -151,6 +151,14 @@ impl<'m> Run<'m> {
     pub(super) fn infeasible(&self) -> Vec<usize> {
         let each = self.chunks.iter();
         each.flat_map(|chunk| chunk.infeasible.iter().map(|j| chunk.samples.start + j))
+            .collect()
+    }
+
+    /// The cost and the certified gap of each sample, if the strategy computes them and has ended;
+    /// otherwise empty.
+    pub fn certified(&self) -> Vec<Certified> {
+        let each = self.chunks.iter();
+        each.flat_map(|chunk| chunk.certified.iter().copied())
             .collect()
     }
 

@@ -1,6 +1,7 @@
 //! The stopping rule of a batch.
 
 use crate::error::{Error, Result};
+use crate::strategy::divergence::is_beyond;
 use crate::strategy::Strategy;
 use crate::Stop;
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
@@ -10,8 +11,6 @@ use serde::{Deserialize, Serialize};
 const WINDOW: usize = 5;
 /// Relative changes up to this are rounding error, which does not decrease further.
 const ROUNDING: f64 = 1e-14;
-/// Divergence threshold for |nu|, in units of the sample's magnitude times (1 + 1/delta).
-const DIVERGENCE_FACTOR: f64 = 1e12;
 /// Limit of rounds, if only a tolerance is given.
 const MAX_ROUNDS: usize = 100_000;
 /// Number of measurements from which the rate is estimated.
@@ -217,7 +216,7 @@ impl StoppingRule {
     pub fn next<R: Rounds>(&self, run: &mut R) -> (usize, bool) {
         let (rounds, limit) = (run.rounds(), self.stopping.rounds);
         if self.decided {
-            return (limit, false);
+            return (usize::MAX, false); // the strategy keeps the limit
         }
         let window_end = (rounds + 1).next_multiple_of(self.window());
         let measured = self.stopping.tolerance.map(|_| window_end);
@@ -243,8 +242,7 @@ impl StoppingRule {
         }
         let (rounds, limit) = (run.rounds(), self.stopping.rounds);
         if self.decided {
-            let ended = (rounds >= limit).then_some(Stop::RoundLimit);
-            return Ok(run.verdict().or(ended));
+            return Ok(run.verdict());
         }
         if self.infeasible_by.is_some_and(|by| rounds >= by) {
             return Ok(Some(Stop::Infeasible));
@@ -370,12 +368,8 @@ pub fn max_or_nan(a: f64, b: f64) -> f64 {
 
 /// Whether nu has diverged, for samples of these magnitudes. `delta` is the smallest of any agent.
 pub fn has_diverged(nu: &Matrix, sizes: &[f64], delta: f64) -> bool {
-    nu.columns().zip(sizes).any(|(nu, size)| {
-        // nu scales with the sample, and for an equality residual also with delta.
-        let bound = DIVERGENCE_FACTOR * size.max(f64::MIN_POSITIVE.sqrt()) * (1.0 + 1.0 / delta);
-        let length = norm(nu);
-        !length.is_finite() || length > bound
-    })
+    let mut each = nu.columns().zip(sizes);
+    each.any(|(nu, size)| is_beyond(nu, *size, delta))
 }
 
 /// Estimates the convergence rate from the largest residuals of recent measurements, newest first.

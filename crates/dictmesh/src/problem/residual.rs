@@ -64,6 +64,13 @@ pub trait Residual: Debug + Send + Sync {
         self.conjugate_quadratic().unwrap_or(0.0)
     }
 
+    /// A Lipschitz constant of f on vectors of `rows` entries, in the Euclidean norm; infinite (the
+    /// default) if there is none. Certificates of residuals without
+    /// [`conjugate_curvature`](Residual::conjugate_curvature) need it.
+    fn lipschitz(&self, _rows: usize) -> f64 {
+        f64::INFINITY
+    }
+
     /// The distance of u from the domain of f; 0 if f is finite everywhere.
     fn violation(&self, _u: &[f64]) -> f64 {
         0.0

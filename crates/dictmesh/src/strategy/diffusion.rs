@@ -10,8 +10,8 @@
 //! rounds, only with a smaller mu.
 
 use super::{
-    check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, Message,
-    SharedConstants, Strategy, Workspace,
+    check_quadratic, fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local,
+    Message, SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
 use crate::problem::residual::Residual;

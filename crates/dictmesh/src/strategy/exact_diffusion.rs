@@ -13,8 +13,8 @@
 //! proximal form).
 
 use super::{
-    fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, Message, SharedConstants,
-    Strategy, Workspace,
+    fill, resolved, step_of, zeros, AgentStrategy, Combine, Exchange, Local, Message,
+    SharedConstants, Strategy, Workspace,
 };
 use crate::error::{Error, Result};
 use crate::problem::residual::Residual;

@@ -221,7 +221,10 @@ mod tests {
     #[test]
     fn every_width_survives_packing() {
         for width in 1..=MAX_WIDTH {
-            let (low, high) = (wrap(1 << (width - 1), width), wrap(!(1 << (width - 1)), width));
+            let (low, high) = (
+                wrap(1 << (width - 1), width),
+                wrap(!(1 << (width - 1)), width),
+            );
             let mut sent = Integers::default();
             sent.push(width, [low, high, 0, -1, low]);
             sent.push(3, [1, -2]);

@@ -16,8 +16,8 @@
 //! slow, and with the paper's constants there is none.
 
 use super::{
-    check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local, Message,
-    SharedConstants, Strategy, Workspace,
+    check_constant, fill, relaxed_admm, resolved, zeros, AgentStrategy, Combine, Exchange, Local,
+    Message, SharedConstants, Strategy, Workspace,
 };
 use crate::error::Result;
 use crate::random::Rng;

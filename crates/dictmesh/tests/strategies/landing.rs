@@ -1,6 +1,7 @@
 //! Where each strategy lands, against `exact` with its certified gap.
 
 use super::*;
+use dictmesh::strategy::Message;
 use dictmesh::{AtomInit, Stopping, Topology};
 
 /// A small mesh with blocks of different sizes, an empty one among them, and two informed agents.
@@ -52,7 +53,8 @@ fn a_random_start_changes_the_way_and_not_the_end() {
             let (mesh, x) = small(task(), random(size), 1);
             let mut run = mesh.run(&x).unwrap();
             run.round();
-            let sent: Vec<Matrix> = run.sent().cloned().collect();
+            let array = |sent: Message| Matrix::from_vec(x.rows(), x.len(), sent.array().to_vec());
+            let sent: Vec<Matrix> = run.sent().map(|m| array(m).unwrap()).collect();
             sent
         };
         let (plain, hidden) = (first(None), first(Some(1.0)));

@@ -14,6 +14,7 @@ mod landing;
 mod laws;
 mod reduction;
 mod rounds;
+mod tree;
 
 use dictmesh::problem::atoms::{AtomPenalty, AtomSet, UnitBall};
 use dictmesh::problem::{LocalSpec, Task, TaskSpec};

@@ -43,6 +43,10 @@ impl Residual for L1 {
         Some(0.0)
     }
 
+    fn lipschitz(&self, rows: usize) -> f64 {
+        (rows as f64).sqrt()
+    }
+
     fn recover(&self, nu: &[f64], u: &mut [f64]) {
         for (u, nu) in u.iter_mut().zip(nu) {
             *u = if nu.abs() < 1.0 { 0.0 } else { f64::NAN };

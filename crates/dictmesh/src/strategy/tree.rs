@@ -1,0 +1,342 @@
+//! `tree`: L-BFGS on the dual at the root of a spanning tree, by exact sums of small integers.
+//!
+//! ```text
+//! g(nu) = f*'(nu) + sum over all agents k of (W_k y_k(nu) - b_k)     one sum to the root
+//! p     = -H g                                                       at the root, to every agent
+//! t     : sum over k of y_k(nu + t p)'W_k'p + ... = 0                one small sum to the root
+//! nu    = projection of nu + t p onto the dual domain                at every agent
+//! ```
+//!
+//! H is the quasi-Newton approximation of the inverse Hessian by the last steps of the sample. A
+//! sum takes one message on each edge of the tree, whatever the graph, and the number of sums does
+//! not grow with N. Every agent holds the same nu, bit-identical.
+//!
+//! Agents send the difference of their part to what the root has of it, in units that the root
+//! chooses, as integers of few bits ([`part`]). Integers add up exactly in any order, so that
+//! results do not depend on the tree, on threads or on the carrier.
+//!
+//! Guarantee: [`certified`](super::AgentStrategy::certified) bounds the duality gap of each sample.
+//! A tolerance t is met by a certified relative gap of at most t^2.
+
+mod certificate;
+mod order;
+mod pairs;
+mod part;
+mod root;
+
+use super::{
+    AgentStrategy, Certified, Exchange, Integers, Local, Message, SharedConstants, Strategy,
+};
+use crate::error::{Error, Result};
+use crate::problem::residual::Residual;
+use crate::random::Rng;
+use crate::spec::Spec;
+use crate::Stop;
+use dictmesh_kernels::matrix::Matrix;
+use order::{Order, Probe, Proof, Scales};
+use part::Part;
+use root::{capacity, Root};
+use std::sync::Arc;
+
+/// Bits of the entries of a part: fewer take more sums, more take more bytes.
+pub const DEFAULT_BITS: u32 = 8;
+/// The allowed numbers of bits.
+pub const BITS: std::ops::RangeInclusive<u32> = 4..=16;
+/// Bits of the entries of a direction.
+const DIRECTION_BITS: u32 = 8;
+
+/// The strategy with the number of bits that an agent sends per entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tree {
+    /// 4 to 16; `None` is [`DEFAULT_BITS`].
+    pub bits: Option<u32>,
+}
+
+impl Tree {
+    pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
+        spec.allow(&["bits"])?;
+        let bits = spec.number("bits")?;
+        let is_allowed = |bits: &f64| bits.fract() == 0.0 && BITS.contains(&(*bits as u32));
+        match bits {
+            Some(bits) if !is_allowed(&bits) => Err(refused_bits(bits)),
+            bits => Ok(Tree {
+                bits: bits.map(|bits| bits as u32),
+            }),
+        }
+    }
+}
+
+fn refused_bits(bits: f64) -> Error {
+    let (least, most) = (BITS.start(), BITS.end());
+    let allowed =
+        format!("must be a whole number from {least} to {most}; {DEFAULT_BITS} suits most");
+    Error::parameter("bits", bits, allowed)
+}
+
+impl Strategy for Tree {
+    fn spec(&self) -> Spec {
+        Spec::new("tree").with_some_number("bits", self.bits.map(f64::from))
+    }
+
+    fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
+        let is_certified = residual.conjugate_curvature() > 0.0
+            || residual.can_be_infeasible()
+            || residual.lipschitz(1).is_finite();
+        match is_certified {
+            true => Ok(()),
+            false => Err(Error::Unsupported {
+                what: "the strategy \"tree\"".to_string(),
+                with: format!("the residual \"{}\"", residual.name()),
+                why: "neither conjugate_curvature nor lipschitz bounds its gap, so no tolerance \
+                      could be certified; implement one of them, or use relaxed-admm"
+                    .to_string(),
+            }),
+        }
+    }
+
+    fn resolve(&self, _shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
+        let bits = self.bits.unwrap_or(DEFAULT_BITS);
+        match BITS.contains(&bits) {
+            true => Ok(Arc::new(Tree { bits: Some(bits) })),
+            false => Err(refused_bits(bits.into())),
+        }
+    }
+
+    fn agent(&self, _own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        let missing = || Error::parameter("bits", "none", "resolve the strategy first");
+        Ok(Box::new(Iterates {
+            bits: self.bits.ok_or_else(missing)?,
+            ..Iterates::default()
+        }))
+    }
+
+    fn decides(&self) -> bool {
+        true
+    }
+}
+
+/// The next step of every agent. Sums and broadcasts alternate.
+#[derive(Debug, Default)]
+enum Stage {
+    /// Sum the magnitudes of the samples.
+    #[default]
+    Sizes,
+    /// Sum the parts at nu.
+    Evaluate(Vec<Scales>),
+    /// Sum the slopes along these directions.
+    Slopes(Vec<Probe>),
+    /// Sum the terms of certificates of infeasibility.
+    Prove(Vec<Option<Proof>>),
+    /// Receive the next order.
+    Order,
+    Ended,
+}
+
+/// The state of one agent. At the root it includes that of the method.
+#[derive(Debug, Default)]
+struct Iterates {
+    bits: u32,
+    stage: Stage,
+    /// nu of the whole batch; the columns of `samples` are in `part`.
+    nu: Matrix,
+    /// The samples of the batch that are being coded, and the number of samples begun.
+    samples: Vec<usize>,
+    begun: usize,
+    part: Part,
+    reply: Integers,
+    certified: Vec<Certified>,
+    rounds: usize,
+    verdict: Option<Stop>,
+    fault: Option<String>,
+    root: Option<Root>,
+    /// At the root: magnitudes of all samples, and the next broadcast.
+    sizes: Vec<Option<(i32, usize)>>,
+    broadcast: Vec<u8>,
+}
+
+impl Iterates {
+    /// Resets all but nu.
+    fn begin(&mut self, local: &Local) {
+        *self = Iterates {
+            bits: self.bits,
+            nu: std::mem::take(&mut self.nu),
+            certified: vec![
+                Certified {
+                    cost: f64::NAN,
+                    gap: f64::INFINITY,
+                    violation: 0.0,
+                    stop: Stop::RoundLimit,
+                };
+                local.samples
+            ],
+            ..Iterates::default()
+        };
+        self.begin_part(local);
+    }
+
+    /// Begins the next samples, as many as the root has memory for.
+    fn begin_part(&mut self, local: &Local) {
+        let (window, _) = capacity(local.rows(), local.samples);
+        let end = (self.begun + window).min(local.samples);
+        self.samples = (self.begun..end).collect();
+        self.part = Part::new(self.nu.columns_range(self.begun..end));
+        self.part.refresh(local);
+        self.begun = end;
+    }
+
+    /// The first order for the samples just begun, at the root.
+    fn first_order(&mut self, local: &Local) -> Order {
+        let (_, pairs) = capacity(local.rows(), local.samples);
+        let sizes: Vec<_> = self.samples.iter().map(|j| self.sizes[*j]).collect();
+        let mut root = Root::new(self.bits, pairs, &sizes, &self.part.nu);
+        let order = root.evaluate();
+        self.root = Some(root);
+        order
+    }
+
+    /// The root takes a total and decides on the next order.
+    fn decide(&mut self, local: &Local, total: &Integers) {
+        let total = total.values();
+        let last = self.rounds + 1 >= local.rounds;
+        let order = match (std::mem::take(&mut self.stage), self.root.as_mut()) {
+            (Stage::Evaluate(_), Some(root)) => root.evaluated(local, &self.part.nu, total, last),
+            (Stage::Slopes(_), Some(root)) => root.stepped(local, total),
+            (Stage::Prove(proofs), Some(root)) => root.tried(local, &proofs, total, last),
+            _ => {
+                self.sizes = Part::sizes_from(total, local.samples);
+                self.first_order(local)
+            }
+        };
+        self.broadcast = order.encode(DIRECTION_BITS);
+    }
+
+    /// Follows an order of the root. Returns whether it completes a round.
+    fn follow(&mut self, local: &Local, order: Order) -> bool {
+        match order {
+            Order::Evaluate(scales) => self.stage = Stage::Evaluate(scales),
+            Order::Step(steps) => {
+                let lengths = steps.iter().map(|(t, _)| f64::from(*t));
+                self.part.step(local, lengths);
+                let scales = steps.into_iter().map(|(_, scales)| scales);
+                self.stage = Stage::Evaluate(scales.collect());
+            }
+            Order::Prove(proofs) => self.stage = Stage::Prove(proofs),
+            Order::Next { ended, probes } => {
+                self.rounds += 1;
+                self.end(&ended);
+                self.stage = Stage::Slopes(probes);
+                if self.samples.is_empty() && self.begun < local.samples {
+                    self.rounds = 0; // the limit is that of each part
+                    self.begin_part(local);
+                    self.stage = Stage::Order;
+                    if local.is_root {
+                        self.broadcast = self.first_order(local).encode(DIRECTION_BITS);
+                    }
+                    return false;
+                }
+                if self.samples.is_empty() {
+                    let stops = self.certified.iter().map(|certified| certified.stop);
+                    self.verdict = Some(stops.fold(Stop::Converged, Stop::worse));
+                    self.stage = Stage::Ended;
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Stores the results of the samples that have ended.
+    fn end(&mut self, ended: &[Option<Certified>]) {
+        for (i, (j, ended)) in self.samples.iter().zip(ended).enumerate() {
+            // The others as well: nu is valid after every round.
+            self.nu
+                .column_mut(*j)
+                .copy_from_slice(self.part.nu.column(i));
+            if let Some(certified) = ended {
+                self.certified[*j] = *certified;
+            }
+        }
+        if ended.iter().any(Option::is_some) {
+            let keep: Vec<bool> = ended.iter().map(Option::is_none).collect();
+            self.part.retain(&keep);
+            let mut keep = keep.into_iter();
+            self.samples.retain(|_| keep.next() == Some(true));
+        }
+    }
+}
+
+impl AgentStrategy for Iterates {
+    fn start(&mut self, local: &Local) {
+        self.nu = Matrix::zeros(local.rows(), local.samples);
+        self.begin(local);
+    }
+
+    fn resume(&mut self, local: &Local) {
+        self.begin(local);
+    }
+
+    fn adapt(&mut self, local: &Local) -> Exchange {
+        let (part, reply) = (&mut self.part, &mut self.reply);
+        match &self.stage {
+            Stage::Sizes => Part::sizes(local, reply),
+            Stage::Evaluate(scales) => {
+                part.evaluate(local, &self.samples, scales, self.bits, reply);
+            }
+            Stage::Slopes(probes) => part.slopes(local, probes, reply),
+            Stage::Prove(proofs) => Part::prove(local, &self.samples, proofs, reply),
+            Stage::Order | Stage::Ended => return Exchange::Broadcast,
+        }
+        Exchange::SumToRoot
+    }
+
+    fn outgoing(&self) -> Message<'_> {
+        match self.stage {
+            Stage::Order | Stage::Ended => Message::Bytes(&self.broadcast),
+            _ => Message::Integers(&self.reply),
+        }
+    }
+
+    fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
+        let bytes = match received {
+            Message::Integers(total) => {
+                self.decide(local, total);
+                self.stage = Stage::Order;
+                return false;
+            }
+            Message::Bytes(bytes) => bytes,
+            _ => {
+                self.stage = Stage::Order;
+                return false;
+            }
+        };
+        let (samples, rows) = (self.samples.len(), local.rows());
+        match Order::decode(bytes, samples, rows, DIRECTION_BITS) {
+            Some(order) => self.follow(local, order),
+            None => {
+                let what = format!(
+                    "the root sent {} bytes that are no order for {samples} samples of {rows} rows",
+                    bytes.len()
+                );
+                self.fault = Some(what);
+                (self.verdict, self.stage) = (Some(Stop::Diverged), Stage::Ended);
+                true
+            }
+        }
+    }
+
+    fn dual(&self) -> &Matrix {
+        &self.nu
+    }
+
+    fn verdict(&self) -> Option<Stop> {
+        self.verdict
+    }
+
+    fn certified(&self) -> Option<&[Certified]> {
+        self.verdict.map(|_| &self.certified[..])
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+}
