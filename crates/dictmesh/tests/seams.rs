@@ -389,18 +389,3 @@ fn an_indicator_of_any_convex_set_is_certified() {
         assert_eq!(certificate.stop, Stop::Converged, "{certificate:?}");
     }
 }
-
-#[test]
-fn a_step_above_the_bound_of_sums_is_warned_of() {
-    let warnings = |mu: f64| {
-        let strategy = dictmesh::strategy::build(&Spec::new("gradient-sums").with("mu", mu));
-        let mesh = Mesh::builder(
-            Task::sparse_svd(0.1, 0.1).unwrap(),
-            Topology::ring(3).unwrap(),
-        )
-        .strategy(strategy.unwrap())
-        .build(6, &[4; 3], AtomInit::Random);
-        mesh.unwrap().warnings().len()
-    };
-    assert_eq!((warnings(1e-3), warnings(1.0)), (0, 1));
-}

@@ -93,7 +93,7 @@ fn cases() -> crate::Result<Vec<Case>> {
         (&squared, &dense, vec![3; 40], "diffusion", 1.0),
         (&squared, &complete, vec![6; 8], "relaxed-admm", 1.0),
         (&squared, &complete, uneven, "exact-diffusion", 1.0),
-        (&squared, &complete, vec![40; 8], "gradient-sums", 1.0),
+        (&squared, &complete, vec![40; 8], "exact-diffusion", 1.0),
         (&huber, &ring, vec![3; 5], "relaxed-admm", 1.0),
         // Small samples stay in the quadratic part of the Huber loss.
         (&huber, &ring, vec![3; 5], "relaxed-admm", 0.05),

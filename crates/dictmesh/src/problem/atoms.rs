@@ -25,7 +25,7 @@ use std::fmt::Debug;
 ///
 /// A task takes a set of another crate as a value: `Task::new(residual).atoms(MySet)`.
 /// [`laws::atom_set`](crate::laws::atom_set) tests it. The default steps of `diffusion`,
-/// `consensus`, `exact-diffusion` and `gradient-sums` assume |w| <= 1; give them a step for a
+/// `consensus` and `exact-diffusion` assume |w| <= 1; give them a step for a
 /// larger set.
 pub trait AtomSet: Debug + Send + Sync {
     /// Name and parameters.

@@ -6,7 +6,7 @@ use dictmesh::problem::regularizer::{BoxedElasticNet, ElasticNet, NonNegativeEla
 use dictmesh::problem::residual::{Ball, Huber};
 use dictmesh::problem::{LocalTask, Task, TaskSpec};
 use dictmesh::strategy::{
-    self, Consensus, Diffusion, ExactDiffusion, GradientSums, JacobiAdmm, RelaxedAdmm, Strategy,
+    self, Consensus, Diffusion, ExactDiffusion, JacobiAdmm, RelaxedAdmm, Strategy,
 };
 use dictmesh::{AtomInit, Mesh, Spec, Stopping, Topology, Update};
 use std::ops::ControlFlow;
@@ -123,7 +123,6 @@ fn constants_of_strategies() {
             ("mu", Arc::new(Diffusion { mu })),
             ("mu", Arc::new(Consensus { mu })),
             ("mu", Arc::new(ExactDiffusion { mu })),
-            ("mu", Arc::new(GradientSums { mu })),
             ("mu", Arc::new(penalty(mu, None))),
             ("penalty", Arc::new(penalty(None, mu))),
             ("rho", Arc::new(RelaxedAdmm { rho: mu, ..relaxed })),
@@ -283,4 +282,17 @@ fn fewer_than_one_atom() {
     );
     let one = builder().build(M, &[0, 0, 1], AtomInit::Random).unwrap();
     assert_eq!(Mesh::atoms(&one), 1);
+}
+
+#[test]
+fn bits_of_the_tree() {
+    for bad in [0.0, 3.0, 17.0, 7.5, -8.0, 1e9] {
+        let spec = Spec::new("tree").with("bits", bad);
+        refused(strategy::build(&spec), &[&given("bits", bad), "from 4 to 16"]);
+    }
+    for bits in [0, 17] {
+        let spec = Arc::new(strategy::Tree { bits: Some(bits) });
+        let built = builder().strategy(spec).build(M, &[1; 3], AtomInit::Random);
+        refused(built.map(|_| ()), &["bits", "from 4 to 16"]);
+    }
 }

@@ -304,7 +304,7 @@ fn wrong_sets_are_rejected() {
 
 #[test]
 fn wrong_strategies_are_rejected() {
-    for (fault, name) in [(Bias, "diffusion"), (Alone, "gradient-sums")] {
+    for (fault, name) in [(Bias, "diffusion"), (Alone, "exact-diffusion")] {
         let wrong = Wrong(fault, strategy::named(name).unwrap());
         rejected(laws::strategy(Arc::new(wrong)), "from that of exact");
     }

@@ -255,12 +255,12 @@ pub(super) fn power(exponent: i32) -> f64 {
     2.0_f64.powi(half) * 2.0_f64.powi(exponent - half)
 }
 
-/// The least e with |value| <= 2^e for a normal number, from its bits; -1021 below those.
+/// The least e with |value| <= 2^e for a normal number, from its bits; -1022 below those.
 pub(super) fn exponent_of(value: f64) -> i32 {
     let (bits, bias) = (value.abs().to_bits(), f64::MAX_EXP - 1);
     let mantissa = bits & ((1 << (f64::MANTISSA_DIGITS - 1)) - 1);
     let exponent = (bits >> (f64::MANTISSA_DIGITS - 1)) as i32 - bias;
-    (exponent + i32::from(mantissa != 0)).clamp(f64::MIN_EXP, f64::MAX_EXP)
+    (exponent + i32::from(mantissa != 0)).clamp(f64::MIN_EXP - 1, f64::MAX_EXP)
 }
 
 #[cfg(test)]
