@@ -17,6 +17,7 @@ mod opening;
 mod pace;
 mod settings;
 mod talk;
+mod tree;
 
 pub use events::{Agreed, Batch, Event, Outcome};
 pub use settings::{AgentSettings, Control, Neighbour, Policy, Weighting};
@@ -29,13 +30,14 @@ use checkpoint::{Checkpoints, State, Surroundings};
 use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::problem::Task;
-use dictmesh::strategy::AgentStrategy;
 use dictmesh::strategy::ScratchPool;
+use dictmesh::strategy::{AgentStrategy, Strategy};
 use dictmesh::AgentId;
 use dictmesh::Matrix;
 use opening::Trouble;
 use pace::Pace;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 use talk::{Halt, Talk};
 
@@ -50,9 +52,9 @@ pub struct Agent {
     source: Option<Box<dyn Source>>,
     observer: Observer,
     control: Control,
+    /// The strategy with its constants, and this agent's iterates.
+    method: Arc<dyn Strategy>,
     strategy: Box<dyn AgentStrategy>,
-    /// Whether the strategy of an agent without neighbours solves the whole problem in one round.
-    solves_alone: bool,
     scratch: ScratchPool,
     /// W_k, its use, and the samples they have seen.
     state: State,
@@ -122,7 +124,7 @@ impl Agent {
         Ok(Agent {
             talk: Talk::new(exchange, settings.policy, settings.float32),
             strategy: strategy.agent(own_numbers()?)?,
-            solves_alone: strategy.solves_alone(),
+            method: strategy,
             task,
             settings,
             source,

@@ -1,8 +1,9 @@
-//! Frames as bytes: a fixed header, then the scalars, then the dual vectors, all little-endian.
+//! Frames as bytes: a fixed header, then the scalars, the dual vectors and the opaque bytes, all
+//! little-endian.
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0-3 | `dmf1` |
+//! | 0-3 | `dmf2` |
 //! | 4 | 1 if the dual vectors are in single precision, else 0 |
 //! | 5 | the phase |
 //! | 6 | 1 if the sender waits for the receiver and asks it to send its frames again, else 0 |
@@ -13,16 +14,19 @@
 //! | 24-31 | incarnation of the sender |
 //! | 32-35 | number of scalars |
 //! | 36-39 | number of entries of the dual vectors |
-//! | 40- | the scalars, 8 bytes each, then the dual vectors, 8 or 4 bytes each |
+//! | 40-43 | number of opaque bytes |
+//! | 44- | the scalars, 8 bytes each, the dual vectors, 8 or 4 bytes each, the opaque bytes |
 
 use crate::exchange::{Frame, Phase, Tag};
 use bytes::{Bytes, BytesMut};
 
-const MAGIC: [u8; 4] = *b"dmf1";
+const MAGIC: [u8; 4] = *b"dmf2";
 /// Scalars for which there is room in every frame, beside one a sample.
 pub const SCALARS: usize = 1 << 16;
 /// Bytes before the scalars.
-pub const HEADER: usize = 40;
+pub const HEADER: usize = 44;
+/// Numbers of 8 bytes a sample for which opaque bytes have room beside one for each dual entry.
+const WORDS_PER_SAMPLE: usize = 16;
 
 /// The most that a frame may hold: what is beyond is refused before any memory is given to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,22 +35,28 @@ pub struct Limits {
     pub scalars: usize,
     /// Entries of dual vectors, M x B.
     pub dual: usize,
+    /// Opaque bytes: of a sum, a broadcast, or the public keys of an agreement.
+    pub bytes: usize,
 }
 
 impl Limits {
     /// For batches of so many samples of so many rows. The scalars are enough for an agreement of some thousand
     /// agents.
     pub fn new(rows: usize, batch: usize) -> Self {
+        let dual = rows.saturating_mul(batch);
+        let words = dual.saturating_add(batch.saturating_mul(WORDS_PER_SAMPLE));
         Limits {
             scalars: batch.saturating_add(SCALARS + 2),
-            dual: rows.saturating_mul(batch),
+            dual,
+            bytes: words.saturating_add(SCALARS).saturating_mul(8),
         }
     }
 
     /// The bytes of the largest frame.
     pub fn largest(&self) -> usize {
-        let numbers = self.scalars.saturating_add(self.dual);
-        numbers.saturating_mul(8).saturating_add(HEADER)
+        let numbers = self.scalars.saturating_add(self.dual).saturating_mul(8);
+        // A frame has numbers or opaque bytes, never the most of both.
+        numbers.max(self.bytes).saturating_add(HEADER)
     }
 }
 
@@ -119,6 +129,8 @@ pub struct Header {
     pub scalars: usize,
     /// How many dual entries follow.
     pub dual: usize,
+    /// How many opaque bytes follow.
+    pub bytes: usize,
     /// Whether these are in single precision.
     pub float32: bool,
     /// Whether the sender asks for what the receiver sent last.
@@ -128,29 +140,34 @@ pub struct Header {
 impl Header {
     /// The bytes of the whole frame.
     fn length(&self) -> usize {
-        bytes_of(self.scalars, self.dual, self.float32)
+        HEADER + 8 * self.scalars + self.size_of_dual() + self.bytes
     }
-}
 
-fn bytes_of(scalars: usize, dual: usize, float32: bool) -> usize {
-    HEADER + 8 * scalars + dual * if float32 { 4 } else { 8 }
+    fn size_of_dual(&self) -> usize {
+        self.dual * if self.float32 { 4 } else { 8 }
+    }
+
+    fn of(frame: &Frame, incarnation: u64, float32: bool) -> Self {
+        Header {
+            tag: frame.tag,
+            incarnation,
+            scalars: frame.scalars.len(),
+            dual: frame.dual.len(),
+            bytes: frame.bytes.len(),
+            float32,
+            asks: false,
+        }
+    }
 }
 
 /// How many bytes [`encode`] makes of this frame.
 pub fn length(frame: &Frame, float32: bool) -> usize {
-    bytes_of(frame.scalars.len(), frame.dual.len(), float32)
+    Header::of(frame, 0, float32).length()
 }
 
 /// The frame as bytes, in the memory of `room`, which is emptied.
 pub fn encode(frame: &Frame, incarnation: u64, float32: bool, mut room: BytesMut) -> Bytes {
-    let header = Header {
-        tag: frame.tag,
-        incarnation,
-        scalars: frame.scalars.len(),
-        dual: frame.dual.len(),
-        float32,
-        asks: false,
-    };
+    let header = Header::of(frame, incarnation, float32);
     room.clear();
     room.reserve(header.length());
     room.extend_from_slice(&MAGIC);
@@ -161,6 +178,7 @@ pub fn encode(frame: &Frame, incarnation: u64, float32: bool, mut room: BytesMut
     room.extend_from_slice(&incarnation.to_le_bytes());
     room.extend_from_slice(&(header.scalars as u32).to_le_bytes());
     room.extend_from_slice(&(header.dual as u32).to_le_bytes());
+    room.extend_from_slice(&(header.bytes as u32).to_le_bytes());
     put(&frame.scalars, &mut room);
     if float32 {
         for v in &frame.dual {
@@ -171,6 +189,7 @@ pub fn encode(frame: &Frame, incarnation: u64, float32: bool, mut room: BytesMut
     } else {
         put(&frame.dual, &mut room);
     }
+    room.extend_from_slice(&frame.bytes);
     room.freeze()
 }
 
@@ -225,6 +244,7 @@ pub fn header(bytes: &[u8], limits: &Limits) -> Result<Header, Refusal> {
         incarnation: u64_at(bytes, 24),
         scalars: u32_at(bytes, 32) as usize,
         dual: u32_at(bytes, 36) as usize,
+        bytes: u32_at(bytes, 40) as usize,
         float32,
         asks: bytes[6] == 1,
     };
@@ -234,6 +254,7 @@ pub fn header(bytes: &[u8], limits: &Limits) -> Result<Header, Refusal> {
     };
     within("scalars", header.scalars, limits.scalars)?;
     within("dual entries", header.dual, limits.dual)?;
+    within("bytes", header.bytes, limits.bytes)?;
     if bytes.len() != header.length() {
         return Err(Refusal::Length {
             given: bytes.len(),
@@ -245,11 +266,14 @@ pub fn header(bytes: &[u8], limits: &Limits) -> Result<Header, Refusal> {
 
 /// The numbers of the frame with this header, into memory that `frame` already has.
 pub fn decode(bytes: &[u8], header: &Header, frame: &mut Frame) -> Result<(), Refusal> {
-    let (scalars, dual) = bytes[HEADER..].split_at(8 * header.scalars);
+    let (scalars, rest) = bytes[HEADER..].split_at(8 * header.scalars);
+    let (dual, opaque) = rest.split_at(header.size_of_dual());
     frame.tag = header.tag;
     frame.scalars.clear();
     frame.scalars.extend(eights(scalars));
     check_finite("scalar", &frame.scalars)?;
+    frame.bytes.clear();
+    frame.bytes.extend_from_slice(opaque);
     frame.dual.clear();
     if header.float32 {
         let fours = dual.as_chunks::<4>().0.iter();

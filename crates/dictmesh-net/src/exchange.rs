@@ -104,7 +104,7 @@ impl Default for Tag {
     }
 }
 
-/// All that an agent can say in a round: the type has no room for atoms or coefficients.
+/// All that an agent can say in a round. No field holds atoms or coefficients.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Frame {
     /// Which round it belongs to.
@@ -113,6 +113,8 @@ pub struct Frame {
     pub scalars: Vec<f64>,
     /// Dual vectors, M x B by columns; empty in phases without.
     pub dual: Vec<f64>,
+    /// Packed integers of a sum, a root's broadcast, or public keys; empty in other rounds.
+    pub bytes: Vec<u8>,
 }
 
 /// Why a round did not come to its end.
@@ -177,6 +179,25 @@ pub trait Exchange: Send {
         deadline: Option<Instant>,
     ) -> Result<(), Fault>;
 
+    /// Sends `own` to some of the neighbours and does not wait. It is sent again until a frame of a
+    /// later tag from the same neighbour shows that it arrived.
+    fn send(&mut self, own: &Frame, to: &[AgentId]) -> Result<(), Fault>;
+
+    /// Waits for the frames of this tag from some of the neighbours, each of which has opaque bytes
+    /// only; `inbox[i]` becomes that of the i-th of [`neighbours`](Exchange::neighbours). Faults and
+    /// `deadline` are those of [`round`](Exchange::round): a new epoch counts from any neighbour.
+    fn receive(
+        &mut self,
+        tag: Tag,
+        from: &[AgentId],
+        inbox: &mut [Frame],
+        deadline: Option<Instant>,
+    ) -> Result<(), Fault>;
+
+    /// The engine's own sums and broadcasts over all agents, if it has them; otherwise they travel
+    /// along a tree by [`send`](Exchange::send) and [`receive`](Exchange::receive).
+    fn collectives(&mut self) -> Option<&mut dyn Collectives>;
+
     /// Whether [`sum`](Exchange::sum) can be had where all agents are each other's neighbours, and is worth it.
     fn can_sum(&self) -> bool;
 
@@ -187,4 +208,14 @@ pub trait Exchange: Send {
 
     /// Whether all agents are started together, always: nobody can be at its end while another is not.
     fn starts_together(&self) -> bool;
+}
+
+/// Sums and broadcasts over all agents as an engine performs them. All agents call the same method
+/// with the same tag.
+pub trait Collectives {
+    /// Replaces each integer by its sum over all agents, modulo 2^64.
+    fn sum_integers(&mut self, tag: Tag, values: &mut [i64]) -> Result<(), Fault>;
+
+    /// Replaces the bytes by those of the agent `root`.
+    fn broadcast(&mut self, tag: Tag, root: AgentId, bytes: &mut Vec<u8>) -> Result<(), Fault>;
 }

@@ -5,6 +5,7 @@
 //!
 //! - an agent's main loop, which reads like the paper's algorithm and knows rounds only;
 //! - [`Exchange`]: one round, the same frame to every neighbour and a frame of the same tag from each;
+//!   or one step along a spanning tree, a frame to some neighbours or from some;
 //! - [`Wire`]: bytes to and from single neighbours, which may be lost, late, doubled or cut off.
 //!
 //! MPI gives an [`Exchange`] at once (its collectives are rounds); gRPC, and the wires of tests, give a
@@ -26,7 +27,7 @@ mod wire;
 pub mod words;
 
 pub use error::Error;
-pub use exchange::{Exchange, Fault, Frame, Phase, Tag};
+pub use exchange::{Collectives, Exchange, Fault, Frame, Phase, Tag};
 pub use rounds::{Rounds, RoundsOptions};
 pub use source::{Source, Taken};
 pub use wire::{grpc, Wire, WireEvent};

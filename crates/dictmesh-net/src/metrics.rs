@@ -7,7 +7,7 @@
 mod page;
 mod server;
 
-use crate::exchange::{Exchange, Fault, Frame, Phase};
+use crate::exchange::{Collectives, Exchange, Fault, Frame, Phase, Tag};
 use crate::grpc::Traffic;
 use dictmesh::AgentId;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,6 +122,29 @@ impl<E: Exchange> Exchange for Metered<E> {
             self.metrics.round(began.elapsed());
         }
         done
+    }
+
+    fn send(&mut self, own: &Frame, to: &[AgentId]) -> Result<(), Fault> {
+        self.inner.send(own, to)
+    }
+
+    fn receive(
+        &mut self,
+        tag: Tag,
+        from: &[AgentId],
+        inbox: &mut [Frame],
+        deadline: Option<Instant>,
+    ) -> Result<(), Fault> {
+        let began = Instant::now();
+        let done = self.inner.receive(tag, from, inbox, deadline);
+        if done.is_ok() && tag.phase == Phase::Inference && !from.is_empty() {
+            self.metrics.round(began.elapsed());
+        }
+        done
+    }
+
+    fn collectives(&mut self) -> Option<&mut dyn Collectives> {
+        self.inner.collectives()
     }
 
     fn can_sum(&self) -> bool {

@@ -7,11 +7,14 @@
 //! result is that of the mesh in one process to the last bit. An allreduce sums in an order of its own: there it is
 //! the same to rounding, and decisions, which depend on the largest of numbers only, are the same at all ranks. Not
 //! guaranteed: that a deadline ends a round.
+//!
+//! Sums to a root are an allreduce of integers modulo 2^64, which is exact in any order; broadcasts
+//! are those of MPI.
 
 mod calls;
 
 use crate::error::Error;
-use crate::exchange::{Exchange, Fault, Frame, Phase};
+use crate::exchange::{Collectives, Exchange, Fault, Frame, Phase, Tag};
 use calls::{Graph, Library};
 use dictmesh::AgentId;
 use std::time::Instant;
@@ -154,26 +157,28 @@ impl Exchange for Mpi {
     }
 
     fn sum(&mut self, own: &Frame, sum: &mut [f64], most: &mut [f64]) -> Result<(), Fault> {
-        // The head twice, once negative: where both largest are this rank's own, all ranks have the same.
-        let mut head = head(own).to_vec();
-        head.extend([own.scalars.len() as f64, own.dual.len() as f64]);
-        self.sent.clear();
-        self.sent.extend(head.iter().flat_map(|v| [*v, -v]));
-        self.sent.extend_from_slice(&own.scalars);
-        self.received.resize(self.sent.len(), 0.0);
-        (self.graph)
-            .most(&self.sent, &mut self.received)
-            .map_err(Fault::Engine)?;
-        let (heads, scalars) = self.received.split_at(2 * HEAD);
-        if heads != &self.sent[..2 * HEAD] {
-            return Err(Fault::Engine(format!(
-                "a rank does not keep step: it is in another round than {}; do all ranks run the same program with \
-                 the same flags?",
-                own.tag
-            )));
-        }
-        most.copy_from_slice(scalars);
+        let lengths = [own.scalars.len(), own.dual.len()];
+        most.copy_from_slice(self.keep_step(own.tag, lengths, &own.scalars)?);
         self.graph.sum(&own.dual, sum).map_err(Fault::Engine)
+    }
+
+    // Ranks have collectives instead.
+    fn send(&mut self, _: &Frame, _: &[AgentId]) -> Result<(), Fault> {
+        Err(Fault::Engine("ranks do not send along a tree".into()))
+    }
+
+    fn receive(
+        &mut self,
+        _: Tag,
+        _: &[AgentId],
+        _: &mut [Frame],
+        _: Option<Instant>,
+    ) -> Result<(), Fault> {
+        Err(Fault::Engine("ranks do not receive along a tree".into()))
+    }
+
+    fn collectives(&mut self) -> Option<&mut dyn Collectives> {
+        Some(self)
     }
 
     fn starts_together(&self) -> bool {
@@ -181,9 +186,56 @@ impl Exchange for Mpi {
     }
 }
 
+impl Mpi {
+    /// `Ok` if all ranks call it with the same tag and lengths; returns the largest of each scalar.
+    fn keep_step(
+        &mut self,
+        tag: Tag,
+        lengths: [usize; 2],
+        scalars: &[f64],
+    ) -> Result<&[f64], Fault> {
+        // The head twice, once negative: where both largest are this rank's own, all ranks have the same.
+        let lengths = lengths.map(|length| length as f64);
+        let head = head(tag).into_iter().chain(lengths);
+        self.sent.clear();
+        self.sent.extend(head.flat_map(|v| [v, -v]));
+        self.sent.extend_from_slice(scalars);
+        self.received.resize(self.sent.len(), 0.0);
+        (self.graph)
+            .most(&self.sent, &mut self.received)
+            .map_err(Fault::Engine)?;
+        let (heads, scalars) = self.received.split_at(2 * HEAD);
+        if heads != &self.sent[..2 * HEAD] {
+            return Err(Fault::Engine(format!(
+                "a rank does not keep step: it is in another round than {tag}; do all ranks run the same program with \
+                 the same flags?"
+            )));
+        }
+        Ok(scalars)
+    }
+}
+
+impl Collectives for Mpi {
+    fn sum_integers(&mut self, tag: Tag, values: &mut [i64]) -> Result<(), Fault> {
+        self.keep_step(tag, [0, values.len()], &[])?;
+        self.graph.sum_integers(values).map_err(Fault::Engine)
+    }
+
+    fn broadcast(&mut self, tag: Tag, root: AgentId, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let own = match self.graph.rank().map_err(Fault::Engine)? == root {
+            true => bytes.len(),
+            false => 0,
+        };
+        // The lengths of the other ranks are 0, so that the largest is the root's.
+        let length = self.keep_step(tag, [root, 0], &[own as f64])?[0];
+        bytes.resize(length as usize, 0);
+        self.graph.broadcast(root, bytes).map_err(Fault::Engine)
+    }
+}
+
 fn write(frame: &Frame, numbers: &mut Vec<f64>) {
     numbers.clear();
-    numbers.extend(head(frame));
+    numbers.extend(head(frame.tag));
     numbers.extend([frame.scalars.len() as f64, frame.dual.len() as f64]);
     numbers.extend_from_slice(&frame.scalars);
     numbers.extend_from_slice(&frame.dual);
@@ -191,8 +243,7 @@ fn write(frame: &Frame, numbers: &mut Vec<f64>) {
 
 /// The tag as numbers; all are whole and small enough to be exact. The samples of closing rounds are counted down from the
 /// largest number there is.
-fn head(frame: &Frame) -> [f64; HEAD - 2] {
-    let tag = frame.tag;
+fn head(tag: Tag) -> [f64; HEAD - 2] {
     let sample = match tag.phase {
         Phase::Closing => -((u64::MAX - tag.sample) as f64),
         _ => tag.sample as f64,
@@ -210,7 +261,7 @@ fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
     let Some((first, rest)) = numbers.split_at_checked(HEAD) else {
         return Err(format!("its frame has {} numbers", numbers.len()));
     };
-    if first[..HEAD - 2] != head(own) {
+    if first[..HEAD - 2] != head(own.tag) {
         return Err(format!(
             "its frame is of epoch {}, sample {}, phase {}, round {}, and ours is {}",
             first[0], first[1], first[2], first[3], own.tag
@@ -239,7 +290,6 @@ fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exchange::Tag;
 
     #[test]
     fn frames_come_back_and_strange_ones_are_refused() {
@@ -252,6 +302,7 @@ mod tests {
             },
             scalars: vec![1.0, -2.0],
             dual: vec![0.5; 7],
+            bytes: Vec::new(),
         };
         let (mut numbers, mut back) = (Vec::new(), Frame::default());
         write(&own, &mut numbers);

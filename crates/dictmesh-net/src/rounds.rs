@@ -2,7 +2,13 @@
 //!
 //! In lock-step a neighbour is at most one round ahead: to begin round t + 2 it needs our frame of t + 1. So the
 //! frame of the round and one early frame a neighbour are all that is ever kept, however slow an agent is; and our
-//! last two frames are all that a neighbour can still need of us.
+//! last two frames to a neighbour are all that it can still need of us.
+//!
+//! Steps along a tree keep to this on each link: an agent sends its part of a sum once and then
+//! waits for the root's broadcast; it sends that on once and then waits for parts of the next sum.
+//! A frame from a neighbour thus acknowledges all frames to it with an earlier tag. The neighbours
+//! beside the tree receive nothing: they may be one opening ahead, or still lack our last one, for
+//! which it is kept.
 
 mod edge;
 mod hearing;
@@ -10,7 +16,7 @@ mod parting;
 mod waiting;
 
 use crate::codec::{self, Limits};
-use crate::exchange::{Exchange, Fault, Frame, Phase, Tag};
+use crate::exchange::{Collectives, Exchange, Fault, Frame, Phase, Tag};
 use crate::wire::Wire;
 use bytes::{Bytes, BytesMut};
 use dictmesh::AgentId;
@@ -57,8 +63,8 @@ pub struct Rounds<W> {
     interrupt: Arc<AtomicBool>,
     edges: BTreeMap<AgentId, Edge>,
     active: Vec<AgentId>,
-    /// Our last two frames, the newest last.
-    sent: Vec<(Tag, Bytes)>,
+    /// The tag of our newest frame to any neighbour.
+    newest: Option<Tag>,
     /// Whether we have come to our end, so that the word of a neighbour that all have is enough.
     ended: bool,
     /// Why there can be no more rounds, whoever was told of it first.
@@ -67,10 +73,19 @@ pub struct Rounds<W> {
     alive: Bytes,
 }
 
+/// What the frames of a round have in common.
+#[derive(Clone, Copy)]
+struct Form {
+    tag: Tag,
+    scalars: usize,
+    dual: usize,
+    /// `None`: any number within the limits.
+    bytes: Option<usize>,
+}
+
 /// A round under way.
 struct Round<'a> {
-    /// What we say in it.
-    own: &'a Frame,
+    form: Form,
     /// What the neighbours that take part say, where it has come.
     inbox: &'a mut [Frame],
     waiting: Waiting,
@@ -99,7 +114,7 @@ impl<W: Wire> Rounds<W> {
             interrupt,
             active: edges.keys().copied().collect(),
             edges,
-            sent: Vec::new(),
+            newest: None,
             ended: false,
             failed: None,
         }
@@ -115,36 +130,57 @@ impl<W: Wire> Rounds<W> {
         self.edges.values().map(|edge| edge.refused).sum()
     }
 
-    fn send_all(&mut self, own: &Frame) {
-        // The same round begun again says the same.
-        self.sent.retain(|(tag, _)| *tag != own.tag);
-        let room = match self.sent.len() {
-            2.. => (self.sent.remove(0).1).try_into_mut().unwrap_or_default(),
-            _ => BytesMut::new(),
-        };
-        let bytes = codec::encode(own, self.options.incarnation, self.options.float32, room);
-        for l in &self.active {
-            self.wire.send(*l, bytes.clone());
+    fn send_to(&mut self, own: &Frame, to: &[AgentId]) {
+        let mut room = None;
+        for l in to {
+            if let Some(edge) = self.edges.get_mut(l) {
+                // The last of the edges that shared a frame gives its memory back.
+                room = edge.make_room(own.tag).or(room);
+            }
         }
-        self.sent.push((own.tag, bytes));
+        let room = room.and_then(|bytes| bytes.try_into_mut().ok());
+        let (incarnation, float32) = (self.options.incarnation, self.options.float32);
+        let bytes = codec::encode(own, incarnation, float32, room.unwrap_or_default());
+        for l in to {
+            if let Some(edge) = self.edges.get_mut(l) {
+                edge.kept.push((own.tag, bytes.clone()));
+                self.wire.send(*l, bytes.clone());
+            }
+        }
+        self.newest = Some(own.tag);
     }
 
-    /// Sends again what this neighbour may lack: frames of older epochs count no more. If it `asks`, the neighbour
-    /// is to do the same.
+    /// Sends again what this neighbour may lack: frames of older epochs count no more, and those
+    /// before its own newest have arrived. If it `asks`, the neighbour is to do the same.
     fn send_again(&mut self, to: AgentId, epoch: u32, asks: bool) {
-        for (tag, bytes) in &self.sent {
-            if tag.epoch == epoch {
+        let Some(edge) = self.edges.get(&to) else {
+            return;
+        };
+        for (tag, bytes) in &edge.kept {
+            if tag.epoch == epoch && edge.seen.is_none_or(|seen| *tag >= seen) {
                 let asking = asks.then(|| codec::asking(bytes));
                 self.wire.send(to, asking.unwrap_or_else(|| bytes.clone()));
             }
         }
     }
 
+    /// Waits until the frames of all that the round waits for are there.
+    fn complete(&mut self, mut round: Round<'_>) -> Result<(), Fault> {
+        self.take_early(&mut round)?;
+        while round.waiting.missing > 0 {
+            if Instant::now() >= round.waiting.look {
+                self.look_at_clocks(&mut round.waiting)?;
+            }
+            self.hear(round.waiting.look, Some(&mut round))?;
+        }
+        Ok(())
+    }
+
     /// Takes what came early and belongs to this round.
     fn take_early(&mut self, round: &mut Round<'_>) -> Result<(), Fault> {
         for (i, l) in self.active.clone().into_iter().enumerate() {
             // Once is enough: it may have gone.
-            if round.own.tag.is_all_ended() && self.edges.get(&l).is_some_and(|edge| edge.ended) {
+            if round.form.tag.is_all_ended() && self.edges.get(&l).is_some_and(|edge| edge.ended) {
                 round.waiting.got(i);
                 continue;
             }
@@ -210,28 +246,63 @@ impl<W: Wire> Exchange for Rounds<W> {
         inbox: &mut [Frame],
         deadline: Option<Instant>,
     ) -> Result<(), Fault> {
-        let (neighbours, resend) = (self.active.len(), self.options.resend);
-        let mut round = Round {
-            own,
-            inbox,
-            waiting: Waiting::new(own.tag, neighbours, resend, deadline),
-        };
-        if self
-            .sent
-            .last()
-            .is_none_or(|(tag, _)| tag.epoch < own.tag.epoch)
-        {
+        if self.newest.is_none_or(|tag| tag.epoch < own.tag.epoch) {
             self.wire.newest_epoch(own.tag.epoch);
         }
-        self.send_all(own);
-        self.take_early(&mut round)?;
-        while round.waiting.missing > 0 {
-            if Instant::now() >= round.waiting.look {
-                self.look_at_clocks(&mut round.waiting)?;
-            }
-            self.hear(round.waiting.look, Some(&mut round))?;
-        }
+        let all = self.active.clone();
+        let wanted = vec![true; all.len()];
+        let varies = own.tag.phase == Phase::Agreement;
+        let round = Round {
+            form: Form {
+                tag: own.tag,
+                scalars: own.scalars.len(),
+                dual: own.dual.len(),
+                bytes: (!varies).then_some(own.bytes.len()),
+            },
+            inbox,
+            waiting: Waiting::new(own.tag, wanted, self.options.resend, deadline),
+        };
+        self.send_to(own, &all);
+        self.complete(round)?;
         self.wire.flush();
         Ok(())
+    }
+
+    fn send(&mut self, own: &Frame, to: &[AgentId]) -> Result<(), Fault> {
+        let (given, most) = (own.bytes.len(), self.options.limits.bytes);
+        if given > most {
+            return Err(Fault::Engine(format!(
+                "{}: a message of {given} bytes is longer than frames of this run, which have at \
+                 most {most}; take smaller batches",
+                own.tag
+            )));
+        }
+        self.send_to(own, to);
+        self.wire.flush();
+        Ok(())
+    }
+
+    fn receive(
+        &mut self,
+        tag: Tag,
+        from: &[AgentId],
+        inbox: &mut [Frame],
+        deadline: Option<Instant>,
+    ) -> Result<(), Fault> {
+        let wanted = self.active.iter().map(|l| from.contains(l)).collect();
+        self.complete(Round {
+            form: Form {
+                tag,
+                scalars: 0,
+                dual: 0,
+                bytes: None,
+            },
+            inbox,
+            waiting: Waiting::new(tag, wanted, self.options.resend, deadline),
+        })
+    }
+
+    fn collectives(&mut self) -> Option<&mut dyn Collectives> {
+        None
     }
 }

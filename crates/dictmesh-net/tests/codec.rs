@@ -10,6 +10,7 @@ use proptest::prelude::*;
 const LIMITS: Limits = Limits {
     scalars: 40,
     dual: 60,
+    bytes: 80,
 };
 
 /// How many of each: DICTMESH_FUZZ, 3,000 if it is not set.
@@ -23,7 +24,12 @@ fn finite() -> impl Strategy<Value = f64> {
 
 fn frames() -> impl Strategy<Value = Frame> {
     let tag = (any::<u32>(), any::<u64>(), 0..5_u8, any::<u32>());
-    (tag, vec(finite(), 0..40), vec(finite(), 0..60)).prop_map(|(tag, scalars, dual)| Frame {
+    let content = (
+        vec(finite(), 0..40),
+        vec(finite(), 0..60),
+        vec(any::<u8>(), 0..80),
+    );
+    (tag, content).prop_map(|(tag, (scalars, dual, bytes))| Frame {
         tag: Tag {
             epoch: tag.0,
             sample: tag.1,
@@ -32,6 +38,7 @@ fn frames() -> impl Strategy<Value = Frame> {
         },
         scalars,
         dual,
+        bytes,
     })
 }
 
@@ -40,7 +47,7 @@ fn read(bytes: &[u8]) -> Result<Frame, Refusal> {
     let mut frame = Frame::default();
     decode(bytes, &header, &mut frame)?;
     // What is taken holds no more than the bytes that came.
-    assert!(8 * frame.scalars.len() + 4 * frame.dual.len() <= bytes.len());
+    assert!(8 * frame.scalars.len() + 4 * frame.dual.len() + frame.bytes.len() <= bytes.len());
     assert!(frame
         .scalars
         .iter()
@@ -55,7 +62,8 @@ proptest! {
     #[test]
     fn frames_come_back_to_the_bit(frame in frames(), incarnation: u64) {
         let bytes = encode(&frame, incarnation, false, BytesMut::from(&b"left over"[..]));
-        prop_assert_eq!(bytes.len(), HEADER + 8 * (frame.scalars.len() + frame.dual.len()));
+        let numbers = frame.scalars.len() + frame.dual.len();
+        prop_assert_eq!(bytes.len(), HEADER + 8 * numbers + frame.bytes.len());
         prop_assert_eq!(header(&bytes, &LIMITS).unwrap().incarnation, incarnation);
         prop_assert_eq!(read(&bytes).unwrap(), frame);
     }
@@ -63,7 +71,8 @@ proptest! {
     #[test]
     fn single_precision_rounds_and_never_overflows(frame in frames()) {
         let bytes = encode(&frame, 0, true, BytesMut::new());
-        prop_assert_eq!(bytes.len(), HEADER + 8 * frame.scalars.len() + 4 * frame.dual.len());
+        let numbers = 8 * frame.scalars.len() + 4 * frame.dual.len();
+        prop_assert_eq!(bytes.len(), HEADER + numbers + frame.bytes.len());
         let back = read(&bytes).unwrap();
         prop_assert_eq!(&back.scalars, &frame.scalars);
         for (a, b) in back.dual.iter().zip(&frame.dual) {
@@ -79,12 +88,18 @@ proptest! {
 
     /// Any bytes after a right beginning: what is taken is a frame within the limits.
     #[test]
-    fn bytes_that_begin_as_a_frame_are_taken_whole_or_refused(mut bytes in vec(any::<u8>(), HEADER..900), counts in (0..41_u32, 0..61_u32)) {
-        bytes[..8].copy_from_slice(&[b'd', b'm', b'f', b'1', 0, 2, 0, 0]);
+    fn bytes_that_begin_as_a_frame_are_taken_whole_or_refused(mut bytes in vec(any::<u8>(), HEADER..900), counts in (0..41_u32, 0..61_u32), fits: bool) {
+        bytes[..8].copy_from_slice(&[b'd', b'm', b'f', b'2', 0, 2, 0, 0]);
         bytes[32..36].copy_from_slice(&counts.0.to_le_bytes());
         bytes[36..40].copy_from_slice(&counts.1.to_le_bytes());
+        let numbers = 8 * (counts.0 + counts.1) as usize;
+        if fits {
+            let opaque = bytes.len().saturating_sub(HEADER + numbers).min(80) as u32;
+            bytes[40..44].copy_from_slice(&opaque.to_le_bytes());
+        }
         if let Ok(frame) = read(&bytes) {
-            prop_assert_eq!(bytes.len(), HEADER + 8 * (frame.scalars.len() + frame.dual.len()));
+            let numbers = frame.scalars.len() + frame.dual.len();
+            prop_assert_eq!(bytes.len(), HEADER + 8 * numbers + frame.bytes.len());
         }
     }
 
@@ -113,6 +128,7 @@ fn refusals_say_what_is_wrong() {
         tag: Tag::agreement(1),
         scalars: vec![1.0; 3],
         dual: vec![2.0; 5],
+        bytes: vec![3; 7],
     };
     let right = encode(&frame, 9, false, BytesMut::new());
     let words = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -127,13 +143,15 @@ fn refusals_say_what_is_wrong() {
     assert!(
         words(&|b| b[36] = 61).contains("61 dual entries, but a frame of this run has at most 60")
     );
+    assert!(words(&|b| b[40] = 81).contains("81 bytes, but a frame of this run has at most 80"));
+    assert!(words(&|b| b[43] = 255).contains("at most 80"));
     assert!(words(&|b| b[39] = 255).contains("at most 60"));
-    assert!(words(&|b| b.push(0)).contains("its header says 104"));
+    assert!(words(&|b| b.push(0)).contains("its header says 115"));
     assert!(
-        words(&|b| b[40..48].copy_from_slice(&f64::NAN.to_le_bytes())).contains("scalar 0 is NaN")
+        words(&|b| b[44..52].copy_from_slice(&f64::NAN.to_le_bytes())).contains("scalar 0 is NaN")
     );
     assert!(
-        words(&|b| b[72..80].copy_from_slice(&f64::INFINITY.to_le_bytes()))
+        words(&|b| b[76..84].copy_from_slice(&f64::INFINITY.to_le_bytes()))
             .contains("dual entry 1 is inf")
     );
 }

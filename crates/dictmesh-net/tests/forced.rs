@@ -24,8 +24,8 @@ fn force(hub: &Hub, id: usize, neighbours: &[usize], for_long: Duration) -> (usi
     while Instant::now() < until {
         let frame = Frame {
             tag: Tag::agreement(epoch),
-            scalars: vec![0.0],
-            dual: Vec::new(),
+            scalars: vec![0.0, -1.0, -1.0],
+            ..Frame::default()
         };
         let bytes = codec::encode(&frame, incarnation, false, BytesMut::new());
         neighbours.iter().for_each(|l| wire.send(*l, bytes.clone()));
@@ -72,8 +72,8 @@ fn an_epoch_that_nobody_can_have_come_to_is_refused() {
     let mut wire = hub.wire(1, &[0], 77);
     let frame = Frame {
         tag: Tag::agreement(u32::MAX),
-        scalars: vec![0.0],
-        dual: Vec::new(),
+        scalars: vec![0.0, -1.0, -1.0],
+        ..Frame::default()
     };
     wire.send(0, codec::encode(&frame, 77, false, BytesMut::new()));
     let until = Instant::now() + Duration::from_millis(300);

@@ -136,8 +136,8 @@ fn two_faced<const UNTIL: u32>(frame: Bytes) -> Bytes {
     if (tag.phase, tag.round) != (Phase::Agreement, 0) || tag.epoch >= UNTIL || !LIES.get() {
         return frame;
     }
-    // The largest distance, then its id, whether it is informed, whether it joins, and its links.
-    let at = HEADER + 4 * 8;
+    // The largest distance, the root and its distance, then its id, whether it is informed, whether it joins, its links.
+    let at = HEADER + 6 * 8;
     let mut frame = BytesMut::from(&frame[..]);
     frame[at..at + 8].copy_from_slice(&5_f64.to_le_bytes());
     frame.freeze()

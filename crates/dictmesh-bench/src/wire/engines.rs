@@ -65,6 +65,7 @@ impl Engine {
                 },
                 scalars: vec![0.0, 0.0],
                 dual: (0..numbers).map(|i| (i as f64).sin()).collect(),
+                bytes: Vec::new(),
             },
             #[cfg(feature = "mpi")]
             job: None,

@@ -3,10 +3,15 @@
 //! Each tells its neighbours a record of itself, then in every round the records that were new to it in the last.
 //! When a round brings nothing new it has heard of everybody, and the number of rounds was the largest distance of
 //! anybody from it; the largest of these numbers is the diameter. After 2 N rounds all know everything.
+//!
+//! The least of these numbers, with the smallest agent that has it, gives the root of the spanning
+//! tree. The parent of an agent is the first neighbour, by number, from which the record of the root
+//! arrived first. In one more round each agent sends the number of its parent, from which its
+//! neighbours know their children.
 
-use super::inference::Place;
 use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
+use super::tree::Tree;
 use crate::error::Error;
 use crate::exchange::{Fault, Tag};
 use crate::words::listed;
@@ -76,8 +81,8 @@ impl fmt::Display for Record {
 pub(super) struct Members {
     pub records: BTreeMap<AgentId, Record>,
     pub diameter: usize,
-    /// The place of this agent in the spanning tree, whose root is the agent with the smallest number.
-    pub place: Place,
+    /// The links of this agent in the spanning tree.
+    pub tree: Tree,
 }
 
 impl Members {
@@ -189,21 +194,29 @@ pub(super) fn agree(
 ) -> Result<Members, Halt> {
     let id = own.id;
     let mut records = BTreeMap::from([(id, own)]);
-    // Hops to each agent, and the first neighbour, by number, on a shortest way there.
-    let mut towards = BTreeMap::from([(id, Place::default())]);
+    // The first neighbour, by number, on a shortest path to each agent.
+    let mut towards: BTreeMap<AgentId, AgentId> = BTreeMap::new();
     let (mut new, mut distance, mut diameter) = (vec![id], None, 0_usize);
+    // The least distance of an agent from its farthest, that agent, and the neighbour that told it.
+    let mut root: Option<(usize, AgentId, AgentId)> = None;
     let mut told_by = id;
     let mut tag = Tag::agreement(epoch);
     let is_done = |round: u32, agents: usize| round as usize >= 2 * agents;
     while talk.degree() > 0 && (distance.is_none() || !is_done(tag.round, records.len())) {
         let told = new.iter().filter_map(|id| records.get(id));
-        prepare(talk, tag, diameter, told);
+        prepare(talk, tag, diameter, root, told);
         talk.round()?;
         new.clear();
         for (from, frame) in talk.heard() {
-            let (largest, heard) = read(from, &frame.scalars)?;
+            let (largest, least, heard) = read(from, &frame.scalars)?;
             if largest > diameter {
                 (diameter, told_by) = (largest, from);
+            }
+            if let Some((hops, center)) = least {
+                let known = root.map(|(hops, center, _)| (hops, center));
+                if known.is_none_or(|known| (hops, center) < known) {
+                    root = Some((hops, center, from));
+                }
             }
             for record in heard {
                 match records.get(&record.id) {
@@ -213,9 +226,7 @@ pub(super) fn agree(
                     }
                     None => {
                         new.push(record.id);
-                        let depth = tag.round as usize + 1;
-                        let parent = Some(from);
-                        towards.insert(record.id, Place { depth, parent });
+                        towards.insert(record.id, from);
                         records.insert(record.id, record);
                     }
                     Some(known) if *known == record => {}
@@ -230,6 +241,8 @@ pub(super) fn agree(
         if new.is_empty() && distance.is_none() {
             distance = Some(tag.round as usize);
             diameter = diameter.max(tag.round as usize);
+            let own = (tag.round as usize, id, id);
+            root = Some(root.map_or(own, |known| known.min(own)));
         }
         tag.round += 1;
     }
@@ -241,19 +254,59 @@ pub(super) fn agree(
         return Err(Error::Protocol { from: told_by, why }.into());
     }
     *contradictions = 0;
-    let root = towards.first_key_value();
+    let (_, root, told_by) = root.unwrap_or((0, id, id));
+    let parent = towards.get(&root).copied();
+    if parent.is_none() && root != id {
+        let why = format!("it tells of a root {root}, of which there is no record");
+        return Err(Error::Protocol { from: told_by, why }.into());
+    }
     Ok(Members {
-        place: root.map_or_else(Place::default, |(_, place)| *place),
+        tree: Tree {
+            root,
+            parent,
+            children: children(talk, tag, id, parent)?,
+        },
         records,
         diameter,
     })
 }
 
-/// What is said in the next round: the largest distance so far, and the records that were new in the last.
+/// One more round, in which each agent sends the number of its parent: the neighbours whose parent
+/// this agent is.
+fn children(
+    talk: &mut Talk,
+    tag: Tag,
+    id: AgentId,
+    parent: Option<AgentId>,
+) -> Result<Vec<AgentId>, Halt> {
+    if talk.degree() == 0 {
+        return Ok(Vec::new());
+    }
+    talk.own.tag = tag;
+    talk.own.scalars.clear();
+    talk.own.scalars.push(parent.map_or(-1.0, |l| l as f64));
+    talk.round()?;
+    let mut children = Vec::new();
+    for (from, frame) in talk.heard() {
+        match frame.scalars[..] {
+            [theirs] if theirs == id as f64 && parent != Some(from) => children.push(from),
+            [theirs] if theirs != id as f64 => {}
+            _ => {
+                let why = "the parent in the tree that it tells of cannot be".to_string();
+                return Err(Error::Protocol { from, why }.into());
+            }
+        }
+    }
+    Ok(children)
+}
+
+/// What is said in the next round: the largest distance so far, the root so far (-1, -1 if none),
+/// and the records that were new in the last.
 fn prepare<'a>(
     talk: &mut Talk,
     tag: Tag,
     diameter: usize,
+    root: Option<(usize, AgentId, AgentId)>,
     records: impl Iterator<Item = &'a Record>,
 ) {
     talk.own.tag = tag;
@@ -261,6 +314,7 @@ fn prepare<'a>(
     let scalars = &mut talk.own.scalars;
     scalars.clear();
     scalars.push(diameter as f64);
+    scalars.extend(root.map_or([-1.0; 2], |(hops, id, _)| [hops as f64, id as f64]));
     records.for_each(|record| record.write(scalars));
 }
 
@@ -279,17 +333,92 @@ fn two_of_one(from: AgentId, known: &Record, record: &Record, epoch: Option<u32>
     Fault::NewEpoch { epoch, by: from }.into()
 }
 
-/// The largest distance and the records of a frame.
-fn read(from: AgentId, scalars: &[f64]) -> Result<(usize, Vec<Record>), Error> {
+/// The largest distance, the least one with its agent, and the records of a frame.
+type Told = (usize, Option<(usize, AgentId)>, Vec<Record>);
+
+fn read(from: AgentId, scalars: &[f64]) -> Result<Told, Error> {
     let bad = || Error::Protocol {
         from,
         why: "what it says of the agents it knows cannot be read".to_string(),
     };
-    let (largest, records) = scalars.split_first().ok_or_else(bad)?;
-    if records.len() % RECORD != 0 || !(0.0..1e9).contains(largest) {
+    let ([largest, hops, root], records) = scalars.split_first_chunk().ok_or_else(bad)?;
+    let small = |v: &f64| (0.0..1e9).contains(v);
+    if records.len() % RECORD != 0 || !small(largest) {
         return Err(bad());
     }
+    let least = match (*hops, *root) {
+        (-1.0, -1.0) => None,
+        (hops, root) => {
+            let whole = |v: f64| (v.fract() == 0.0).then_some(v as usize);
+            let is_number = (0.0..9e15).contains(&root) && small(&hops);
+            let least = whole(hops).zip(whole(root)).filter(|_| is_number);
+            Some(least.ok_or_else(bad)?)
+        }
+    };
     let records = records.chunks_exact(RECORD).map(Record::read);
     let records: Option<Vec<_>> = records.collect();
-    Ok((*largest as usize, records.ok_or_else(bad)?))
+    Ok((*largest as usize, least, records.ok_or_else(bad)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Limits;
+    use crate::memory::Hub;
+    use crate::rounds::{Rounds, RoundsOptions};
+    use dictmesh::Topology;
+    use std::sync::Arc;
+
+    /// The members as each agent of a graph finds them.
+    fn agreed(topology: &Topology) -> Vec<Members> {
+        let hub = Hub::new(0);
+        let agents = (0..topology.agents()).map(|k| {
+            let neighbours = topology.neighbours(k).to_vec();
+            let wire = hub.wire(k, &neighbours, 100 + k as u64);
+            let options = RoundsOptions::new(100 + k as u64, Limits::new(3, 1));
+            let rounds = Rounds::new(wire, &neighbours, options, Arc::default());
+            let record = Record {
+                id: k,
+                informed: k == 0,
+                joins: false,
+                degree: neighbours.len(),
+                positions: vec![0],
+            };
+            std::thread::spawn(move || {
+                let mut talk = Talk::new(Box::new(rounds), Policy::Wait, false);
+                let members = agree(&mut talk, 1, record, &mut 0).unwrap();
+                // Its last words may still be needed.
+                talk.own.tag = Tag::all_ended(1);
+                talk.own.scalars.clear();
+                let _ = talk.round_until(Some(std::time::Instant::now() + Duration::from_secs(1)));
+                members
+            })
+        });
+        let agents: Vec<_> = agents.collect();
+        agents.into_iter().map(|a| a.join().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_tree_is_that_of_the_library() {
+        for topology in [
+            Topology::path(1).unwrap(),
+            Topology::path(6).unwrap(),
+            Topology::ring(7).unwrap(),
+            Topology::grid(3, 4).unwrap(),
+            Topology::complete(5).unwrap(),
+            Topology::from_edges(5, &[(4, 0), (4, 1), (4, 2), (2, 3)]).unwrap(),
+            Topology::erdos_renyi(15, 0.4, 3).unwrap(),
+        ] {
+            let tree = topology.spanning_tree();
+            for (k, members) in agreed(&topology).into_iter().enumerate() {
+                let expected = Tree {
+                    root: tree.root(),
+                    parent: tree.parent[k],
+                    children: tree.children[k].clone(),
+                };
+                assert_eq!(members.tree, expected, "{k}");
+                assert_eq!(members.diameter, topology.diameter(), "{k}");
+            }
+        }
+    }
 }

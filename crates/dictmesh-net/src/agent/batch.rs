@@ -77,20 +77,23 @@ impl Agent {
             block: &self.state.block,
             agents,
             share: share.as_ref(),
-            is_root: mesh.members.place.parent.is_none(),
+            is_root: mesh.members.tree.parent.is_none(),
             degree: self.talk.degree(),
             samples,
             scratch: &self.scratch,
             interrupt: None,
             batching: self.settings.accels.batching(),
+            tolerance: self.settings.stopping.tolerance,
+            rounds: self.settings.stopping.rounds,
         };
         let inference = Inference {
             id,
             local,
             weights: &mesh.rules,
-            place: mesh.members.place,
+            tree: &mesh.members.tree,
+            method: &*self.method,
             sums: mesh.sums,
-            single: agents == 1 && self.solves_alone,
+            single: agents == 1 && self.method.solves_alone(),
             stopping: self.settings.stopping,
             diameter,
             sizes: sizes.as_deref(),
@@ -109,14 +112,30 @@ impl Agent {
             epoch,
             position,
         };
-        let costs = self.settings.score.then(|| local.cost(nu));
-        let mut cost = averaging.run(costs.as_deref(), found.troubled, &mut self.talk)?;
+        let mut cost = match self.method.decides() {
+            true => self.certified_cost(),
+            false => {
+                let costs = self.settings.score.then(|| local.cost(nu));
+                averaging.run(costs.as_deref(), found.troubled, &mut self.talk)?
+            }
+        };
         let delta = local.task.regularizer().strong_convexity();
         cost.own |= is_beyond_bounds(nu, sizes.as_deref(), delta);
         if found.stop == Stop::Infeasible {
             cost.scores.clear(); // what no code can meet has no cost
         }
         Ok((found, cost, y))
+    }
+
+    /// The costs that the strategy computed for all agents; they need no averaging.
+    fn certified_cost(&self) -> Cost {
+        let certified = self.strategy.certified().unwrap_or_default();
+        let wanted = certified.iter().filter(|_| self.settings.score);
+        Cost {
+            scores: wanted.map(|sample| sample.cost).collect(),
+            troubled: false,
+            own: false,
+        }
     }
 
     /// Learns from its own nu_k and y_k; returns how far the atoms moved.

@@ -2,13 +2,15 @@
 //! end of links.
 
 use super::talk::{Halt, Talk};
+use super::tree::Tree;
 use crate::codec::SCALARS;
 use crate::error::Error;
 use crate::exchange::{Phase, Tag};
 use dictmesh::network::{
-    combine, has_diverged, infer, relative_change, round, Carrier, Flood, Rounds, StoppingRule,
+    combine, has_diverged, infer, relative_change, round, Carrier, Flood, Received, Rounds,
+    StoppingRule,
 };
-use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Local};
+use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Local, Message, Strategy};
 use dictmesh::{AgentId, Matrix, Stop, Stopping};
 
 /// What stays the same through the rounds of a batch.
@@ -17,8 +19,10 @@ pub(super) struct Inference<'a> {
     pub local: Local<'a>,
     /// (l, a_lk) of the senders by each rule of [`Combine`], rising.
     pub weights: &'a [Vec<(AgentId, f64)>; 3],
-    /// The agent's place in the spanning tree.
-    pub place: Place,
+    /// The agent's links in the spanning tree.
+    pub tree: &'a Tree,
+    /// The strategy, which may decide itself when a batch ends.
+    pub method: &'a dyn Strategy,
     /// Whether all neighbours, who are all agents, have the same weight, and only sums over all agents are exchanged.
     pub sums: bool,
     /// Whether the first argmin of this agent, which has no neighbours, is the whole problem.
@@ -31,15 +35,6 @@ pub(super) struct Inference<'a> {
     pub members: &'a [(AgentId, bool)],
     pub epoch: u32,
     pub position: u64,
-}
-
-/// Where an agent is in the spanning tree.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    /// Hops to the root.
-    pub depth: usize,
-    /// The neighbour one hop nearer to it; `None` for the root.
-    pub parent: Option<AgentId>,
 }
 
 /// How the rounds ended.
@@ -60,7 +55,7 @@ struct Course<'c, 'a> {
     /// nu_k before the last round, where it is needed after it.
     before: Matrix,
     /// What the last exchange brought.
-    heard: Matrix,
+    received: Received,
     last: Option<Exchange>,
 }
 
@@ -83,7 +78,8 @@ impl Inference<'_> {
     ) -> Result<Found, Halt> {
         strategy.start(&self.local);
         let constrained = self.can_be_proven_infeasible();
-        let mut rule = StoppingRule::new(self.stopping, self.diameter, self.single, constrained);
+        let rule = StoppingRule::new(self.stopping, self.diameter, self.single, constrained);
+        let mut rule = rule.decided_by(self.method);
         let mut course = Course {
             inference: self,
             strategy,
@@ -95,12 +91,14 @@ impl Inference<'_> {
                 flood: Flood::default(),
             },
             before: Matrix::default(),
-            heard: Matrix::zeros(self.local.rows() * self.local.samples, 1),
+            received: Received::default(),
             last: None,
         };
         let stop = infer(&mut course, &mut rule)?;
-        let diverged =
-            course.wire.flood.trouble < Flood::NEVER || self.has_diverged(course.strategy.dual());
+        let decided = self.method.decides(); // for all agents alike
+        let diverged = !decided
+            && (course.wire.flood.trouble < Flood::NEVER
+                || self.has_diverged(course.strategy.dual()));
         Ok(Found {
             stop,
             rounds: course.wire.rounds,
@@ -127,6 +125,17 @@ impl Inference<'_> {
         }
     }
 
+    /// `Ok` if the strategy understood the last message, which came from the parent in the tree.
+    fn check_understood(&self, strategy: &dyn AgentStrategy) -> Result<(), Error> {
+        match strategy.fault() {
+            None => Ok(()),
+            Some(why) => Err(Error::Protocol {
+                from: self.tree.parent.unwrap_or(self.id),
+                why: why.to_string(),
+            }),
+        }
+    }
+
     fn has_diverged(&self, nu: &Matrix) -> bool {
         let delta = self.local.task.regularizer().strong_convexity();
         (self.sizes).is_some_and(|sizes| has_diverged(nu, sizes, delta))
@@ -147,7 +156,8 @@ impl Rounds for Course<'_, '_> {
         }
         let agents = std::slice::from_mut(&mut *self.strategy);
         let locals = [self.inference.local];
-        let last = round(agents, &locals, &mut self.wire, &mut self.heard, false)?;
+        let last = round(agents, &locals, &mut self.wire, &mut self.received, false)?;
+        self.inference.check_understood(&**self.strategy)?;
         self.last = Some(last);
         self.wire.rounds += 1;
         Ok(())
@@ -157,6 +167,10 @@ impl Rounds for Course<'_, '_> {
         false // links report an interruption as a fault
     }
 
+    fn verdict(&self) -> Option<Stop> {
+        self.strategy.verdict()
+    }
+
     fn flood(&mut self) -> &mut Flood {
         &mut self.wire.flood
     }
@@ -164,7 +178,7 @@ impl Rounds for Course<'_, '_> {
     fn measure(&self) -> Option<f64> {
         let (nu, degree) = (self.strategy.dual(), self.inference.local.degree);
         let sums = self.last == Some(Exchange::Combine(Combine::NeighbourSum));
-        let sum = sums.then(|| (degree, self.heard.as_slice()));
+        let sum = sums.then(|| (degree, self.received.arrays.as_slice()));
         let residual = relative_change(nu, &self.before, sum);
         (residual.is_finite() && !self.inference.has_diverged(nu)).then_some(residual)
     }
@@ -198,16 +212,37 @@ impl Carrier for Wire<'_, '_> {
         &mut self,
         exchange: Exchange,
         agents: &[Box<dyn AgentStrategy>],
-        heard: &mut Matrix,
+        received: &mut Received,
     ) -> Result<(), Halt> {
         let [agent] = agents else {
             return Ok(()); // one agent runs here
         };
-        let (outgoing, heard) = (agent.outgoing().as_slice(), heard.as_mut_slice());
+        self.inference.check_understood(&**agent)?;
+        let outgoing = agent.outgoing();
         match exchange {
-            Exchange::Combine(rule) => self.combine(rule, outgoing, heard),
-            Exchange::SumToRoot => self.sum_to_root(outgoing, heard),
-            Exchange::Broadcast => self.broadcast(outgoing, heard),
+            Exchange::Combine(rule) => {
+                let (outgoing, arrays) = (outgoing.array(), &mut received.arrays);
+                if arrays.as_slice().len() != outgoing.len() {
+                    *arrays = Matrix::zeros(outgoing.len(), 1);
+                }
+                self.combine(rule, outgoing, arrays.as_mut_slice())
+            }
+            Exchange::SumToRoot => {
+                received.total.clear();
+                if let Message::Integers(part) = outgoing {
+                    received.total.clone_from(part);
+                }
+                let tag = self.inference.tag(&mut self.exchanges);
+                (self.inference.tree).sum_to_root(tag, &mut received.total, self.talk)
+            }
+            Exchange::Broadcast => {
+                received.bytes.clear();
+                if let Message::Bytes(bytes) = outgoing {
+                    received.bytes.extend_from_slice(bytes);
+                }
+                let tag = self.inference.tag(&mut self.exchanges);
+                (self.inference.tree).broadcast(tag, &mut received.bytes, self.talk)
+            }
         }
     }
 }
@@ -270,62 +305,5 @@ impl Wire<'_, '_> {
         let each = heard.iter_mut().zip(outgoing);
         each.for_each(|(sum, psi)| *sum = w * *sum + (own - w) * psi);
         Ok(())
-    }
-
-    /// Partial sums move one hop towards the root in each of as many rounds as the graph has diameter.
-    fn sum_to_root(&mut self, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
-        let Place { depth, parent } = self.inference.place;
-        heard.copy_from_slice(outgoing);
-        let idle = vec![0.0; heard.len()]; // every frame of a round has the same size
-        for left in (1..=self.inference.diameter).rev() {
-            let turn = parent.filter(|_| depth == left);
-            self.prepare(if turn.is_some() { heard } else { &idle });
-            (self.talk.own.scalars).push(turn.map_or(-1.0, |parent| parent as f64));
-            self.round()?;
-            for (from, frame) in self.talk.heard() {
-                if frame.scalars.get(2) != Some(&(self.inference.id as f64)) {
-                    continue;
-                }
-                check_length(from, frame.dual.len(), heard.len())?;
-                let each = heard.iter_mut().zip(&frame.dual);
-                each.for_each(|(sum, part)| *sum += part);
-            }
-        }
-        if parent.is_some() {
-            heard.fill(0.0);
-        }
-        Ok(())
-    }
-
-    /// The root's array moves one hop in each of as many rounds as the graph has diameter.
-    fn broadcast(&mut self, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
-        let Place { depth, parent } = self.inference.place;
-        if parent.is_none() {
-            heard.copy_from_slice(outgoing);
-        }
-        let idle = vec![0.0; heard.len()]; // every frame of a round has the same size
-        for hop in 0..self.inference.diameter {
-            self.prepare(if depth == hop { heard } else { &idle });
-            self.talk.own.scalars.push(-1.0);
-            self.round()?;
-            if depth == hop + 1 {
-                let from_parent = self.talk.heard().find(|(from, _)| Some(*from) == parent);
-                if let Some((from, frame)) = from_parent {
-                    check_length(from, frame.dual.len(), heard.len())?;
-                    heard.copy_from_slice(&frame.dual);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn check_length(from: AgentId, given: usize, expected: usize) -> Result<(), Error> {
-    match given == expected {
-        true => Ok(()),
-        false => Err(Error::Protocol {
-            from,
-            why: format!("it sent {given} numbers of an array of {expected}"),
-        }),
     }
 }

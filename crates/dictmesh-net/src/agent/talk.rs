@@ -3,7 +3,7 @@
 use super::settings::Policy;
 use crate::codec;
 use crate::error::Error;
-use crate::exchange::{Exchange, Fault, Frame};
+use crate::exchange::{Collectives, Exchange, Fault, Frame, Tag};
 use dictmesh::AgentId;
 use std::time::{Duration, Instant};
 
@@ -89,11 +89,41 @@ impl Talk {
 
     /// One round: `own` goes out and what the neighbours say comes in.
     pub fn round(&mut self) -> Result<(), Fault> {
-        let deadline = match self.policy {
+        self.round_until(self.deadline())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.policy {
             Policy::Wait => self.patience.map(|patience| Instant::now() + patience),
             Policy::GoOn { deadline } => Some(Instant::now() + deadline),
+        }
+    }
+
+    /// Sends these bytes to some neighbours.
+    pub fn send(&mut self, tag: Tag, bytes: Vec<u8>, to: &[AgentId]) -> Result<(), Fault> {
+        let frame = Frame {
+            tag,
+            bytes,
+            ..Frame::default()
         };
-        self.round_until(deadline)
+        self.bytes += (to.len() * codec::length(&frame, self.float32)) as u64;
+        self.exchange.send(&frame, to)
+    }
+
+    /// Waits for the frames of some neighbours, which [`heard`](Talk::heard) then returns; those of
+    /// the other neighbours are of earlier rounds.
+    pub fn receive(&mut self, tag: Tag, from: &[AgentId]) -> Result<(), Fault> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let (degree, deadline) = (self.degree(), self.deadline());
+        self.inbox.resize_with(degree, Frame::default);
+        self.exchange.receive(tag, from, &mut self.inbox, deadline)
+    }
+
+    /// The engine's own sums and broadcasts, if it has them.
+    pub fn collectives(&mut self) -> Option<&mut dyn Collectives> {
+        self.exchange.collectives()
     }
 
     /// The same with a deadline of its own.

@@ -139,6 +139,50 @@ impl Graph {
         all_reduce(own, sum, unsafe { ffi::RSMPI_SUM }, self.comm)
     }
 
+    /// Replaces each integer by its sum over all ranks, modulo 2^64.
+    pub fn sum_integers(&mut self, values: &mut [i64]) -> Result<()> {
+        let length = c_int::try_from(values.len()).map_err(|_| too_long(values.len()))?;
+        let own = values.to_vec();
+        // Unsigned, as only their overflow is defined; the bits are the same.
+        // SAFETY: `own` and `values` have `length` integers and do not overlap; the handles are MPI's.
+        let code = unsafe {
+            ffi::MPI_Allreduce(
+                own.as_ptr().cast::<c_void>(),
+                values.as_mut_ptr().cast::<c_void>(),
+                length,
+                ffi::RSMPI_UINT64_T,
+                ffi::RSMPI_SUM,
+                self.comm,
+            )
+        };
+        check(code, "summing integers of all ranks")
+    }
+
+    /// Replaces the bytes, of the same length at all ranks, by those of one rank.
+    pub fn broadcast(&mut self, root: AgentId, bytes: &mut [u8]) -> Result<()> {
+        let length = c_int::try_from(bytes.len()).map_err(|_| too_long(bytes.len()))?;
+        // SAFETY: `bytes` has `length` bytes, and the handles are MPI's.
+        let code = unsafe {
+            ffi::MPI_Bcast(
+                bytes.as_mut_ptr().cast::<c_void>(),
+                length,
+                ffi::RSMPI_UINT8_T,
+                root as c_int,
+                self.comm,
+            )
+        };
+        check(code, "broadcasting from one rank")
+    }
+
+    /// The rank of this process.
+    pub fn rank(&self) -> Result<AgentId> {
+        let mut rank: c_int = 0;
+        // SAFETY: the number has a place, and the handle is MPI's.
+        let code = unsafe { ffi::MPI_Comm_rank(self.comm, &mut rank) };
+        check(code, "asking for the rank")?;
+        Ok(rank as AgentId)
+    }
+
     /// `sent` goes to every neighbour; theirs, of these lengths, come into `received` one after the other.
     pub fn gather(&mut self, sent: &[f64], received: &mut [f64], lengths: &[c_int]) -> Result<()> {
         let own = c_int::try_from(sent.len()).map_err(|_| too_long(sent.len()))?;

@@ -1,6 +1,7 @@
 //! What is known of one neighbour.
 
 use crate::codec::Header;
+use crate::exchange::Tag;
 use bytes::Bytes;
 use dictmesh::AgentId;
 use std::time::Instant;
@@ -8,10 +9,17 @@ use std::time::Instant;
 /// A frame as it came, and what stands before its numbers.
 pub(super) type Came = (Header, Bytes);
 
+/// Frames that a neighbour may still need.
+const KEPT: usize = 2;
+
 #[derive(Debug)]
 pub(super) struct Edge {
     /// The start of its process that we talk to, once we do.
     pub incarnation: Option<u64>,
+    /// Our last two frames to it, the newest last.
+    pub kept: Vec<(Tag, Bytes)>,
+    /// The latest tag of its frames, which acknowledges all of ours with an earlier one.
+    pub seen: Option<Tag>,
     /// A frame of a later round than ours, as it came.
     pub early: Option<Came>,
     /// The newest epoch of ours in which it was heard.
@@ -30,6 +38,8 @@ impl Edge {
     pub fn new() -> Self {
         Edge {
             incarnation: None,
+            kept: Vec::new(),
+            seen: None,
             early: None,
             heard_in: None,
             heard_at: Instant::now(),
@@ -37,6 +47,13 @@ impl Edge {
             knocks: false,
             refused: 0,
         }
+    }
+
+    /// Drops what a new frame of this tag replaces, and returns its memory. The same round begun
+    /// again says the same.
+    pub fn make_room(&mut self, tag: Tag) -> Option<Bytes> {
+        self.kept.retain(|(kept, _)| *kept != tag);
+        (self.kept.len() >= KEPT).then(|| self.kept.remove(0).1)
     }
 
     /// Keeps the earliest of the frames that come early: the next one we need.

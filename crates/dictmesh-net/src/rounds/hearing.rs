@@ -1,11 +1,11 @@
 //! What a neighbour says, and what it means for the round under way.
 
 use super::edge::{Came, Edge};
-use super::{Round, Rounds};
+use super::{Form, Round, Rounds};
 use crate::codec::{self, Header, Refusal};
 use crate::exchange::{Fault, Frame, Phase, Tag};
 use crate::wire::{Wire, WireEvent};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use dictmesh::AgentId;
 use std::cmp::Ordering;
 use std::time::Instant;
@@ -58,7 +58,7 @@ impl<W: Wire> Rounds<W> {
         let before = edge.incarnation.replace(incarnation);
         let another = before.is_some_and(|before| before != incarnation);
         if another {
-            edge.early = None;
+            (edge.early, edge.seen) = (None, None);
         }
         if !self.active.contains(&from) {
             // One that was given up may be there again. Both halves of a partition go on and need not wait long enough to
@@ -69,7 +69,7 @@ impl<W: Wire> Rounds<W> {
         let Some(round) = round else {
             return Ok(());
         };
-        let epoch = round.own.tag.epoch;
+        let epoch = round.form.tag.epoch;
         // What it said in this epoch it does not know any more; all must agree anew.
         if another && edge.heard_in.take() == Some(epoch) {
             return Err(epoch_after(epoch, newest, from));
@@ -102,7 +102,7 @@ impl<W: Wire> Rounds<W> {
         edge.knocks |= place.is_err();
         match (round, place) {
             (Some(round), Ok(i)) => self.place(from, i, (header, bytes), round),
-            (Some(round), Err(_)) => self.on_knock(from, header.tag.epoch, round.own.tag),
+            (Some(round), Err(_)) => self.on_knock(from, header.tag.epoch, round.form.tag),
             (None, _) => Ok(()),
         }
     }
@@ -113,9 +113,14 @@ impl<W: Wire> Rounds<W> {
         if own.phase == Phase::Agreement {
             return Err(epoch_after(own.epoch, theirs, from));
         }
-        // From our frame it learns that we are alive, and in which epoch.
-        if let Some((_, bytes)) = self.sent.last().filter(|_| theirs > 0) {
-            self.wire.send(from, bytes.clone());
+        // From our tag it learns that we are alive, and in which epoch.
+        if let Some(tag) = self.newest.filter(|_| theirs > 0) {
+            let word = Frame {
+                tag,
+                ..Frame::default()
+            };
+            let bytes = codec::encode(&word, self.options.incarnation, false, BytesMut::new());
+            self.wire.send(from, bytes);
         }
         Ok(())
     }
@@ -131,7 +136,7 @@ impl<W: Wire> Rounds<W> {
         let Some(edge) = self.edges.get_mut(&from) else {
             return Ok(());
         };
-        let (tag, own, asks) = (came.0.tag, round.own.tag, came.0.asks);
+        let (tag, own, asks) = (came.0.tag, round.form.tag, came.0.asks);
         let ends = self.ended && tag.is_all_ended();
         edge.ended |= ends;
         match tag.epoch.cmp(&own.epoch) {
@@ -152,18 +157,24 @@ impl<W: Wire> Rounds<W> {
 impl Edge {
     /// A frame of this epoch, be it of this round, the next, or one that is over.
     fn sort_in(&mut self, from: AgentId, i: usize, came: Came, round: &mut Round<'_>) {
-        let (own, (header, bytes)) = (round.own, &came);
-        self.heard_in = Some(own.tag.epoch);
-        match header.tag.cmp(&own.tag) {
+        let (own, (header, bytes)) = (round.form.tag, &came);
+        self.heard_in = Some(own.epoch);
+        // While agents agree, one of them may have gone on without the other, which then knocks
+        // with the frames of its agreement.
+        let in_step = own.phase != Phase::Agreement;
+        if in_step && (header.tag <= own || is_next(own, header.tag)) {
+            self.seen = self.seen.max(Some(header.tag));
+        }
+        match header.tag.cmp(&own) {
             Ordering::Less => {}
             Ordering::Equal if round.waiting.has[i] => {}
-            Ordering::Equal => match accept(bytes, header, own, &mut round.inbox[i]) {
+            Ordering::Equal => match accept(bytes, header, &round.form, &mut round.inbox[i]) {
                 Ok(()) => round.waiting.got(i),
                 Err(refusal) => self.refuse(from, &refusal.to_string()),
             },
-            Ordering::Greater if is_next(own.tag, header.tag) => self.keep_early(came),
+            Ordering::Greater if is_next(own, header.tag) => self.keep_early(came),
             // It has gone on without us, and takes us back when it is through with the batch: it answers our knocking.
-            Ordering::Greater if own.tag.phase == Phase::Agreement => {
+            Ordering::Greater if own.phase == Phase::Agreement => {
                 self.pass_over(from, "it goes on without this agent still");
             }
             Ordering::Greater => {
@@ -202,8 +213,8 @@ fn is_next(now: Tag, next: Tag) -> bool {
     }
 }
 
-/// The numbers of a frame of this very round, if it has as many as ours.
-fn accept(bytes: &[u8], header: &Header, own: &Frame, to: &mut Frame) -> Result<(), Refusal> {
+/// The content of a frame of this very round, if it has the round's form.
+fn accept(bytes: &[u8], header: &Header, form: &Form, to: &mut Frame) -> Result<(), Refusal> {
     let same = |what, given, expected| match given == expected {
         true => Ok(()),
         false => Err(Refusal::Dimension {
@@ -212,10 +223,13 @@ fn accept(bytes: &[u8], header: &Header, own: &Frame, to: &mut Frame) -> Result<
             expected,
         }),
     };
-    same("dual entries", header.dual, own.dual.len())?;
+    same("dual entries", header.dual, form.dual)?;
     // Agents know of different numbers of others while they agree.
-    if own.tag.phase != Phase::Agreement {
-        same("scalars", header.scalars, own.scalars.len())?;
+    if form.tag.phase != Phase::Agreement {
+        same("scalars", header.scalars, form.scalars)?;
+    }
+    if let Some(expected) = form.bytes {
+        same("bytes", header.bytes, expected)?;
     }
     codec::decode(bytes, header, to)
 }
@@ -226,7 +240,6 @@ mod tests {
     use super::*;
     use crate::codec::Limits;
     use crate::exchange::Exchange;
-    use bytes::BytesMut;
     use std::collections::VecDeque;
     use std::sync::Arc;
     use std::time::Duration;
@@ -283,6 +296,7 @@ mod tests {
             },
             scalars: vec![number],
             dual: vec![number; 5],
+            bytes: Vec::new(),
         };
         let up = |neighbour| WireEvent::Up {
             neighbour,

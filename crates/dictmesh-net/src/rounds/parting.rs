@@ -12,7 +12,7 @@ impl<W: Wire> Rounds<W> {
     /// all the same, a little later.
     pub(super) fn let_go(&mut self, neighbour: AgentId) {
         let known = self.edges.remove(&neighbour).is_some();
-        let epoch = self.sent.last().map(|(tag, _)| tag.epoch);
+        let epoch = self.newest.map(|tag| tag.epoch);
         if let Some(epoch) = epoch.filter(|_| known) {
             let word = Frame {
                 tag: Tag::going(epoch),

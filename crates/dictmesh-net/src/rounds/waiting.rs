@@ -19,6 +19,7 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(super) struct Waiting {
     pub tag: Tag,
     pub missing: usize,
+    /// Which neighbours it does not wait for, or no longer.
     pub has: Vec<bool>,
     pub since: Instant,
     /// When to look at the clocks again, whatever comes in between.
@@ -32,13 +33,13 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// For so many neighbours.
-    pub fn new(tag: Tag, neighbours: usize, resend: Duration, deadline: Option<Instant>) -> Self {
+    /// For those of the neighbours that are wanted.
+    pub fn new(tag: Tag, wanted: Vec<bool>, resend: Duration, deadline: Option<Instant>) -> Self {
         let now = Instant::now();
         Waiting {
             tag,
-            missing: neighbours,
-            has: vec![false; neighbours],
+            missing: wanted.iter().filter(|wanted| **wanted).count(),
+            has: wanted.into_iter().map(|wanted| !wanted).collect(),
             since: now,
             look: now,
             resend: now + resend,

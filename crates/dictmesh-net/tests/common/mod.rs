@@ -1,13 +1,15 @@
 //! Agents as threads over the wire in memory, beside the mesh in one process.
 #![allow(dead_code)] // each test uses a part of it
 
+pub mod summing;
+
 use dictmesh::accel::Accels;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
 use dictmesh::AgentId;
-use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
+use dictmesh::{Registry, Spec};
 use dictmesh_net::agent::{
     Agent, AgentSettings, Agreed, Batch, Control, Event, Neighbour, Outcome, Weighting,
 };
@@ -49,6 +51,8 @@ pub struct Plan {
     pub rule: WeightRule,
     /// The speed-ups of the agents.
     pub accels: Accels,
+    /// The pieces that the task and the strategy may name.
+    pub registry: Registry,
 }
 
 impl Plan {
@@ -67,12 +71,13 @@ impl Plan {
             update: Update::default(),
             rule: WeightRule::Metropolis,
             accels: Accels::all(),
+            registry: Registry::default(),
         }
     }
 
     pub fn builder(&self) -> MeshBuilder {
         Mesh::builder(self.task.build().unwrap(), self.topology.clone())
-            .strategy(dictmesh::strategy::build(&self.strategy).unwrap())
+            .strategy(self.registry.strategy(&self.strategy).unwrap())
             .stopping(self.stopping)
             .batch(self.batch)
             .update(self.update)
@@ -92,13 +97,14 @@ impl Plan {
     }
 
     pub fn settings(&self, mesh: &Mesh, k: AgentId) -> AgentSettings {
-        let strategy = (dictmesh::strategy::build(&self.strategy).unwrap())
+        let strategy = (self.registry.strategy(&self.strategy).unwrap())
             .resolve(&mesh.shared_constants())
             .unwrap()
             .spec();
         let neighbours = self.topology.neighbours(k).iter();
         AgentSettings {
             run: "test".to_string(),
+            registry: self.registry.clone(),
             neighbours: neighbours
                 .map(|id| Neighbour {
                     id: *id,
@@ -312,6 +318,12 @@ impl Running {
     /// Kills it at its next step on the wire, and waits for its death.
     pub fn kill(self) {
         self.dies_after(0);
+    }
+
+    /// Ends it, however it ends.
+    pub fn stop(self) {
+        self.fuse.store(0, Ordering::Relaxed);
+        let _ = self.thread.join();
     }
 
     /// Kills it after so many steps on the wire, and waits for its death; false if it came to its end before.

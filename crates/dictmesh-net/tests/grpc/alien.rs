@@ -70,7 +70,7 @@ fn words(run: &str) -> Hello {
         value: value.into(),
     };
     Hello {
-        protocol: 2,
+        protocol: 3,
         run: run.into(),
         from: 0,
         to: 1,
@@ -122,7 +122,7 @@ fn an_agent_over_another_grpc_can_take_part() {
     let (out, mut incoming) = runtime.block_on(link(address, hello("a-run"))).unwrap();
     assert_eq!(up(&mut one, 0), (42, 3));
     match runtime.block_on(next(&mut incoming)) {
-        What::Hello(hello) => assert_eq!((hello.from, hello.to, hello.protocol), (1, 0, 2)),
+        What::Hello(hello) => assert_eq!((hello.from, hello.to, hello.protocol), (1, 0, 3)),
         other => panic!("{other:?}"),
     }
     for length in [0, 1, 300, 16_384, LARGEST] {
@@ -162,7 +162,7 @@ fn it_is_told_why_it_is_refused() {
     let refused = runtime.block_on(link(address, said(What::Hello(newer))));
     let status = refused.map(|_| ()).unwrap_err();
     assert_eq!(status.code(), Code::FailedPrecondition);
-    let named = "agent 1 speaks version 2 of the protocol and agent 0 version 9";
+    let named = "agent 1 speaks version 3 of the protocol and agent 0 version 9";
     assert!(status.message().contains(named), "{status}");
     logged(&["refused", "peer=127.", named]);
     let frame = said(What::Frame(vec![1, 2, 3]));
@@ -263,7 +263,7 @@ fn a_dialled_agent_of_another_version_is_named_by_the_dialler_and_told_so() {
     let (heard, mut hears) = mpsc::channel(64);
     runtime.spawn(speak_version_nine(listener, heard));
     let _dials = GrpcWire::start(settings(100, "127.0.0.1:0", &[(101, address)])).unwrap();
-    let named = "agent 100 speaks version 2 of the protocol and agent 101 version 9";
+    let named = "agent 100 speaks version 3 of the protocol and agent 101 version 9";
     logged(&[
         "no link",
         "neighbour=101",

@@ -42,13 +42,20 @@ pub fn assert_known(frame: &Read, plan: &Plan, members: &[AgentId], story: &Stor
     }
 }
 
-/// Who is there: the largest distance, then for each agent its number, whether it is informed, whether it joins, how many
-/// links it has, and six samples that it can go on from.
+/// Who is there: the largest distance, the least one with its agent, then for each agent its number, whether it is
+/// informed, whether it joins, how many links it has, and six samples that it can go on from. In the last round, the
+/// parent in the tree.
 fn assert_agreement(all: &[f64], plan: &Plan, members: &[AgentId]) {
     let largest = members.len() as f64;
+    let member = |v: f64| v == -1.0 || members.iter().any(|id| *id as f64 == v);
+    if let [parent] = all[..] {
+        assert!(member(parent), "{parent}");
+        return;
+    }
     assert!(is_whole(all[0]) && all[0] < largest, "{}", all[0]);
-    assert_eq!(all.len() % 10, 1);
-    for record in all[1..].chunks_exact(10) {
+    assert_eq!(all.len() % 10, 3);
+    assert!(all[1] == -1.0 || is_whole(all[1]) && all[1] < largest && member(all[2]));
+    for record in all[3..].chunks_exact(10) {
         assert!(members.iter().any(|id| *id as f64 == record[0]));
         assert!(is_flag(record[1]) && is_flag(record[2]));
         assert!(is_whole(record[3]) && record[3] < largest, "{record:?}");

@@ -5,7 +5,7 @@ use dictmesh::AgentId;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The version of what is said on a stream. Agents of another version are refused.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// What this agent says of itself in every hand-shake.
 #[derive(Debug)]

@@ -1,0 +1,244 @@
+//! Sums to a root and its broadcasts along a tree: agents do what the mesh in one process does, bit
+//! for bit, over links with faults and through restarts.
+#![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
+
+mod common;
+
+use bytes::Bytes;
+use common::{start_all, summing, Plan, Running, Started};
+use dictmesh::{Mesh, Topology};
+use dictmesh_net::agent::{Agent, Control, Outcome};
+use dictmesh_net::codec::Limits;
+use dictmesh_net::grpc::{GrpcWire, Neighbour, Settings};
+use dictmesh_net::memory::{Faults, Hub};
+use dictmesh_net::{Error, Rounds, RoundsOptions};
+use rand::RngExt;
+use std::ops::ControlFlow::Continue;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Leaves, inner agents and edges beside the tree.
+fn graphs() -> Vec<(&'static str, Topology)> {
+    let star: Vec<(usize, usize)> = (0..6).filter(|k| *k != 2).map(|k| (2, k)).collect();
+    vec![
+        ("single", Topology::path(1).unwrap()),
+        ("pair", Topology::path(2).unwrap()),
+        ("path", Topology::path(5).unwrap()),
+        ("ring", Topology::ring(6).unwrap()),
+        ("star", Topology::from_edges(6, &star).unwrap()),
+        ("random", Topology::erdos_renyi(12, 0.3, 5).unwrap()),
+    ]
+}
+
+fn plan(topology: Topology, samples: usize) -> Plan {
+    let mut plan = summing::plan(topology, 7, samples);
+    plan.batch = 3;
+    plan.informed = vec![plan.topology.agents() - 1];
+    plan
+}
+
+/// Waits for all, and compares them with the mesh in one process.
+fn assert_equal(plan: &Plan, start: &Mesh, agents: Vec<Running>, what: &str) {
+    let (mut mesh, mut told) = (start.clone(), Vec::new());
+    mesh.learn(&plan.x, |event| {
+        told.push(*event);
+        Continue(())
+    })
+    .unwrap();
+    assert!(told.iter().any(|event| event.rounds != told[0].rounds));
+    let mut scores = Vec::new();
+    for (k, agent) in agents.into_iter().enumerate() {
+        let events = agent.events.clone();
+        let done = agent.wait().unwrap();
+        assert_eq!(done.outcome, Outcome::Ended, "{what} {k}");
+        assert_eq!(done.position, plan.x.len() as u64, "{what} {k}");
+        assert_eq!(done.atoms, *mesh.block(k).atoms(), "{what} {k}: atoms");
+        let batches = common::batches(&events.lock().unwrap());
+        for batch in &batches {
+            let told = &told[batch.position as usize / plan.batch];
+            let both = ((batch.rounds, batch.stop), (told.rounds, told.stop));
+            assert_eq!(both.0, both.1, "{what} {k}");
+        }
+        // The root's costs, the same at all agents without any averaging.
+        let own: Vec<f64> = batches.iter().flat_map(|b| b.scores.clone()).collect();
+        if own.len() == plan.x.len() && scores.is_empty() {
+            scores.clone_from(&own);
+        }
+        if own.len() == scores.len() {
+            assert_eq!(own, scores, "{what} {k}");
+        }
+    }
+}
+
+#[test]
+fn every_graph_equals_the_mesh_in_one_process() {
+    for (name, topology) in graphs() {
+        let plan = plan(topology, 40);
+        let mesh = plan.mesh(false);
+        let agents = start_all(&plan, &mesh, &Hub::new(0));
+        assert_equal(&plan, &mesh, agents, name);
+    }
+}
+
+#[test]
+fn lost_doubled_and_late_frames_change_nothing() {
+    for (seed, (name, topology)) in graphs().into_iter().enumerate() {
+        let plan = plan(topology, 12);
+        let mesh = plan.mesh(false);
+        let hub = Hub::new(seed as u64);
+        hub.set_faults(Faults {
+            loss: 0.05,
+            duplicates: 0.1,
+            delay: Duration::from_micros(500),
+        });
+        let agents = start_all(&plan, &mesh, &hub);
+        assert_equal(&plan, &mesh, agents, name);
+    }
+}
+
+static SENT: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn a_sum_and_its_broadcast_take_two_messages_for_each_link_of_the_tree() {
+    let plan = plan(Topology::erdos_renyi(9, 0.4, 2).unwrap(), 12);
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let started: Vec<Started> = (0..9)
+        .map(|k| Started {
+            resend: Duration::from_secs(20), // nothing is lost here
+            says: |bytes| {
+                SENT.fetch_add(usize::from(bytes[5] == 2), Ordering::Relaxed);
+                bytes
+            },
+            ..Started::new(&plan, &mesh, k)
+        })
+        .collect();
+    let agents: Vec<Running> = started.into_iter().map(|a| a.start(&hub)).collect();
+    let events = agents[0].events.clone();
+    assert_equal(&plan, &mesh, agents, "count");
+    let batches = common::batches(&events.lock().unwrap());
+    let rounds: usize = batches.iter().map(|batch| batch.rounds).sum();
+    assert_eq!(SENT.load(Ordering::Relaxed), 2 * (9 - 1) * rounds);
+}
+
+fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path, fuse: i64) -> Running {
+    let mut started = Started {
+        fuse,
+        ..Started::new(plan, mesh, k).in_directory(directory)
+    };
+    started.settings.linger = Duration::from_secs(1);
+    started.start(hub)
+}
+
+/// The root is agent 2 of the path 0 - 1 - 2 - 3 - 4, its ends are leaves, and 4 has the samples.
+#[test]
+fn root_inner_agents_and_leaves_are_killed_and_come_back() {
+    let plan = plan(Topology::path(5).unwrap(), 30);
+    assert_eq!(plan.topology.spanning_tree().root(), 2);
+    let mesh = plan.mesh(false);
+    let mut rng = dictmesh::random::stream(6, 0);
+    let mut died = 0;
+    for attempt in 0..15 {
+        let directory = tempfile::tempdir().unwrap();
+        let hub = Hub::new(attempt);
+        let (victim, fuse) = (
+            [2, 1, 0, 3, 4][attempt as usize % 5],
+            rng.random_range(20..400),
+        );
+        let at = |k: usize, fuse| start(&plan, &mesh, k, &hub, directory.path(), fuse);
+        let mut agents: Vec<Running> = (0..5)
+            .map(|k| at(k, if k == victim { fuse } else { i64::MAX }))
+            .collect();
+        died += i32::from(agents.remove(victim).died());
+        agents.insert(victim, at(victim, i64::MAX));
+        let what = format!("agent {victim} after {fuse} steps");
+        assert_equal(&plan, &mesh, agents, &what);
+    }
+    assert!(died > 8, "only {died} died before the end");
+}
+
+/// The same frame with one byte more, as its header says.
+fn longer(bytes: Bytes) -> Bytes {
+    if bytes[5] != 2 || bytes.len() < 48 {
+        return bytes;
+    }
+    let mut wrong = bytes.to_vec();
+    let count = u32::from_le_bytes([wrong[40], wrong[41], wrong[42], wrong[43]]);
+    wrong[40..44].copy_from_slice(&(count + 1).to_le_bytes());
+    wrong.push(0);
+    wrong.into()
+}
+
+#[test]
+fn a_message_of_the_wrong_length_is_refused_with_the_name_of_its_sender() {
+    let plan = plan(Topology::path(5).unwrap(), 12);
+    let mesh = plan.mesh(false);
+    for (liar, finds, said) in [(0, 1, "bytes for a sum that has"), (2, 3, "it broadcast")] {
+        let hub = Hub::new(0);
+        let started: Vec<Started> = (0..5)
+            .map(|k| Started {
+                says: if k == liar { longer } else { |bytes| bytes },
+                ..Started::new(&plan, &mesh, k)
+            })
+            .collect();
+        let mut agents: Vec<Running> = started.into_iter().map(|a| a.start(&hub)).collect();
+        let error = agents.remove(finds).wait().unwrap_err();
+        let from_liar = matches!(&error, Error::Protocol { from, .. } if *from == liar);
+        assert!(from_liar && error.to_string().contains(said), "{error}");
+        agents.into_iter().for_each(Running::stop); // others may have found it too
+    }
+}
+
+/// Over gRPC in plain text: 1 is between 0 and 2.
+#[test]
+fn agents_over_grpc_equal_the_mesh() {
+    let plan = plan(Topology::path(3).unwrap(), 12);
+    let mut mesh = plan.mesh(false);
+    let wire = |k: usize, neighbours: &[(usize, String)]| {
+        let settings = plan.settings(&mesh, k);
+        let neighbour = |(id, address): &(usize, String)| Neighbour {
+            id: *id,
+            name: format!("agent-{id}"),
+            address: address.clone(),
+        };
+        GrpcWire::start(Settings {
+            own: k,
+            listen: "127.0.0.1:0".parse().unwrap(),
+            neighbours: neighbours.iter().map(neighbour).collect(),
+            run: settings.run.clone(),
+            agreed: settings.agreed(),
+            incarnation: 7000 + k as u64,
+            epoch: 0,
+            largest_frame: Limits::new(plan.rows, plan.batch).largest(),
+            tls: None,
+        })
+        .unwrap()
+    };
+    // The one with the smaller number dials.
+    let nowhere = || "127.0.0.1:1".to_string();
+    let two = wire(2, &[(1, nowhere())]);
+    let address = |wire: &GrpcWire| wire.address().unwrap().to_string();
+    let one = wire(1, &[(0, nowhere()), (2, address(&two))]);
+    let zero = wire(0, &[(1, address(&one))]);
+    let mut threads = Vec::new();
+    for (k, wire) in [zero, one, two].into_iter().enumerate() {
+        let limits = Limits::new(plan.rows, plan.batch);
+        let options = RoundsOptions::new(7000 + k as u64, limits);
+        let around = plan.topology.neighbours(k);
+        let rounds = Rounds::new(wire, around, options, Default::default());
+        let settings = plan.settings(&mesh, k);
+        let (atoms, source) = (mesh.block(k).atoms().clone(), plan.source(k));
+        threads.push(std::thread::spawn(move || {
+            let (observer, control) = (Box::new(|_: &_| {}), Control::default());
+            let rounds = Box::new(rounds);
+            let agent = Agent::new(settings, rounds, atoms, source, None, observer, control);
+            let mut agent = agent.unwrap();
+            assert_eq!(agent.run().unwrap(), Outcome::Ended);
+            agent.block().atoms().clone()
+        }));
+    }
+    mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    for (k, thread) in threads.into_iter().enumerate() {
+        assert_eq!(thread.join().unwrap(), *mesh.block(k).atoms(), "{k}");
+    }
+}
