@@ -34,7 +34,7 @@ mod trace;
 use attack::{all_at_once, attack, beyond, Joint};
 use dictmesh::mesh::Mesh;
 use dictmesh::problem::samples::Samples;
-use dictmesh::strategy::{Strategy, GOSSIP};
+use dictmesh::strategy::{Message, Strategy, GOSSIP};
 use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{dot, norm, Matrix};
@@ -274,7 +274,11 @@ fn record(mesh: &Mesh, x: &Samples, rounds: usize) -> Result<Traffic> {
     let mut sent = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         run.round();
-        let messages: Vec<Matrix> = run.sent().cloned().collect();
+        let array = |sent: Message| Matrix::from_vec(x.rows(), x.len(), sent.array().to_vec());
+        let messages: Vec<Matrix> = run
+            .sent()
+            .map(array)
+            .collect::<std::result::Result<_, _>>()?;
         let sound = |m: &Matrix| m.as_slice().iter().all(|v| v.abs() < BOUND);
         if !messages.iter().all(sound) {
             let strategy = mesh.strategy().name();

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod coding;
+mod cost;
 mod documents;
 mod experiment;
 mod given;
@@ -29,6 +30,8 @@ enum Part {
     Certificates(wire::Certificates),
     /// Codes of all samples by `Mesh::exact_codes`.
     Coding(coding::Coding),
+    /// Bytes, hops and seconds for the codes of a batch at a given error of nu.
+    Cost(cost::Cost),
     /// The time of one round for given samples, atoms and a graph.
     Documents(documents::Documents),
     /// The paper's experiment with documents: learning and scoring, block by block.
@@ -49,6 +52,7 @@ fn main() -> anyhow::Result<()> {
     let measured = pool.build()?.install(|| match &arguments.part {
         Part::Certificates(part) => part.measure(),
         Part::Coding(part) => part.measure(arguments.threads),
+        Part::Cost(part) => part.measure(),
         Part::Documents(part) => part.measure(arguments.threads),
         Part::Experiment(part) => part.measure(),
         Part::Learning(part) => part.measure(arguments.threads),

@@ -299,6 +299,8 @@ impl Mesh {
             block: &agent.block,
             agents: self.agents.len(),
             share: share.filter(|_| agent.informed),
+            informed: self.agents.iter().filter(|agent| agent.informed).count(),
+            is_first_informed: self.agents.iter().position(|agent| agent.informed) == Some(k),
             is_root: self.topology.spanning_tree().root() == k,
             degree: self.topology.degree(k),
             samples,

@@ -77,6 +77,12 @@ impl Agent {
             block: &self.state.block,
             agents,
             share: share.as_ref(),
+            informed: mesh.members.informed(),
+            is_first_informed: members
+                .iter()
+                .find(|(_, informed)| *informed)
+                .map(|(k, _)| *k)
+                == Some(id),
             is_root: mesh.members.tree.parent.is_none(),
             degree: self.talk.degree(),
             samples,

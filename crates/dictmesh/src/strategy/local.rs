@@ -35,6 +35,10 @@ pub struct Local<'a> {
     pub agents: usize,
     /// b_k, M x B, if the agent is informed.
     pub share: Option<&'a Matrix>,
+    /// |N_I|.
+    pub informed: usize,
+    /// Whether the agent is the first informed one, in the order of the agents.
+    pub is_first_informed: bool,
     /// Whether the agent is the root of the spanning tree.
     pub is_root: bool,
     /// The number of neighbours, without the agent itself.
@@ -63,6 +67,13 @@ impl Local<'_> {
     /// M.
     pub fn rows(&self) -> usize {
         self.block.atoms().rows()
+    }
+
+    /// x of sample j at the first informed agent, `None` at the others: in a sum over all agents, it
+    /// stands for the equal shares b_k of the informed ones.
+    pub fn sample(&self, j: usize) -> Option<Vec<f64>> {
+        let share = self.share.filter(|_| self.is_first_informed)?.column(j);
+        Some(share.iter().map(|b| b * self.informed as f64).collect())
     }
 
     /// The codes y_k = argmax_y (W_k'nu)'y - h(y) of this agent's own nu, N_k x B.

@@ -1,7 +1,7 @@
 //! `tree`: L-BFGS on the dual at the root of a spanning tree, by exact sums of small integers.
 //!
 //! ```text
-//! g(nu) = f*'(nu) + sum over all agents k of (W_k y_k(nu) - b_k)     one sum to the root
+//! g(nu) = f*'(nu) - x + sum over all agents k of W_k y_k(nu)         one sum to the root
 //! p     = -H g                                                       at the root, to every agent
 //! t     : sum over k of y_k(nu + t p)'W_k'p + ... = 0                one small sum to the root
 //! nu    = projection of nu + t p onto the dual domain                at every agent
@@ -10,6 +10,9 @@
 //! H is the quasi-Newton approximation of the inverse Hessian by the last steps of the sample. A
 //! sum takes one message on each edge of the tree, whatever the graph, and the number of sums does
 //! not grow with N. Every agent holds the same nu, bit-identical.
+//!
+//! The first informed agent alone subtracts x: the equal shares b_k of all informed ones would be
+//! rounded one by one.
 //!
 //! Agents send the difference of their part to what the root has of it, in units that the root
 //! chooses, as integers of few bits ([`part`]). Integers add up exactly in any order, so that
@@ -150,7 +153,7 @@ struct Iterates {
     fault: Option<String>,
     root: Option<Root>,
     /// At the root: magnitudes of all samples, and the next broadcast.
-    sizes: Vec<Option<(i32, usize)>>,
+    sizes: Vec<Option<i32>>,
     broadcast: Vec<u8>,
 }
 

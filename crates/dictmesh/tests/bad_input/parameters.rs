@@ -288,7 +288,10 @@ fn fewer_than_one_atom() {
 fn bits_of_the_tree() {
     for bad in [0.0, 3.0, 17.0, 7.5, -8.0, 1e9] {
         let spec = Spec::new("tree").with("bits", bad);
-        refused(strategy::build(&spec), &[&given("bits", bad), "from 4 to 16"]);
+        refused(
+            strategy::build(&spec),
+            &[&given("bits", bad), "from 4 to 16"],
+        );
     }
     for bits in [0, 17] {
         let spec = Arc::new(strategy::Tree { bits: Some(bits) });

@@ -231,6 +231,8 @@ fn the_block_is_renewed_as_a_whole() {
     let code = |block: &Block| {
         let local = Local {
             is_root: true,
+            informed: 1,
+            is_first_informed: true,
             residual: &SquaredL2,
             task: &task,
             block,

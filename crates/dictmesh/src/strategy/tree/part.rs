@@ -77,11 +77,11 @@ impl Part {
         retain_columns(&mut self.s, keep);
     }
 
-    /// The exponent of |b_k|_inf for each sample of `columns`, and whether there is one.
+    /// The exponent of |x|_inf of each sample at the agent that has it, and whether it is not 0.
     pub fn sizes(local: &Local, out: &mut Integers) {
         let largest = |j: usize| {
-            let share = local.share.map_or(&[][..], |share| share.column(j));
-            share.iter().fold(0.0, |most: f64, b| most.max(b.abs()))
+            let x = local.sample(j).unwrap_or_default();
+            x.iter().fold(0.0, |most: f64, x| most.max(x.abs()))
         };
         let each: Vec<f64> = (0..local.samples).map(largest).collect();
         let exponent = |size: &f64| match *size > 0.0 {
@@ -95,18 +95,14 @@ impl Part {
         out.push(width, each.iter().map(|size| i64::from(*size > 0.0)));
     }
 
-    /// The bound 2^e of |b_k|_inf of the informed agents for each sample, and their number, from
-    /// the total of [`sizes`](Part::sizes); `None` for a zero sample.
-    pub fn sizes_from(total: &[i64], samples: usize) -> Vec<Option<(i32, usize)>> {
+    /// The bound e of |x|_inf <= 2^e for each sample, from the total of [`sizes`](Part::sizes);
+    /// `None` for a zero sample.
+    pub fn sizes_from(total: &[i64], samples: usize) -> Vec<Option<i32>> {
         let (exponents, counts) = total.split_at(samples.min(total.len()));
         let pairs = exponents.iter().zip(counts);
-        pairs
-            .map(|(sum, count)| {
-                // All informed agents have the same share, so that the mean is its exponent.
-                let mean = (sum + count - 1).checked_div(*count)? - EXPONENT_OFFSET;
-                Some((mean as i32, usize::try_from(*count).ok()?))
-            })
-            .collect()
+        let size =
+            |(sum, count): (&i64, &i64)| (*count == 1).then(|| (sum - EXPONENT_OFFSET) as i32);
+        pairs.map(size).collect()
     }
 
     /// W_k'nu from scratch.
@@ -122,8 +118,9 @@ impl Part {
         );
     }
 
-    /// The part W_k y_k(nu) - b_k of each sample as integers of `bits` bits, with its error, flags
-    /// and local cost h*(W_k'nu) - b_k'nu. `samples` are the columns of the batch.
+    /// The part W_k y_k(nu) of each sample as integers of `bits` bits, with its error, flags and
+    /// local cost h*(W_k'nu). The first informed agent subtracts x and x'nu. `samples` are the
+    /// columns of the batch.
     pub fn evaluate(
         &mut self,
         local: &Local,
@@ -158,10 +155,9 @@ impl Part {
                 let (column, nu) = (part.column_mut(i), self.nu.column(j));
                 let y = &self.y[i * n..(i + 1) * n];
                 let mut cost = dot(self.s.column(j), y) - h.value(y);
-                if let Some(share) = local.share {
-                    let b = share.column(samples[j]);
-                    column.iter_mut().zip(b).for_each(|(w, b)| *w -= b);
-                    cost -= dot(b, nu);
+                if let Some(x) = local.sample(samples[j]) {
+                    column.iter_mut().zip(&x).for_each(|(w, x)| *w -= x);
+                    cost -= dot(&x, nu);
                 }
                 let known = self.known.column_mut(j);
                 let sent = send(column, known, power(scales.part), bits, &mut narrow);

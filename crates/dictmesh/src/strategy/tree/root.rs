@@ -77,14 +77,13 @@ struct Sample {
 }
 
 impl Root {
-    /// For samples whose |b_k|_inf is bounded by 2^e at this number of informed agents, and their
-    /// duals.
-    pub fn new(bits: u32, pairs: usize, sizes: &[Option<(i32, usize)>], nu: &Matrix) -> Self {
+    /// For samples with |x|_inf <= 2^e (`None`: x = 0) and their duals.
+    pub fn new(bits: u32, pairs: usize, sizes: &[Option<i32>], nu: &Matrix) -> Self {
         let rows = nu.rows();
-        let sample = |(size, nu): (&Option<(i32, usize)>, &[f64])| {
-            let (exponent, informed) = size.unwrap_or((0, 0));
+        let sample = |(size, nu): (&Option<i32>, &[f64])| {
+            let exponent = size.unwrap_or(0);
             Sample {
-                size: power(exponent) * informed as f64,
+                size: size.map_or(0.0, power),
                 total: vec![0.0; rows],
                 error: 0.0,
                 gradient: Vec::new(),

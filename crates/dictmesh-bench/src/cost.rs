@@ -1,0 +1,144 @@
+//! The bytes, hops and seconds for the codes of a batch at a given error of nu.
+
+use crate::sizes::Sizes;
+use anyhow::{bail, ensure, Context, Result};
+use clap::Args;
+use dictmesh::problem::Task;
+use dictmesh::random::{gaussian, stream};
+use dictmesh::strategy::Strategy;
+use dictmesh::{strategy, AtomInit, Matrix, Mesh, Samples, Spec, Stop, Stopping, Topology};
+use serde_json::{json, Value};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Atoms of a sample.
+const PLANTED: usize = 20;
+/// Noise of a sample, relative to it.
+const NOISE: f64 = 0.05;
+const GAMMA: f64 = 0.05;
+const DELTA: f64 = 0.02;
+/// Tolerances are tried from this one down, each smaller by a factor of 10^(1/4).
+const FIRST_TOLERANCE: f64 = 1e-2;
+const TOLERANCES: i32 = 16;
+
+#[derive(Args)]
+pub struct Cost {
+    #[command(flatten)]
+    sizes: Sizes,
+    /// The probability of an edge; a ring if it is left out.
+    #[arg(long)]
+    edges: Option<f64>,
+    /// The strategy, as JSON or as its name.
+    #[arg(long, default_value = "tree")]
+    strategy: String,
+    /// The largest relative error of nu against the exact one, over all agents and samples.
+    #[arg(long, default_value_t = 1e-3)]
+    error: f64,
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+impl Cost {
+    pub fn measure(&self) -> Result<Value> {
+        let (mut mesh, x) = self.problem()?;
+        let exact = mesh.exact(&x)?.duals;
+        let resolved = mesh.strategy().resolve(&mesh.shared_constants())?.spec();
+        for step in 0..TOLERANCES {
+            let tolerance = FIRST_TOLERANCE * 10_f64.powf(-f64::from(step) / 4.0);
+            mesh.set_stopping(Stopping::tolerance(tolerance))?;
+            let began = Instant::now();
+            let found = mesh.infer(&x)?;
+            let seconds = began.elapsed().as_secs_f64();
+            ensure!(found.stop == Stop::Converged, "{}", found.stop);
+            let error = found.duals.iter().map(|nu| apart(nu, &exact));
+            let error = error.fold(0.0, f64::max);
+            if error > self.error {
+                continue;
+            }
+            let depth = mesh.topology().spanning_tree().depth();
+            // A round of gossip is one hop; one of the tree is two sums with their broadcasts.
+            let hops = match mesh.strategy().decides() {
+                true => found.rounds * 4 * depth,
+                false => found.rounds,
+            };
+            return Ok(json!({
+                "strategy": resolved,
+                "bytes_per_sample": found.bytes as f64 / x.len() as f64,
+                "rounds": found.rounds,
+                "hops": hops,
+                "depth": depth,
+                "seconds": seconds,
+                "error": error,
+                "tolerance": tolerance,
+            }));
+        }
+        bail!("no tolerance reached an error of {}", self.error)
+    }
+
+    fn problem(&self) -> Result<(Mesh, Samples)> {
+        let Sizes {
+            agents,
+            atoms,
+            rows,
+            samples,
+            ..
+        } = self.sizes;
+        let graph = match self.edges {
+            Some(p) => Topology::erdos_renyi(agents, p, self.seed)?,
+            None => Topology::ring(agents)?,
+        };
+        let mut w = gaussian(rows, agents * atoms, &mut stream(self.seed, 1));
+        (0..w.cols()).for_each(|q| normalise(w.column_mut(q)));
+        let mut rng = stream(self.seed, 2);
+        let mut x = Matrix::zeros(rows, samples);
+        for j in 0..samples {
+            let column = x.column_mut(j);
+            let weights = gaussian(PLANTED, 1, &mut rng);
+            for (i, y) in weights.as_slice().iter().enumerate() {
+                // Far apart and different for each sample, without drawing.
+                let q = (j * 7919 + i * (w.cols() / PLANTED + 1)) % w.cols();
+                let y = (0.5 + y.abs()).copysign(*y);
+                column
+                    .iter_mut()
+                    .zip(w.column(q))
+                    .for_each(|(x, w)| *x += y * w);
+            }
+            normalise(column);
+            let noise = gaussian(rows, 1, &mut rng);
+            let scale = NOISE / (rows as f64).sqrt();
+            column
+                .iter_mut()
+                .zip(noise.as_slice())
+                .for_each(|(x, n)| *x += scale * n);
+            normalise(column);
+        }
+        let mesh = Mesh::builder(Task::sparse_svd(GAMMA, DELTA)?, graph)
+            .strategy(self.strategy()?)
+            .build(rows, &vec![atoms; agents], AtomInit::Given(&w))?;
+        Ok((mesh, Samples::dense(x)?))
+    }
+
+    fn strategy(&self) -> Result<Arc<dyn Strategy>> {
+        let spec: Spec = match self.strategy.starts_with('{') {
+            true => serde_json::from_str(&self.strategy).context("--strategy")?,
+            false => Spec::new(&self.strategy),
+        };
+        Ok(strategy::build(&spec)?)
+    }
+}
+
+/// The largest relative distance of two columns.
+fn apart(found: &Matrix, exact: &Matrix) -> f64 {
+    let length = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+    let columns = found.columns().zip(exact.columns());
+    let each = columns.map(|(a, b)| {
+        let off = length(&mut a.iter().zip(b).map(|(a, b)| a - b));
+        off / length(&mut b.iter().copied()).max(f64::MIN_POSITIVE)
+    });
+    each.fold(0.0, f64::max)
+}
+
+fn normalise(v: &mut [f64]) {
+    let length = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+    v.iter_mut().for_each(|v| *v /= length);
+}
