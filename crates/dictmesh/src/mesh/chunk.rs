@@ -2,7 +2,7 @@
 
 use super::exchange::{InProcess, Links};
 use super::rounds::{round, Received};
-use super::stopping::{has_diverged, max_or_nan, relative_change};
+use super::stopping::{has_diverged, max_or_nan, relative_change, Stopping};
 use super::Mesh;
 use crate::accel::{Batch, Chunk, Reduced};
 use crate::error::Result;
@@ -45,6 +45,8 @@ pub(super) struct SampleChunk<'m> {
     /// the scale of nu.
     sizes: Vec<f64>,
     pub reduced: Option<Box<dyn Reduced>>,
+    /// For strategies that decide themselves.
+    pub stopping: Stopping,
     /// Whether agents run in parallel; otherwise chunks do.
     parallel: bool,
     is_whole_batch: bool,
@@ -98,6 +100,7 @@ impl<'m> SampleChunk<'m> {
             certified: Vec::new(),
             received: Received::default(),
             share: Matrix::default(),
+            stopping: mesh.stopping,
             parallel: false,
             rounds: 0,
             arrays_sent: 0,
@@ -149,7 +152,11 @@ impl<'m> SampleChunk<'m> {
 
     /// The data of agent `k` for these samples.
     pub fn local(&self, k: usize) -> Local<'_> {
-        let local = self.mesh.local(k, Some(&self.share), self.share.cols());
+        let local = Local {
+            tolerance: self.stopping.tolerance,
+            rounds: self.stopping.rounds,
+            ..self.mesh.local(k, Some(&self.share), self.share.cols())
+        };
         match &self.reduced {
             Some(reduced) => Local {
                 block: reduced.block(k),

@@ -82,6 +82,9 @@ impl<'m> Run<'m> {
         let mut rule = StoppingRule::new(*stopping, diameter, self.is_single(), constrained)
             .decided_by(&*self.mesh.strategy);
         self.flood = Flood::default();
+        self.chunks
+            .iter_mut()
+            .for_each(|chunk| chunk.stopping = *stopping);
         let Ok(stop) = infer(self, &mut rule);
         let links = (0..self.mesh.agents.len()).map(|k| self.mesh.topology().degree(k));
         // One number crosses every link in each of `diameter` rounds.

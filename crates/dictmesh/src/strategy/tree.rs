@@ -191,7 +191,7 @@ impl Iterates {
     fn first_order(&mut self, local: &Local) -> Order {
         let (_, pairs) = capacity(local.rows(), local.samples);
         let sizes: Vec<_> = self.samples.iter().map(|j| self.sizes[*j]).collect();
-        let mut root = Root::new(self.bits, pairs, &sizes, &self.part.nu);
+        let mut root = Root::new(local, (self.bits, pairs), &sizes, &self.part.nu);
         let order = root.evaluate();
         self.root = Some(root);
         order

@@ -46,3 +46,200 @@ fn every_residual_is_solved_with_any_number_of_bits() {
         }
     }
 }
+
+/// The certificate of every sample bounds its true duality gap, and the costs are those of nu.
+#[test]
+fn a_certificate_is_never_below_the_true_gap() {
+    let w = atoms(20, 24, 3);
+    let x = reachable(&w, 6, 4);
+    for residual in residuals() {
+        for (bits, rounds) in [(4, 6), (6, 3), (8, 1), (8, 5), (8, 12), (16, 8), (8, 40)] {
+            let label = format!("{residual}, {bits} bits, {rounds} rounds");
+            let task = task(&residual, elastic_net());
+            let mut mesh = mesh_on(Topology::ring(6).unwrap(), task, bits, 1e-8, &w);
+            mesh.set_stopping(Stopping::rounds(rounds)).unwrap();
+            let found = mesh.infer(&x).unwrap();
+            assert_eq!(found.certified.len(), x.len(), "{label}");
+            let f = mesh.task().residual();
+            let h = mesh.task().common().regularizer();
+            for (j, certified) in found.certified.iter().enumerate() {
+                let y = found.stacked_codes().column(j).to_vec();
+                let mut u = vec![0.0; x.rows()];
+                x.add_scaled(j, 1.0, &mut u);
+                for (y, w) in y.iter().zip(w.columns()) {
+                    u.iter_mut().zip(w).for_each(|(u, w)| *u -= y * w);
+                }
+                let dual = found.costs[j];
+                let off = (certified.cost - dual).abs();
+                assert!(off <= 1e-8 * (1.0 + dual.abs()), "{label}: cost {off:e}");
+                let violation = f.violation(&u);
+                assert!(certified.violation >= violation - 1e-12, "{label}");
+                if violation == 0.0 && certified.gap.is_finite() {
+                    let gap = f.value(&u) + h.value(&y) - dual;
+                    let slack = 1e-12 * (1.0 + dual.abs());
+                    assert!(
+                        gap <= certified.gap + slack,
+                        "{label}: {gap:e} {certified:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Integers add up to the same total in any order: results do not depend on the tree.
+#[test]
+fn results_are_bit_identical_on_every_graph_and_for_any_number_of_threads() {
+    let w = atoms(16, 24, 5);
+    let x = reachable(&w, 7, 6);
+    for residual in residuals() {
+        let run = |graph: Topology, threads: usize| {
+            let mesh = Mesh::builder(task(&residual, elastic_net()), graph)
+                .informed(&[3, 5])
+                .strategy(tree(8))
+                .stopping(Stopping::tolerance(1e-5))
+                .threads(threads)
+                .build(16, &[4; 6], AtomInit::Given(&w))
+                .unwrap();
+            let found = mesh.infer(&x).unwrap();
+            assert_eq!(found.stop, Stop::Converged);
+            (found.duals, found.rounds, found.costs)
+        };
+        let star: Vec<(usize, usize)> = (1..6).map(|k| (0, k)).collect();
+        let reference = run(Topology::path(6).unwrap(), 1);
+        for graph in [
+            Topology::ring(6).unwrap(),
+            Topology::complete(6).unwrap(),
+            Topology::from_edges(6, &star).unwrap(),
+            Topology::erdos_renyi(6, 0.6, 1).unwrap(),
+        ] {
+            assert!(run(graph.clone(), 1) == reference, "{residual}");
+            assert!(run(graph, 3) == reference, "{residual}, three threads");
+        }
+    }
+}
+
+/// A sum and a broadcast take one message on each edge of the tree.
+#[test]
+fn bytes_grow_with_the_agents_and_not_with_the_edges() {
+    let w = atoms(30, 32, 7);
+    let x = reachable(&w, 4, 8);
+    let bytes = |graph: Topology| {
+        let task = task(&Spec::new("squared-l2"), elastic_net());
+        let mesh = mesh_on(graph, task, 8, 1e-3, &w);
+        mesh.infer(&x).unwrap().bytes
+    };
+    let (sparse, dense) = (Topology::path(8).unwrap(), Topology::complete(8).unwrap());
+    assert_eq!(bytes(sparse), bytes(dense));
+}
+
+#[test]
+fn a_warm_start_takes_fewer_rounds() {
+    let w = atoms(20, 24, 9);
+    let x = reachable(&w, 4, 10);
+    let mut near = x.to_dense();
+    near.as_mut_slice().iter_mut().for_each(|x| *x *= 1.001);
+    let near = Samples::dense(near).unwrap();
+    let task = task(&Spec::new("squared-l2"), elastic_net());
+    let mesh = mesh_on(Topology::ring(4).unwrap(), task, 8, 1e-4, &w);
+    let mut first = mesh.run(&x).unwrap();
+    assert_eq!(first.until(&mesh.stopping()), Stop::Converged);
+    let cold = mesh.infer(&near).unwrap();
+    let mut warm = mesh.continue_from(first, &near).unwrap();
+    assert_eq!(warm.until(&mesh.stopping()), Stop::Converged);
+    assert!(
+        warm.rounds() < cold.rounds,
+        "{} {}",
+        warm.rounds(),
+        cold.rounds
+    );
+    let found = warm.found(Stop::Converged);
+    let (nu, ..) = errors(&mesh, &near, &found);
+    assert!(nu < 1e-3, "{nu:e}");
+}
+
+/// A sample that no code reaches ends with a certificate of infeasibility; the others are coded.
+#[test]
+fn infeasible_samples_are_certified_and_named() {
+    let w = atoms(12, 8, 11); // 8 atoms span 8 of 12 dimensions
+    let mut x = reachable(&w, 3, 12).to_dense();
+    x.column_mut(1)
+        .copy_from_slice(gaussian(12, 1, &mut stream(13, 1)).as_slice());
+    let x = Samples::dense(x).unwrap();
+    for residual in [Spec::new("equality"), Spec::new("ball").with("sigma", 0.1)] {
+        let mesh = mesh_on(
+            Topology::ring(4).unwrap(),
+            task(&residual, elastic_net()),
+            8,
+            1e-6,
+            &w,
+        );
+        let found = mesh.infer(&x).unwrap();
+        assert_eq!(
+            found.stop,
+            Stop::Infeasible,
+            "{residual}: {} rounds",
+            found.rounds
+        );
+        assert_eq!(found.infeasible, [1], "{residual}");
+        for j in [0, 2] {
+            assert_eq!(found.certified[j].stop, Stop::Converged, "{residual}");
+        }
+    }
+}
+
+/// Magnitudes far from 1, zero samples and empty blocks.
+#[test]
+fn scales_of_samples_do_not_matter() {
+    for size in [1e-150, 1e-6, 1e6, 1e150] {
+        let w = atoms(10, 8, 15);
+        let mut x = reachable(&w, 3, 16).to_dense();
+        x.as_mut_slice().iter_mut().for_each(|x| *x *= size);
+        x.column_mut(2).fill(0.0);
+        let x = Samples::dense(x).unwrap();
+        let net = Spec::new("elastic-net")
+            .with("gamma", 0.1 * size)
+            .with("delta", 0.3);
+        let mesh = Mesh::builder(
+            task(&Spec::new("squared-l2"), net),
+            Topology::path(4).unwrap(),
+        )
+        .informed(&[2])
+        .strategy(tree(8))
+        .stopping(Stopping::tolerance(1e-6))
+        .build(10, &[5, 0, 3, 0], AtomInit::Given(&w))
+        .unwrap();
+        let found = mesh.infer(&x).unwrap();
+        assert_eq!(found.stop, Stop::Converged, "size {size:e}");
+        let (nu, ..) = errors(&mesh, &x, &found);
+        assert!(nu < 1e-5, "size {size:e}: {nu:e}");
+    }
+}
+
+/// Learning with the tree follows learning with exact codes.
+#[test]
+fn learning_by_sums_learns_what_gossip_learns() {
+    let w = atoms(16, 12, 17);
+    let x = reachable(&w, 64, 18);
+    let learn = |strategy: Arc<dyn Strategy>| {
+        let mut mesh = Mesh::builder(
+            Task::sparse_svd(0.1, 0.3).unwrap(),
+            Topology::ring(4).unwrap(),
+        )
+        .strategy(strategy)
+        .stopping(Stopping::tolerance(1e-7))
+        .batch(16)
+        .seed(1)
+        .build(16, &[3; 4], AtomInit::Random)
+        .unwrap();
+        mesh.learn(&x, |_| std::ops::ControlFlow::Continue(()))
+            .unwrap();
+        (0..4)
+            .map(|k| mesh.block(k).atoms().clone())
+            .collect::<Vec<_>>()
+    };
+    let (sums, gossip) = (learn(tree(8)), learn(named("relaxed-admm")));
+    for (a, b) in sums.iter().zip(&gossip) {
+        assert!(error(a, b) < 1e-5, "{:e}", error(a, b));
+    }
+}

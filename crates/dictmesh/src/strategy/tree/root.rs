@@ -25,10 +25,17 @@ const PAIR_MEMORY: usize = 256 << 20;
 const FOLLOW: (f64, f64) = (0.05, 20.0);
 /// The factor for a unit after entries were clipped; its inverse where none was large.
 const CLIPPED: f64 = 2.0;
-/// Certificates of infeasibility are tried first in this round, and then whenever it doubles.
-const FIRST_PROOF: usize = 16;
-/// |g| relative to the sample below which a step is rounding.
-const ROUNDING: f64 = 1e-15;
+/// The first and the last weight of the proximal term, in units of 1/delta; each is a tenth of the
+/// one before.
+const WEIGHTS: (f64, f64) = (1e-2, 1e-5);
+/// The gradient at which a proximal point is taken, relative to that of the proximal term.
+const PROXIMAL_GRADIENT: f64 = 0.1;
+/// The same relative to |x - W y|, where the step is to certify infeasibility.
+const PROOF_GRADIENT: f64 = 1e-6;
+/// |g| relative to the sample below which a step changes nothing.
+const STILL: f64 = 1e-15;
+/// |g| relative to the sample, and to nu, below which it is rounding.
+const ROUNDING: f64 = 1e-12;
 
 /// How many samples are coded together, and the pairs of each, for M rows.
 pub(super) fn capacity(rows: usize, samples: usize) -> (usize, usize) {
@@ -45,13 +52,11 @@ pub(super) struct Root {
     samples: Vec<Sample>,
     /// Rounds of these samples.
     rounds: usize,
-    /// The round of the next certificate of infeasibility.
-    next_proof: usize,
 }
 
 #[derive(Debug)]
 struct Sample {
-    /// The magnitude of the sample, as far as it is known.
+    /// The magnitude of the sample: |x - W y| at the first evaluation.
     size: f64,
     /// W y - x as the sums give it: -u.
     total: Vec<f64>,
@@ -71,15 +76,29 @@ struct Sample {
     grid: Grid,
     slope: i32,
     certified: Certified,
-    /// nu at the last attempt to certify infeasibility.
-    proof_from: Vec<f64>,
+    /// The proximal term weight/2 |nu - centre|^2 of a sample that may be infeasible, whose nu
+    /// would grow without bound; otherwise the weight is 0.
+    centre: Vec<f64>,
+    weight: f64,
+    /// The length of the last proximal step, and whether the next one is to certify infeasibility.
+    moved: f64,
+    is_suspect: bool,
     infeasible: bool,
 }
 
 impl Root {
     /// For samples with |x|_inf <= 2^e (`None`: x = 0) and their duals.
-    pub fn new(bits: u32, pairs: usize, sizes: &[Option<i32>], nu: &Matrix) -> Self {
+    pub fn new(
+        local: &Local,
+        (bits, pairs): (u32, usize),
+        sizes: &[Option<i32>],
+        nu: &Matrix,
+    ) -> Self {
         let rows = nu.rows();
+        let weight = match local.residual.can_be_infeasible() {
+            true => WEIGHTS.0 / local.task.regularizer().strong_convexity(),
+            false => 0.0,
+        };
         let sample = |(size, nu): (&Option<i32>, &[f64])| {
             let exponent = size.unwrap_or(0);
             Sample {
@@ -101,7 +120,10 @@ impl Root {
                     violation: 0.0,
                     stop: Stop::RoundLimit,
                 },
-                proof_from: nu.to_vec(),
+                centre: nu.to_vec(),
+                weight,
+                moved: f64::INFINITY,
+                is_suspect: false,
                 infeasible: false,
             }
         };
@@ -109,7 +131,6 @@ impl Root {
             bits,
             samples: sizes.iter().zip(nu.columns()).map(sample).collect(),
             rounds: 0,
-            next_proof: FIRST_PROOF,
         }
     }
 
@@ -132,9 +153,7 @@ impl Root {
             let sum = Evaluated::new(total, (j, count), rows, sample.scales, bits);
             sample.evaluated(local, nu.column(j), &sum);
         });
-        let due = self.rounds >= self.next_proof || last;
-        if due && local.residual.can_be_infeasible() {
-            self.next_proof = 2 * self.rounds;
+        if local.residual.can_be_infeasible() {
             let proofs: Vec<_> = self.samples.iter_mut().map(|s| s.proof(local)).collect();
             if proofs.iter().any(Option::is_some) {
                 return Order::Prove(proofs);
@@ -239,15 +258,18 @@ impl Sample {
         for (total, difference) in self.total.iter_mut().zip(sum.differences) {
             *total += unit * *difference as f64;
         }
-        self.size = self.size.max(norm(&self.total));
+        let length = norm(&self.total);
+        if self.gradient.is_empty() {
+            self.size = self.size.max(length);
+        }
         // Rounding of the agents' own sums and of those here.
-        self.error = sum.error + f64::EPSILON * self.size;
+        self.error = sum.error + f64::EPSILON * self.size.max(length);
         if sum.clipped {
             self.reach *= CLIPPED;
         } else if !sum.large {
             self.reach /= CLIPPED;
         }
-        let gradient = gradient(residual, nu, &self.total);
+        let gradient = self.proximal(nu, gradient(residual, nu, &self.total));
         if !self.gradient.is_empty() {
             let s: Vec<f64> = nu
                 .iter()
@@ -262,6 +284,7 @@ impl Sample {
         self.gradient = gradient;
         self.nu.copy_from_slice(nu);
         let u: Vec<f64> = self.total.iter().map(|total| 0.0 - total).collect();
+        // Of the problem itself, which has no proximal term where this is used.
         let free = free_rows(residual, nu, &self.gradient);
         let distance = is_smooth(residual, nu).then(|| norm(&masked(&self.gradient, &free)));
         self.certified = Evidence {
@@ -280,15 +303,52 @@ impl Sample {
         }
     }
 
-    /// A direction for a certificate of infeasibility, if the sample has not met its tolerance.
+    /// The gradient at nu with that of the proximal term.
+    fn proximal(&self, nu: &[f64], mut gradient: Vec<f64>) -> Vec<f64> {
+        if self.weight > 0.0 {
+            axpy(self.weight, nu, &mut gradient);
+            axpy(-self.weight, &self.centre, &mut gradient);
+        }
+        gradient
+    }
+
+    /// Moves the centre of the proximal term to nu and changes its weight; the gradient follows.
+    fn recentre(&mut self, weight: f64) {
+        axpy(-self.weight, &self.nu, &mut self.gradient);
+        axpy(self.weight, &self.centre, &mut self.gradient);
+        self.centre.copy_from_slice(&self.nu); // where the gradient of the new term is 0
+        self.weight = weight;
+    }
+
+    /// Takes a proximal point once the gradient is small there. Proximal steps shorten where the
+    /// sample has a solution. One that does not is solved precisely and returned as a direction for
+    /// a certificate of infeasibility: W'd is then almost 0, and d'x is not.
     fn proof(&mut self, local: &Local) -> Option<Proof> {
         if self.certified.stop != Stop::RoundLimit {
             return None;
         }
-        let direction: Vec<f64> = (self.nu.iter().zip(&self.proof_from))
+        let direction: Vec<f64> = (self.nu.iter().zip(&self.centre))
             .map(|(new, old)| new - old)
             .collect();
-        self.proof_from.copy_from_slice(&self.nu);
+        let moved = norm(&direction);
+        let allowed = match self.is_suspect {
+            true => PROOF_GRADIENT * norm(&self.total),
+            false => PROXIMAL_GRADIENT * self.weight * moved,
+        };
+        if norm(&self.gradient) + self.error > allowed {
+            return None;
+        }
+        if !self.is_suspect && moved >= self.moved {
+            self.is_suspect = true;
+            return None;
+        }
+        let is_suspect = std::mem::take(&mut self.is_suspect);
+        self.moved = moved;
+        let least = WEIGHTS.1 / local.task.regularizer().strong_convexity();
+        self.recentre((0.1 * self.weight).max(least));
+        if !is_suspect {
+            return None;
+        }
         let unit = proof_unit(self.size, &direction, local.agents);
         let size = self.size;
         (norm(&direction) > 0.0).then_some(Proof {
@@ -320,27 +380,31 @@ impl Sample {
         }
         match self.direction(local) {
             Some(probe) => (None, Some(probe)),
-            // No direction of descent is left: the rest is rounding.
+            // No direction of descent is left. If the gradient is rounding, the sample is solved.
             None => {
-                let stop = match local.tolerance {
-                    Some(_) => Stop::Converged,
-                    None => Stop::RoundLimit,
+                let is_solved = local.tolerance.is_some() && self.is_rounding();
+                let stop = match is_solved {
+                    true => Stop::Converged,
+                    false => Stop::RoundLimit,
                 };
-                (
-                    Some(Certified {
-                        stop,
-                        ..self.certified
-                    }),
-                    None,
-                )
+                let certified = Certified {
+                    stop,
+                    ..self.certified
+                };
+                (Some(certified), None)
             }
         }
+    }
+
+    /// Whether the gradient is not distinguishable from 0.
+    fn is_rounding(&self) -> bool {
+        norm(&self.gradient) + self.error <= ROUNDING * self.size
     }
 
     /// The next direction: quasi-Newton where f* is smooth, otherwise a proximal gradient step.
     fn direction(&mut self, local: &Local) -> Option<Probe> {
         let residual = local.residual;
-        if norm(&self.gradient) + self.error <= ROUNDING * self.size {
+        if norm(&self.gradient) + self.error <= STILL * self.size {
             return None;
         }
         let newton = is_smooth(residual, &self.nu)
@@ -435,7 +499,9 @@ impl Sample {
     fn slope_at(&self, residual: &dyn Residual, t: f64) -> f64 {
         let smooth = dot(&self.total, &self.p);
         if let Some(c) = residual.conjugate_quadratic() {
-            return smooth + c * (dot(&self.nu, &self.p) + t * dot(&self.p, &self.p));
+            let square = dot(&self.p, &self.p);
+            let own = c * (dot(&self.nu, &self.p) + t * square);
+            return smooth + own + self.proximal_slope(t, square);
         }
         // f* along p by a one-sided difference: f* may have no gradient at nu.
         let at = |t: f64| {
@@ -448,11 +514,23 @@ impl Sample {
         let mut u = vec![0.0; point.len()];
         residual.recover(&point, &mut u);
         let slope = dot(&u, &self.p);
+        let smooth = smooth + self.proximal_slope(t, dot(&self.p, &self.p));
         if slope.is_finite() {
             return smooth + slope;
         }
         let step = 1e-6;
         smooth + (at(t + step) - at(t)) / step
+    }
+
+    /// The slope at t of the proximal term along p, with |p|^2 = `square`.
+    fn proximal_slope(&self, t: f64, square: f64) -> f64 {
+        match self.weight > 0.0 {
+            true => {
+                let apart = dot(&self.nu, &self.p) - dot(&self.centre, &self.p);
+                self.weight * (apart + t * square)
+            }
+            false => 0.0,
+        }
     }
 
     /// The step length at which the slope is 0, from the sums of the agents' slopes.
