@@ -187,6 +187,79 @@ fn under_go_on_a_lost_leaf_or_root_is_left_out_and_taken_back() {
     }
 }
 
+/// The root leaves for good between two batches: the others agree on another tree and new keys.
+#[test]
+fn the_root_of_the_tree_leaves_and_the_others_go_on() {
+    let mut plan = plan(Topology::ring(5).unwrap(), 120);
+    let root = plan.topology.spanning_tree().root();
+    plan.informed = vec![2];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let there = Arc::new(AtomicUsize::new(30));
+    let started = (0..5).map(|k| {
+        let mut agent = Started::new(&plan, &mesh, k);
+        if k == 2 {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent
+    });
+    let started: Vec<Started> = started.collect();
+    let mut agents: Vec<Running> = started.into_iter().map(|a| a.start(&hub)).collect();
+    agents[root].until(21);
+    agents[root].control.leave.store(true, Ordering::Relaxed);
+    assert_eq!(agents.remove(root).wait().unwrap().outcome, Outcome::Left);
+    there.store(plan.x.len(), Ordering::Relaxed);
+    for agent in agents {
+        let done = agent.wait().unwrap();
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 120));
+    }
+}
+
+/// Random kills, one or two at a time, over links that lose, double and delay. The number of kills
+/// is DICTMESH_SOAK, 10 if it is not set.
+#[test]
+fn soak() {
+    let kills = std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap());
+    let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 5)];
+    let mut plan = plan(Topology::from_edges(6, &edges).unwrap(), 30 + 9 * kills);
+    plan.informed = vec![1, 5];
+    let (mesh, directory) = (plan.mesh(false), tempfile::tempdir().unwrap());
+    let hub = Hub::new(8);
+    hub.set_faults(Faults {
+        loss: 0.01,
+        duplicates: 0.02,
+        delay: Duration::from_micros(200),
+    });
+    let there = Arc::new(AtomicUsize::new(18));
+    let at = |k: usize| {
+        let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        agent.settings.linger = Duration::from_secs(1);
+        if plan.informed.contains(&k) {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent.start(&hub)
+    };
+    let mut agents: Vec<Running> = (0..6).map(at).collect();
+    let mut rng = dictmesh::random::stream(12, 0);
+    let mut killed = 0;
+    while killed < kills {
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..120)));
+        let (first, count) = (rng.random_range(0..6), rng.random_range(1..3));
+        let mut victims: Vec<usize> = (first..first + count).map(|k| k % 6).collect();
+        victims.sort_unstable();
+        for victim in victims.iter().rev() {
+            let steps = rng.random_range(0..20);
+            assert!(agents.remove(*victim).dies_after(steps), "it ended");
+            killed += 1;
+        }
+        (victims.iter()).for_each(|victim| agents.insert(*victim, at(*victim)));
+        there.fetch_add(3 * count, Ordering::Relaxed);
+    }
+    there.store(plan.x.len(), Ordering::Relaxed);
+    assert_equal(&plan, &mesh, agents, &format!("{killed} kills"));
+}
+
 /// An agent that waits along the tree for one that stands still notices an interrupt.
 #[test]
 fn an_interrupt_ends_a_wait_for_the_tree() {
