@@ -137,8 +137,9 @@ pub enum Error {
     },
     /// A masked sum does not contain the part of every agent once.
     #[error(
-        "{at}: the sum counts {counted} agents in place of {agents}: a part is missing, doubled, damaged or masked with \
-         another key; do all agents run the same version? Start this agent again: all then agree on new keys"
+        "{at}: the sum counts {counted} agents in place of {agents}: a part is missing, doubled, \
+         damaged or masked with another key; do all agents run the same version? Start this agent \
+         again: all then agree on new keys"
     )]
     Count {
         /// The exchange.

@@ -25,7 +25,7 @@
 //!
 //! One more integer of 64 bits stands behind those of the strategy. Each agent adds 1 to it, masked
 //! like the others. At the root it totals N; otherwise a part is missing, doubled or masked with
-//! another key, and the attempt fails with [`Error::Count`](crate::Error::Count).
+//! another key, and the attempt fails with [`Error::Count`].
 //!
 //! Not hidden: the total and the broadcasts, the lengths and times of messages, and the part of an
 //! agent from the coalition of all its neighbours. An agent with one neighbour is visible to it.

@@ -5,9 +5,9 @@
 //! anybody from it; the largest of these numbers is the diameter. After 2 N rounds all know everything.
 //!
 //! The least of these numbers, with the smallest agent that has it, gives the root of the spanning
-//! tree. The parent of an agent is the first neighbour, by number, from which the record of the root
-//! arrived first. In one more round each agent sends every neighbour the number of its parent, by
-//! which the neighbours know their children, and its public key for [masks](crate::masks).
+//! tree. The parent of an agent is the first neighbour, by number, from which the record of the
+//! root arrived first. In one more round each agent sends every neighbour the number of its parent,
+//! by which the neighbours know their children, and its public key for [masks](crate::masks).
 
 use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
@@ -188,7 +188,8 @@ const CONTRADICTIONS: u32 = 8;
 /// How long the copies are given each time.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Finds out who is there. `mask` is the name of the run if sums are masked. `contradictions` counts the agreements that came to nothing, as somebody was told of in two ways.
+/// Finds out who is there. `mask` is the name of the run if sums are masked. `contradictions` counts
+/// the agreements that failed because an agent was described in two ways.
 pub(super) fn agree(
     talk: &mut Talk,
     epoch: u32,
@@ -282,7 +283,8 @@ pub(super) fn agree(
 const NO_PARENT: u64 = u64::MAX;
 
 /// One more round, in which each agent sends every neighbour the number of its parent and a public
-/// key: returns the neighbours whose parent this agent is. An engine with collectives needs neither.
+/// key. Returns the neighbours whose parent this agent is. An engine with collectives needs
+/// neither.
 fn introduce(
     talk: &mut Talk,
     tag: Tag,

@@ -140,8 +140,8 @@ impl Agent {
             self.visible_to = Some(only);
             tracing::warn!(
                 neighbour = only,
-                "it is the only neighbour of this agent, so that masks hide nothing from it: it can compute this agent's \
-                 part of every sum; give this agent a second neighbour to prevent that"
+                "the only neighbour of this agent can remove its masks, and compute its part of \
+                 every sum; give this agent a second neighbour to prevent that"
             );
             (self.observer)(&Event::Visible { to: only });
         }
