@@ -80,6 +80,8 @@ pub struct Agent {
     diverged: String,
     /// y_k of the last batch.
     codes: Matrix,
+    /// The neighbour from which masks hide nothing, if that was said.
+    visible_to: Option<AgentId>,
 }
 
 impl Agent {
@@ -145,6 +147,7 @@ impl Agent {
             trouble: None,
             diverged: String::new(),
             codes: Matrix::zeros(0, 0),
+            visible_to: None,
         })
     }
 

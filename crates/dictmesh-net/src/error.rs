@@ -135,6 +135,20 @@ pub enum Error {
         /// What it did.
         why: String,
     },
+    /// A masked sum does not contain the part of every agent once.
+    #[error(
+        "{at}: the sum counts {counted} agents in place of {agents}: a part is missing, doubled, \
+         damaged or masked with another key; do all agents run the same version? Start this agent \
+         again: all then agree on new keys"
+    )]
+    Count {
+        /// The exchange.
+        at: String,
+        /// What the parts add up to.
+        counted: i64,
+        /// N.
+        agents: usize,
+    },
     /// The engine below gave up.
     #[error("{0}")]
     Engine(String),

@@ -184,8 +184,9 @@ pub trait Exchange: Send {
     fn send(&mut self, own: &Frame, to: &[AgentId]) -> Result<(), Fault>;
 
     /// Waits for the frames of this tag from some of the neighbours, each of which has opaque bytes
-    /// only; `inbox[i]` becomes that of the i-th of [`neighbours`](Exchange::neighbours). Faults and
-    /// `deadline` are those of [`round`](Exchange::round): a new epoch counts from any neighbour.
+    /// only; `inbox[i]` becomes that of the i-th of [`neighbours`](Exchange::neighbours). Faults
+    /// and `deadline` are those of [`round`](Exchange::round): a new epoch counts from any
+    /// neighbour.
     fn receive(
         &mut self,
         tag: Tag,

@@ -17,6 +17,7 @@ pub mod codec;
 pub mod config;
 mod error;
 mod exchange;
+mod masks;
 pub mod memory;
 pub mod metrics;
 #[cfg(feature = "mpi")]

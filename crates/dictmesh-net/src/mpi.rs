@@ -207,8 +207,8 @@ impl Mpi {
         let (heads, scalars) = self.received.split_at(2 * HEAD);
         if heads != &self.sent[..2 * HEAD] {
             return Err(Fault::Engine(format!(
-                "a rank does not keep step: it is in another round than {tag}; do all ranks run the same program with \
-                 the same flags?"
+                "a rank does not keep step: it is in another round than {tag}; do all ranks run the \
+                 same program with the same flags?"
             )));
         }
         Ok(scalars)

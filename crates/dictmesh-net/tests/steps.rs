@@ -35,6 +35,7 @@ fn plan(strategy: &str, policy: config::Policy) -> Plan {
         weights: plan.rule.clone(),
         score: true,
         float32: false,
+        masks: true,
         task: plan.task.clone(),
         strategy: Spec::new(strategy),
         stopping: plan.stopping,

@@ -5,9 +5,9 @@
 mod common;
 
 use bytes::Bytes;
-use common::{start_all, summing, Plan, Running, Started};
+use common::{start_all, summing, Dripping, Plan, Running, Started};
 use dictmesh::{Mesh, Topology};
-use dictmesh_net::agent::{Agent, Control, Outcome};
+use dictmesh_net::agent::{Agent, Control, Outcome, Policy};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::grpc::{GrpcWire, Neighbour, Settings};
 use dictmesh_net::memory::{Faults, Hub};
@@ -16,6 +16,7 @@ use rand::RngExt;
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Leaves, inner agents and edges beside the tree.
@@ -121,11 +122,8 @@ fn a_sum_and_its_broadcast_take_two_messages_for_each_link_of_the_tree() {
     assert_eq!(SENT.load(Ordering::Relaxed), 2 * (9 - 1) * rounds);
 }
 
-fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path, fuse: i64) -> Running {
-    let mut started = Started {
-        fuse,
-        ..Started::new(plan, mesh, k).in_directory(directory)
-    };
+fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path) -> Running {
+    let mut started = Started::new(plan, mesh, k).in_directory(directory);
     started.settings.linger = Duration::from_secs(1);
     started.start(hub)
 }
@@ -133,28 +131,154 @@ fn start(plan: &Plan, mesh: &Mesh, k: usize, hub: &Hub, directory: &Path, fuse: 
 /// The root is agent 2 of the path 0 - 1 - 2 - 3 - 4, its ends are leaves, and 4 has the samples.
 #[test]
 fn root_inner_agents_and_leaves_are_killed_and_come_back() {
-    let plan = plan(Topology::path(5).unwrap(), 30);
+    let plan = plan(Topology::path(5).unwrap(), 120);
     assert_eq!(plan.topology.spanning_tree().root(), 2);
     let mesh = plan.mesh(false);
     let mut rng = dictmesh::random::stream(6, 0);
-    let mut died = 0;
-    for attempt in 0..15 {
+    for attempt in 0..20 {
         let directory = tempfile::tempdir().unwrap();
         let hub = Hub::new(attempt);
-        let (victim, fuse) = (
-            [2, 1, 0, 3, 4][attempt as usize % 5],
-            rng.random_range(20..400),
-        );
-        let at = |k: usize, fuse| start(&plan, &mesh, k, &hub, directory.path(), fuse);
-        let mut agents: Vec<Running> = (0..5)
-            .map(|k| at(k, if k == victim { fuse } else { i64::MAX }))
-            .collect();
-        died += i32::from(agents.remove(victim).died());
-        agents.insert(victim, at(victim, i64::MAX));
-        let what = format!("agent {victim} after {fuse} steps");
+        let victim = [2, 1, 0, 3, 4][attempt as usize % 5];
+        let (sample, steps) = (rng.random_range(0..40), rng.random_range(0..60));
+        let at = |k: usize| start(&plan, &mesh, k, &hub, directory.path());
+        let mut agents: Vec<Running> = (0..5).map(at).collect();
+        agents[victim].until(sample);
+        let what = format!("agent {victim} {steps} steps after sample {sample}");
+        assert!(agents.remove(victim).dies_after(steps), "{what}: it ended");
+        agents.insert(victim, at(victim));
         assert_equal(&plan, &mesh, agents, &what);
     }
-    assert!(died > 8, "only {died} died before the end");
+}
+
+/// An agent is lost in a batch: under `go-on` the others continue without it, with a
+/// tree of their own, and take it back.
+#[test]
+fn under_go_on_a_lost_leaf_or_root_is_left_out_and_taken_back() {
+    let mut plan = plan(Topology::ring(5).unwrap(), 4000);
+    plan.informed = vec![1, 4];
+    let mesh = plan.mesh(false);
+    for victim in [plan.topology.spanning_tree().root(), 3] {
+        let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(2));
+        let there = Arc::new(AtomicUsize::new(30));
+        let at = |k: usize| {
+            let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+            agent.settings.policy = Policy::GoOn {
+                deadline: Duration::from_millis(300),
+            };
+            if plan.informed.contains(&k) {
+                let (all, there) = (plan.x.clone(), there.clone());
+                agent.source = Some(Box::new(Dripping { all, there }));
+            }
+            agent.start(&hub)
+        };
+        let mut agents: Vec<Running> = (0..5).map(at).collect();
+        agents[1].until(24);
+        there.store(3000, Ordering::Relaxed);
+        assert!(agents.remove(victim).dies_after(9), "it ended before");
+        agents[if victim == 1 { 2 } else { 1 }].until_members(4);
+        agents.insert(victim, at(victim));
+        let other = if victim == 1 { 2 } else { 1 };
+        agents[other].until_members(5);
+        there.store(plan.x.len(), Ordering::Relaxed);
+        for agent in agents {
+            let done = agent.wait().unwrap();
+            assert_eq!((done.outcome, done.position), (Outcome::Ended, 4000));
+        }
+    }
+}
+
+/// The root leaves for good between two batches: the others agree on another tree and new keys.
+#[test]
+fn the_root_of_the_tree_leaves_and_the_others_go_on() {
+    let mut plan = plan(Topology::ring(5).unwrap(), 120);
+    let root = plan.topology.spanning_tree().root();
+    plan.informed = vec![2];
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let there = Arc::new(AtomicUsize::new(30));
+    let started = (0..5).map(|k| {
+        let mut agent = Started::new(&plan, &mesh, k);
+        if k == 2 {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent
+    });
+    let started: Vec<Started> = started.collect();
+    let mut agents: Vec<Running> = started.into_iter().map(|a| a.start(&hub)).collect();
+    agents[root].until(21);
+    agents[root].control.leave.store(true, Ordering::Relaxed);
+    assert_eq!(agents.remove(root).wait().unwrap().outcome, Outcome::Left);
+    there.store(plan.x.len(), Ordering::Relaxed);
+    for agent in agents {
+        let done = agent.wait().unwrap();
+        assert_eq!((done.outcome, done.position), (Outcome::Ended, 120));
+    }
+}
+
+/// Random kills, one or two at a time, over links that lose, double and delay. The number of kills
+/// is DICTMESH_SOAK, 10 if it is not set.
+#[test]
+fn soak() {
+    let kills = std::env::var("DICTMESH_SOAK").map_or(10, |n| n.parse().unwrap());
+    let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (2, 4), (4, 5)];
+    let mut plan = plan(Topology::from_edges(6, &edges).unwrap(), 30 + 9 * kills);
+    plan.informed = vec![1, 5];
+    let (mesh, directory) = (plan.mesh(false), tempfile::tempdir().unwrap());
+    let hub = Hub::new(8);
+    hub.set_faults(Faults {
+        loss: 0.01,
+        duplicates: 0.02,
+        delay: Duration::from_micros(200),
+    });
+    let there = Arc::new(AtomicUsize::new(18));
+    let at = |k: usize| {
+        let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        agent.settings.linger = Duration::from_secs(1);
+        if plan.informed.contains(&k) {
+            let (all, there) = (plan.x.clone(), there.clone());
+            agent.source = Some(Box::new(Dripping { all, there }));
+        }
+        agent.start(&hub)
+    };
+    let mut agents: Vec<Running> = (0..6).map(at).collect();
+    let mut rng = dictmesh::random::stream(12, 0);
+    let mut killed = 0;
+    while killed < kills {
+        std::thread::sleep(Duration::from_millis(rng.random_range(0..120)));
+        let (first, count) = (rng.random_range(0..6), rng.random_range(1..3));
+        let mut victims: Vec<usize> = (first..first + count).map(|k| k % 6).collect();
+        victims.sort_unstable();
+        for victim in victims.iter().rev() {
+            let steps = rng.random_range(0..20);
+            assert!(agents.remove(*victim).dies_after(steps), "it ended");
+            killed += 1;
+        }
+        (victims.iter()).for_each(|victim| agents.insert(*victim, at(*victim)));
+        there.fetch_add(3 * count, Ordering::Relaxed);
+    }
+    there.store(plan.x.len(), Ordering::Relaxed);
+    assert_equal(&plan, &mesh, agents, &format!("{killed} kills"));
+}
+
+/// An agent that waits along the tree for one that stands still notices an interrupt.
+#[test]
+fn an_interrupt_ends_a_wait_for_the_tree() {
+    let plan = plan(Topology::path(3).unwrap(), 3000);
+    let (mesh, hub) = (plan.mesh(false), Hub::new(0));
+    let agents = start_all(&plan, &mesh, &hub);
+    agents[0].until(9);
+    hub.freeze(2);
+    std::thread::sleep(Duration::from_millis(100));
+    for agent in &agents {
+        agent.control.interrupt.store(true, Ordering::Relaxed);
+    }
+    let mut agents = agents;
+    let frozen = agents.remove(2);
+    for agent in agents {
+        assert_eq!(agent.wait().unwrap().outcome, Outcome::Interrupted);
+    }
+    hub.thaw(2);
+    assert_eq!(frozen.wait().unwrap().outcome, Outcome::Interrupted);
 }
 
 /// The same frame with one byte more, as its header says.

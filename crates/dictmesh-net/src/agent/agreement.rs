@@ -5,15 +5,16 @@
 //! anybody from it; the largest of these numbers is the diameter. After 2 N rounds all know everything.
 //!
 //! The least of these numbers, with the smallest agent that has it, gives the root of the spanning
-//! tree. The parent of an agent is the first neighbour, by number, from which the record of the root
-//! arrived first. In one more round each agent sends the number of its parent, from which its
-//! neighbours know their children.
+//! tree. The parent of an agent is the first neighbour, by number, from which the record of the
+//! root arrived first. In one more round each agent sends every neighbour the number of its parent,
+//! by which the neighbours know their children, and its public key for [masks](crate::masks).
 
 use super::settings::{Policy, Weighting};
 use super::talk::{Halt, Talk};
 use super::tree::Tree;
 use crate::error::Error;
 use crate::exchange::{Fault, Tag};
+use crate::masks::{KeyPair, Masks};
 use crate::words::listed;
 use dictmesh::network::own_column;
 use dictmesh::AgentId;
@@ -77,12 +78,14 @@ impl fmt::Display for Record {
 }
 
 /// All agents, as all of them know them.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Members {
     pub records: BTreeMap<AgentId, Record>,
     pub diameter: usize,
     /// The links of this agent in the spanning tree.
     pub tree: Tree,
+    /// The masks of sums in this epoch, if they are on.
+    pub masks: Option<Masks>,
 }
 
 impl Members {
@@ -185,11 +188,13 @@ const CONTRADICTIONS: u32 = 8;
 /// How long the copies are given each time.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Finds out who is there. `contradictions` counts the agreements that came to nothing, as somebody was told of in two ways.
+/// Finds out who is there. `mask` is the name of the run if sums are masked. `contradictions` counts
+/// the agreements that failed because an agent was described in two ways.
 pub(super) fn agree(
     talk: &mut Talk,
     epoch: u32,
     own: Record,
+    mask: Option<&str>,
     contradictions: &mut u32,
 ) -> Result<Members, Halt> {
     let id = own.id;
@@ -260,41 +265,70 @@ pub(super) fn agree(
         let why = format!("it tells of a root {root}, of which there is no record");
         return Err(Error::Protocol { from: told_by, why }.into());
     }
+    let mut masks = mask.map(|run| Masks::new(id, run));
+    let children = introduce(talk, tag, id, parent, masks.as_mut())?;
     Ok(Members {
         tree: Tree {
             root,
             parent,
-            children: children(talk, tag, id, parent)?,
+            children,
         },
+        masks,
         records,
         diameter,
     })
 }
 
-/// One more round, in which each agent sends the number of its parent: the neighbours whose parent
-/// this agent is.
-fn children(
+/// The number in place of a parent that the root sends.
+const NO_PARENT: u64 = u64::MAX;
+
+/// One more round, in which each agent sends every neighbour the number of its parent and a public
+/// key. Returns the neighbours whose parent this agent is. An engine with collectives needs
+/// neither.
+fn introduce(
     talk: &mut Talk,
     tag: Tag,
     id: AgentId,
     parent: Option<AgentId>,
+    mut masks: Option<&mut Masks>,
 ) -> Result<Vec<AgentId>, Halt> {
-    if talk.degree() == 0 {
+    if talk.degree() == 0 || talk.collectives().is_some() {
         return Ok(Vec::new());
     }
-    talk.own.tag = tag;
-    talk.own.scalars.clear();
-    talk.own.scalars.push(parent.map_or(-1.0, |l| l as f64));
-    talk.round()?;
-    let mut children = Vec::new();
+    let all = talk.neighbours().to_vec();
+    let mut pairs = Vec::new();
+    for l in &all {
+        let mut bytes = parent
+            .map_or(NO_PARENT, |l| l as u64)
+            .to_le_bytes()
+            .to_vec();
+        if masks.is_some() {
+            let pair = KeyPair::new()?;
+            bytes.extend_from_slice(pair.public());
+            pairs.push(pair);
+        }
+        talk.send(tag, bytes, &[*l])?;
+    }
+    talk.receive(tag, &all)?;
+    let (mut children, mut pairs) = (Vec::new(), pairs.into_iter());
     for (from, frame) in talk.heard() {
-        match frame.scalars[..] {
-            [theirs] if theirs == id as f64 && parent != Some(from) => children.push(from),
-            [theirs] if theirs != id as f64 => {}
-            _ => {
-                let why = "the parent in the tree that it tells of cannot be".to_string();
-                return Err(Error::Protocol { from, why }.into());
+        let bad = |why: &str| Error::Protocol {
+            from,
+            why: why.to_string(),
+        };
+        let (theirs, key) = (frame.bytes.split_first_chunk())
+            .ok_or_else(|| bad("it does not tell its parent in the tree"))?;
+        match u64::from_le_bytes(*theirs) == id as u64 {
+            true if parent == Some(from) => {
+                return Err(bad("it and this agent cannot be each other's parent").into());
             }
+            true => children.push(from),
+            false => {}
+        }
+        match (&mut masks, pairs.next()) {
+            (Some(masks), Some(pair)) => masks.add_edge(from, pair, key)?,
+            _ if key.is_empty() => {}
+            _ => return Err(bad("it sent a public key, but masks are off at this agent").into()),
         }
     }
     Ok(children)
@@ -386,7 +420,7 @@ mod tests {
             };
             std::thread::spawn(move || {
                 let mut talk = Talk::new(Box::new(rounds), Policy::Wait, false);
-                let members = agree(&mut talk, 1, record, &mut 0).unwrap();
+                let members = agree(&mut talk, 1, record, Some("run"), &mut 0).unwrap();
                 // Its last words may still be needed.
                 talk.own.tag = Tag::all_ended(1);
                 talk.own.scalars.clear();

@@ -97,6 +97,7 @@ impl Agent {
             local,
             weights: &mesh.rules,
             tree: &mesh.members.tree,
+            masks: mesh.members.masks.as_ref(),
             method: &*self.method,
             sums: mesh.sums,
             single: agents == 1 && self.method.solves_alone(),

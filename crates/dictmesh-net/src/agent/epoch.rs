@@ -83,7 +83,9 @@ impl Agent {
             degree: self.talk.degree(),
             positions,
         };
-        let members = agreement::agree(&mut self.talk, epoch, own, &mut self.contradictions)?;
+        let masked = self.settings.masks && self.talk.collectives().is_none();
+        let run = masked.then_some(self.settings.run.as_str());
+        let members = agreement::agree(&mut self.talk, epoch, own, run, &mut self.contradictions)?;
         if let (Some((left, stay)), Policy::Wait) = (self.without.take(), &self.settings.policy) {
             let there = members.ids();
             let cut_off: Vec<AgentId> = stay.into_iter().filter(|l| !there.contains(l)).collect();
@@ -103,6 +105,7 @@ impl Agent {
             informed: members.informed(),
             diameter: members.diameter,
         }));
+        self.warn_if_visible(&members);
         self.check_given_weights()?;
         let weights = members.weights(id, self.talk.neighbours(), &self.settings.weighting);
         let rules = [
@@ -125,6 +128,23 @@ impl Agent {
             weights,
             rules,
         })
+    }
+
+    /// Masks are shared with neighbours: the only one of an agent can remove them. Said once.
+    fn warn_if_visible(&mut self, members: &Members) {
+        let [only] = *self.talk.neighbours() else {
+            return;
+        };
+        let sums = self.method.decides() && members.masks.is_some();
+        if sums && self.visible_to != Some(only) {
+            self.visible_to = Some(only);
+            tracing::warn!(
+                neighbour = only,
+                "the only neighbour of this agent can remove its masks, and compute its part of \
+                 every sum; give this agent a second neighbour to prevent that"
+            );
+            (self.observer)(&Event::Visible { to: only });
+        }
     }
 
     /// Without anybody informed no sample can come. At a start those who are may still be on their way, and are waited

@@ -11,6 +11,11 @@ pub enum Event {
     Agreed(Agreed),
     /// A batch was done.
     Batch(Batch),
+    /// Masks do not hide this agent's parts of sums from its only neighbour.
+    Visible {
+        /// The neighbour.
+        to: AgentId,
+    },
 }
 
 /// The result of an agreement.

@@ -2,15 +2,16 @@
 //! end of links.
 
 use super::talk::{Halt, Talk};
-use super::tree::Tree;
+use super::tree::{self, Tree};
 use crate::codec::SCALARS;
 use crate::error::Error;
 use crate::exchange::{Phase, Tag};
+use crate::masks::Masks;
 use dictmesh::network::{
     combine, has_diverged, infer, relative_change, round, Carrier, Flood, Received, Rounds,
     StoppingRule,
 };
-use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Local, Message, Strategy};
+use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Integers, Local, Message, Strategy};
 use dictmesh::{AgentId, Matrix, Stop, Stopping};
 
 /// What stays the same through the rounds of a batch.
@@ -21,6 +22,8 @@ pub(super) struct Inference<'a> {
     pub weights: &'a [Vec<(AgentId, f64)>; 3],
     /// The agent's links in the spanning tree.
     pub tree: &'a Tree,
+    /// The masks of sums, if they are on.
+    pub masks: Option<&'a Masks>,
     /// The strategy, which may decide itself when a batch ends.
     pub method: &'a dyn Strategy,
     /// Whether all neighbours, who are all agents, have the same weight, and only sums over all agents are exchanged.
@@ -232,8 +235,7 @@ impl Carrier for Wire<'_, '_> {
                 if let Message::Integers(part) = outgoing {
                     received.total.clone_from(part);
                 }
-                let tag = self.inference.tag(&mut self.exchanges);
-                (self.inference.tree).sum_to_root(tag, &mut received.total, self.talk)
+                self.sum_to_root(&mut received.total)
             }
             Exchange::Broadcast => {
                 received.bytes.clear();
@@ -248,6 +250,23 @@ impl Carrier for Wire<'_, '_> {
 }
 
 impl Wire<'_, '_> {
+    /// At the root, replaces its part by the sum over all agents.
+    fn sum_to_root(&mut self, total: &mut Integers) -> Result<(), Halt> {
+        let Inference { tree, masks, .. } = *self.inference;
+        let tag = self.inference.tag(&mut self.exchanges);
+        let Some(masks) = masks else {
+            return tree.sum_to_root(tag, total, self.talk);
+        };
+        let mut masked = total.clone();
+        masks.hide(tag, &mut masked)?;
+        tree.sum_to_root(tag, &mut masked, self.talk)?;
+        if tree.parent.is_none() {
+            masks.check_count(tag, &masked, self.inference.local.agents)?;
+            tree::set(total, masked.values()); // without the count behind them
+        }
+        Ok(())
+    }
+
     /// Prepares the frame of the next round. Neighbours refuse numbers that are not finite, so such an array
     /// is replaced by a report of it.
     fn prepare(&mut self, dual: &[f64]) {

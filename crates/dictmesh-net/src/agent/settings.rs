@@ -80,6 +80,8 @@ pub struct AgentSettings {
     pub score: bool,
     /// Whether dual vectors travel in single precision.
     pub float32: bool,
+    /// Whether masks hide each agent's part of a sum from the others. Ranks of MPI have none.
+    pub masks: bool,
     /// Its speed-ups. Only those that batch argmins apply to an agent of a network.
     pub accels: Accels,
     /// Whether this agent may come into a running mesh with atoms that have not seen the samples so far.
@@ -109,6 +111,7 @@ impl AgentSettings {
             policy: Policy::Wait,
             score: true,
             float32: false,
+            masks: true,
             accels: Accels::all(),
             joins: false,
             checkpoint_every: 1,
@@ -135,15 +138,16 @@ impl AgentSettings {
             ("block", value(&self.block)),
             ("score", value(&self.score)),
             ("float32", value(&self.float32)),
+            ("masks", value(&self.masks)),
             ("policy", value(&policy_name(&self.policy))),
             ("weighting", value(&weighting_name(&self.weighting))),
         ]
     }
 
-    /// Whose checkpoints are this agent's: what is learned depends on all that agents agree on but who is waited for and
-    /// whether costs are told, and on what the agent has of its own.
+    /// Whose checkpoints are this agent's: what is learned depends on all that agents agree on but who is waited for,
+    /// whether costs are told and whether sums are masked, and on what the agent has of its own.
     pub(super) fn owner(&self) -> Owner {
-        let free = |name: &str| matches!(name, "policy" | "score" | "weighting");
+        let free = |name: &str| matches!(name, "policy" | "score" | "weighting" | "masks");
         let choices = self.choices().into_iter();
         let mut settings: Vec<(String, String)> = choices
             .filter(|(name, _)| !free(name))

@@ -2,8 +2,8 @@
 //!
 //! In a sum, an agent waits for the frames of its children, adds their integers to its own and
 //! sends the packed total to its parent. In a broadcast, it waits for the frame of its parent and
-//! sends the same bytes to its children. A sum and its broadcast take 2 (N - 1) messages. The tree is
-//! [`SpanningTree`](dictmesh::graph::SpanningTree) of the members and their edges.
+//! sends the same bytes to its children. A sum and its broadcast take 2 (N - 1) messages. The tree
+//! is the [`SpanningTree`](dictmesh::graph::SpanningTree) of the members and their edges.
 //!
 //! An engine with collectives of its own, such as MPI, performs both in place of the tree.
 
@@ -24,8 +24,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Adds the integers of all agents. `part` becomes the total at the root; at the other agents it
-    /// becomes the sum over the agents below.
+    /// Adds the integers of all agents. `part` becomes the total at the root; at the other agents
+    /// it becomes the sum over the agents below.
     pub fn sum_to_root(&self, tag: Tag, part: &mut Integers, talk: &mut Talk) -> Result<(), Halt> {
         if let Some(engine) = talk.collectives() {
             let mut sums = part.values().to_vec();
@@ -63,7 +63,7 @@ impl Tree {
     }
 }
 
-/// Replaces the values, modulo 2^width of each, and keeps the layout. There may be more than needed.
+/// Replaces the values, modulo 2^width of each, and keeps the layout. Values in excess are ignored.
 pub(super) fn set(integers: &mut Integers, values: &[i64]) {
     let apart = values.iter().zip(integers.values());
     let apart: Vec<u64> = apart.map(|(to, at)| to.wrapping_sub(*at) as u64).collect();

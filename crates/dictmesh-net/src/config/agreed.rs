@@ -28,6 +28,9 @@ pub struct Agreed {
     /// Whether dual vectors travel in single precision: half the bytes, seven digits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub float32: bool,
+    /// Whether masks hide each agent's part of a sum from the others.
+    #[serde(default = "yes")]
+    pub masks: bool,
     /// What is being solved.
     pub task: TaskSpec,
     /// The inference strategy, with all its constants.
@@ -145,6 +148,7 @@ pub(super) mod tests {
             weights: WeightRule::Metropolis,
             score: true,
             float32: false,
+            masks: true,
             task: TaskSpec::nmf(0.05, 0.1),
             strategy: Spec::new("relaxed-admm"),
             stopping: Stopping::tolerance(1e-4),

@@ -144,7 +144,8 @@ impl Graph {
         let length = c_int::try_from(values.len()).map_err(|_| too_long(values.len()))?;
         let own = values.to_vec();
         // Unsigned, as only their overflow is defined; the bits are the same.
-        // SAFETY: `own` and `values` have `length` integers and do not overlap; the handles are MPI's.
+        // SAFETY: `own` and `values` have `length` integers and do not overlap; the handles are
+        // MPI's.
         let code = unsafe {
             ffi::MPI_Allreduce(
                 own.as_ptr().cast::<c_void>(),

@@ -1,5 +1,5 @@
-//! A strategy for tests: gradient steps at a root, on sums of integers whose layouts vary from round
-//! to round, with broadcasts whose lengths vary too.
+//! A strategy for tests: gradient steps at a root, on sums of integers whose layouts vary from
+//! round to round, with broadcasts whose lengths vary too.
 
 use super::Plan;
 use dictmesh::problem::Residual;
@@ -17,16 +17,21 @@ const UNIT: f64 = 65536.0;
 pub fn plan(topology: Topology, rows: usize, samples: usize) -> Plan {
     let mut plan = Plan::new(topology, rows, samples);
     plan.strategy = Spec::new("summing");
-    plan.registry = Registry::default().with_strategy("summing", |_| Ok(Arc::new(Summing)));
+    plan.registry = Registry::default()
+        .with_strategy("summing", |_| Ok(Arc::new(Summing { constant: false })))
+        .with_strategy("constant", |_| Ok(Arc::new(Summing { constant: true })));
     plan
 }
 
-#[derive(Debug)]
-pub struct Summing;
+/// With `constant`, the integers of every agent and sum are the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Summing {
+    constant: bool,
+}
 
 impl Strategy for Summing {
     fn spec(&self) -> Spec {
-        Spec::new("summing")
+        Spec::new(if self.constant { "constant" } else { "summing" })
     }
 
     fn check(&self, _: &dyn Residual, _: bool) -> Result<()> {
@@ -34,11 +39,14 @@ impl Strategy for Summing {
     }
 
     fn resolve(&self, _: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        Ok(Arc::new(Summing))
+        Ok(Arc::new(*self))
     }
 
     fn agent(&self, _: Rng) -> Result<Box<dyn AgentStrategy>> {
-        Ok(Box::new(Sums::default()))
+        Ok(Box::new(Sums {
+            constant: self.constant,
+            ..Sums::default()
+        }))
     }
 
     fn decides(&self) -> bool {
@@ -48,6 +56,7 @@ impl Strategy for Summing {
 
 #[derive(Debug, Default)]
 struct Sums {
+    constant: bool,
     nu: Matrix,
     round: usize,
     broadcasts: bool,
@@ -66,6 +75,7 @@ fn extra(round: usize) -> (usize, u32) {
 impl AgentStrategy for Sums {
     fn start(&mut self, local: &Local) {
         *self = Sums {
+            constant: self.constant,
             nu: Matrix::zeros(local.rows(), local.samples),
             ..Sums::default()
         };
@@ -74,6 +84,13 @@ impl AgentStrategy for Sums {
     fn adapt(&mut self, local: &Local) -> Exchange {
         if self.broadcasts {
             return Exchange::Broadcast;
+        }
+        if self.constant {
+            let (entries, (count, _)) = (self.nu.as_slice().len(), extra(self.round));
+            self.part.clear();
+            self.part.push(40, vec![11; entries]);
+            self.part.push(50, vec![0; local.samples + count]);
+            return Exchange::SumToRoot;
         }
         let units = |v: f64| (UNIT * v).round() as i64;
         let mut gradient = local.block.atoms().times(&local.codes(&self.nu));
@@ -128,7 +145,7 @@ impl AgentStrategy for Sums {
 }
 
 impl Sums {
-    /// The root's step: its bytes are whether the batch ends, nu, the costs, and bytes of the total.
+    /// The root's step. Its bytes: whether the batch ends, nu, the costs, and bytes of the total.
     fn step(&mut self, local: &Local, total: &Integers) {
         let (entries, values) = (self.nu.as_slice().len(), total.values());
         let odd: i64 = values[entries + local.samples..]

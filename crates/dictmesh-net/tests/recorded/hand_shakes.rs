@@ -179,7 +179,7 @@ fn assert_known_hello(bytes: &[u8], k: usize, settings: &AgentSettings) {
     for (number, content) in fields(bytes) {
         let value = || u64::from_le_bytes(content[..].try_into().unwrap());
         match number {
-            1 => assert_eq!(value(), 2, "the protocol"),
+            1 => assert_eq!(value(), 3, "the protocol"),
             2 => assert_eq!(content, settings.run.as_bytes()),
             3 => assert_eq!(value(), k as u64),
             4 => assert_eq!(value(), 1 - k as u64),

@@ -42,6 +42,11 @@ fn read(bytes: &[u8]) -> Read {
     let (float32, scalars, dual) = (bytes[4] == 1, four(32) as usize, four(36) as usize);
     let (from, width) = (44 + 8 * scalars, if float32 { 4 } else { 8 });
     let opaque = four(40) as usize;
+    // The parent in the tree and a public key, in the last round of an agreement.
+    assert!(
+        opaque == 0 || (bytes[5], opaque) == (0, 8 + 32),
+        "{opaque} bytes"
+    );
     let to = from + width * dual;
     assert_eq!(bytes.len(), to + opaque, "every byte has its place");
     let single = |b: &[u8]| f64::from(f32::from_le_bytes(b.try_into().unwrap()));

@@ -58,6 +58,7 @@ pub fn settings(config: &AgentConfig) -> Result<AgentSettings> {
     };
     settings.score = agreed.score;
     settings.float32 = agreed.float32;
+    settings.masks = agreed.masks;
     settings.joins = config.joins;
     Ok(settings)
 }

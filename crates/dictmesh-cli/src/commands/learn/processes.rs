@@ -238,6 +238,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
             weights: description.weights.clone(),
             score: true,
             float32: args.float32,
+            masks: true,
             task: description.task.clone(),
             strategy: description.strategy.clone(),
             stopping: description.stopping,

@@ -140,6 +140,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
             weights: options.weight_rule()?,
             score: true,
             float32: args.float32,
+            masks: true,
             task: options.task("sparse-svd")?,
             strategy: options.strategy()?.spec(),
             stopping: options.stopping(),
