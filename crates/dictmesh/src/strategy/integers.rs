@@ -72,7 +72,7 @@ impl Integers {
         if self.sections != other.sections {
             return false;
         }
-        self.combine(other.values.iter().copied(), i64::wrapping_add);
+        self.combine(&other.values, i64::wrapping_add);
         true
     }
 
@@ -81,19 +81,21 @@ impl Integers {
     pub fn mask(&mut self, adds: bool, mut next: impl FnMut(u32) -> u64) {
         let widths = (self.sections.iter()).flat_map(|s| std::iter::repeat_n(s.width, s.count));
         let masks: Vec<i64> = widths.map(|width| next(width) as i64).collect();
-        let operation = match adds {
-            true => i64::wrapping_add,
-            false => i64::wrapping_sub,
-        };
-        self.combine(masks.into_iter(), operation);
+        match adds {
+            true => self.combine(&masks, i64::wrapping_add),
+            false => self.combine(&masks, i64::wrapping_sub),
+        }
     }
 
-    fn combine(&mut self, mut other: impl Iterator<Item = i64>, operation: fn(i64, i64) -> i64) {
-        let mut values = self.values.iter_mut();
+    fn combine(&mut self, other: &[i64], operation: impl Fn(i64, i64) -> i64) {
+        let mut from = 0;
         for section in &self.sections {
-            for (value, other) in values.by_ref().take(section.count).zip(other.by_ref()) {
-                *value = wrap(operation(*value, other), section.width);
+            let range = from..from + section.count;
+            let values = self.values[range.clone()].iter_mut();
+            for (value, other) in values.zip(&other[range]) {
+                *value = wrap(operation(*value, *other), section.width);
             }
+            from += section.count;
         }
     }
 

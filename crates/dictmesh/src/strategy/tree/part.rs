@@ -9,7 +9,7 @@ use crate::exact::SOLVED_ON_DEMAND;
 use crate::strategy::infeasible::parts;
 use crate::strategy::integers::{width_of_sum, Integers};
 use crate::strategy::Local;
-use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
+use dictmesh_kernels::matrix::{axpy, dot, gemm, norm, Matrix};
 
 /// Added to exponents, so that their sums are those of non-negative numbers.
 const EXPONENT_OFFSET: i64 = 1100;
@@ -24,6 +24,10 @@ pub(super) const PROOF_BITS: u32 = 48;
 /// Flags per sample: error saturated, entries clipped, entries in the upper part of the range, a
 /// part that is not finite.
 const FLAGS: usize = 4;
+/// Differences beyond this number of units are clipped before they are rounded.
+const MOST: f64 = 1e9;
+/// A dense product is as fast as the sum of the fired atoms if one in this number fires.
+const DENSE: usize = 4;
 /// The share of the range above which an entry counts as large.
 const LARGE: f64 = 0.4;
 
@@ -144,12 +148,7 @@ impl Part {
             let codes = self.y.chunks_exact_mut(n.max(1));
             codes.for_each(|s| h.argmax(0.0, s));
             part.reshape(rows, width);
-            if n > 0 {
-                let y = faer::MatRef::from_column_major_slice(&self.y, n, width);
-                gemm(part.view_mut(), local.block.atoms().view(), y, 1.0, false);
-            } else {
-                part.as_mut_slice().fill(0.0);
-            }
+            multiply(local.block.atoms(), &self.y, &mut part);
             for i in 0..width {
                 let (j, scales) = (from + i, scales[from + i]);
                 let (column, nu) = (part.column_mut(i), self.nu.column(j));
@@ -254,6 +253,28 @@ impl Part {
     }
 }
 
+/// `out = W y` by the non-zero codes alone where they are few.
+fn multiply(atoms: &Matrix, y: &[f64], out: &mut Matrix) {
+    let (n, width) = (atoms.cols(), out.cols());
+    let fired = y.iter().filter(|y| **y != 0.0).count();
+    if DENSE * fired >= y.len() && n > 0 {
+        let y = faer::MatRef::from_column_major_slice(y, n, width);
+        return gemm(out.view_mut(), atoms.view(), y, 1.0, false);
+    }
+    out.as_mut_slice().fill(0.0);
+    for (j, y) in y.chunks_exact(n.max(1)).enumerate() {
+        let fired = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
+        fired.for_each(|(q, y)| axpy(*y, atoms.column(q), out.column_mut(j)));
+    }
+}
+
+/// The nearest integer, ties to even, for |value| <= 2^51. Unlike `round_ties_even` it needs no
+/// function call on processors without such an instruction.
+fn round(value: f64) -> f64 {
+    const SHIFT: f64 = 1.5 * (1_u64 << 52) as f64;
+    (value + SHIFT) - SHIFT
+}
+
 /// The outcome of [`send`].
 struct Sent {
     /// Whether the error exceeds the range of its integer.
@@ -279,7 +300,7 @@ fn send(part: &[f64], known: &mut [f64], scale: f64, bits: u32, out: &mut Vec<i6
     let (mut most, mut clipped, mut error) = (0.0_f64, false, 0.0);
     for (part, known) in part.iter().zip(known) {
         let exact = (part - *known) * inverse;
-        let rounded = exact.round_ties_even();
+        let rounded = round(exact.clamp(-MOST, MOST));
         let sent = rounded.clamp(-top, top);
         clipped |= sent != rounded;
         most = most.max(rounded.abs());
