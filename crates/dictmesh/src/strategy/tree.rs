@@ -22,10 +22,15 @@
 //! A tolerance t is met by a certified relative gap of at most t^2.
 
 mod certificate;
+mod gradient;
 mod order;
 mod pairs;
 mod part;
+mod proximal;
 mod root;
+mod sample;
+mod search;
+mod send;
 
 use super::{
     AgentStrategy, Certified, Exchange, Integers, Local, Message, SharedConstants, Strategy,

@@ -1,10 +1,7 @@
 //! The arithmetic of one agent: its part of the gradient as integers, and its slopes.
-//!
-//! `known` is the part as the root has it. An evaluation sends round((part - known) / 2^scale),
-//! clipped to b bits, and adds what it sent to `known`. Rounding and clipping errors therefore
-//! remain at the agent and are sent with a later evaluation.
 
 use super::order::{exponent_of, power, Probe, Proof, Scales, POINTS};
+use super::send::{error_unit, send};
 use crate::exact::SOLVED_ON_DEMAND;
 use crate::strategy::infeasible::parts;
 use crate::strategy::integers::{width_of_sum, Integers};
@@ -24,27 +21,12 @@ pub(super) const PROOF_BITS: u32 = 48;
 /// Flags per sample: error saturated, entries clipped, entries in the upper part of the range, a
 /// part that is not finite.
 const FLAGS: usize = 4;
-/// Differences beyond this number of units are clipped before they are rounded.
-const MOST: f64 = 1e9;
 /// A dense product is as fast as the sum of the fired atoms if one in this number fires.
 const DENSE: usize = 4;
-/// The share of the range above which an entry counts as large.
-const LARGE: f64 = 0.4;
 
 /// Bits of a slope: nine, and half of those that the rounding errors of all agents take.
 pub(super) fn slope_bits(agents: usize) -> u32 {
     9 + width_of_sum(0, agents).div_ceil(2)
-}
-
-/// The unit of an error in units of the entries, as an exponent of two: rounding alone takes at
-/// most half of the range.
-fn error_unit(rows: usize, bits: u32) -> i32 {
-    exponent_of((rows as f64).sqrt() / top(bits))
-}
-
-/// The largest integer of b bits.
-fn top(bits: u32) -> f64 {
-    ((1_i64 << (bits - 1)) - 1) as f64
 }
 
 /// The samples that an agent is coding, one column each.
@@ -268,57 +250,6 @@ fn multiply(atoms: &Matrix, y: &[f64], out: &mut Matrix) {
     }
 }
 
-/// The nearest integer, ties to even, for |value| <= 2^51. Unlike `round_ties_even` it needs no
-/// function call on processors without such an instruction.
-fn round(value: f64) -> f64 {
-    const SHIFT: f64 = 1.5 * (1_u64 << 52) as f64;
-    (value + SHIFT) - SHIFT
-}
-
-/// The outcome of [`send`].
-struct Sent {
-    /// Whether the error exceeds the range of its integer.
-    saturated: bool,
-    clipped: bool,
-    large: bool,
-    finite: bool,
-}
-
-/// Appends the difference of a part to what is known of it, in units of `scale`, and the norm of
-/// the remaining error, rounded up.
-fn send(part: &[f64], known: &mut [f64], scale: f64, bits: u32, out: &mut Vec<i64>) -> Sent {
-    let (top, inverse) = (top(bits), 1.0 / scale);
-    if !part.iter().fold(0.0, |sum, v| sum + v.abs()).is_finite() {
-        out.resize(out.len() + part.len() + 1, 0);
-        return Sent {
-            saturated: true,
-            clipped: false,
-            large: false,
-            finite: false,
-        };
-    }
-    let (mut most, mut clipped, mut error) = (0.0_f64, false, 0.0);
-    for (part, known) in part.iter().zip(known) {
-        let exact = (part - *known) * inverse;
-        let rounded = round(exact.clamp(-MOST, MOST));
-        let sent = rounded.clamp(-top, top);
-        clipped |= sent != rounded;
-        most = most.max(rounded.abs());
-        *known += sent * scale;
-        let left = exact - sent;
-        error += left * left;
-        out.push(sent as i64);
-    }
-    let error = (error.sqrt() / power(error_unit(part.len(), bits))).ceil();
-    out.push(error.min(top) as i64);
-    Sent {
-        saturated: error > top,
-        clipped,
-        large: most > LARGE * top,
-        finite: true,
-    }
-}
-
 /// The sum over all agents of an evaluation, for one sample.
 #[derive(Debug)]
 pub(super) struct Evaluated<'a> {
@@ -385,29 +316,6 @@ fn retain_columns(matrix: &mut Matrix, keep: &[bool]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn errors_stay_at_the_agent_and_go_with_later_messages() {
-        let part = [0.3, -5.0, 1e-3, 0.0];
-        for bits in [4, 8, 16] {
-            let (mut known, mut sum) = ([0.0; 4], [0.0; 4]);
-            for round in 0..60 {
-                let scale = power(2 - round / 4);
-                let mut sent = Vec::new();
-                let told = send(&part, &mut known, scale, bits, &mut sent);
-                for (sum, sent) in sum.iter_mut().zip(&sent) {
-                    *sum += scale * *sent as f64;
-                }
-                assert_eq!(sum, known);
-                let error: f64 = part.iter().zip(known).map(|(p, k)| (p - k).powi(2)).sum();
-                let bound = sent[4] as f64 * power(error_unit(4, bits)) * scale;
-                assert!(told.saturated || error.sqrt() <= bound, "{bits} bits");
-                assert!(bound <= 1.5 * error.sqrt() + 2.0 * scale);
-            }
-            let error = part.iter().zip(known).map(|(p, k)| (p - k).abs());
-            assert!(error.fold(0.0, f64::max) < 1e-3, "{bits} bits");
-        }
-    }
 
     #[test]
     fn columns_are_removed_in_order() {
