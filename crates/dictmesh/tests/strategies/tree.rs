@@ -34,6 +34,13 @@ fn every_residual_is_solved_with_any_number_of_bits() {
                 found.rounds
             );
             assert_eq!(found.stop, Stop::Converged, "{residual}, {bits} bits");
+            // Stated in docs/reference/strategies.md.
+            let limit = match residual.kind() {
+                "squared-l2" => 60,
+                "huber" | "ball" => 100,
+                _ => 250,
+            };
+            assert!(bits < 8 || found.rounds <= limit, "{residual}, {bits} bits");
             assert!(
                 y < 1e-5 && cost < 1e-8,
                 "{residual}, {bits} bits: {y:e} {cost:e}"

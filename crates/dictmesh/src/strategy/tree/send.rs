@@ -5,6 +5,7 @@
 //! remain at the agent and are sent with a later evaluation.
 
 use super::order::{exponent_of, power};
+use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 
 /// Differences beyond this number of units are clipped before they are rounded.
 const MOST: f64 = 1e9;
@@ -24,6 +25,7 @@ fn top(bits: u32) -> f64 {
 
 /// The nearest integer, ties to even, for |value| <= 2^51. Unlike `round_ties_even` it needs no
 /// function call on processors without such an instruction.
+#[inline(always)]
 fn round(value: f64) -> f64 {
     const SHIFT: f64 = 1.5 * (1_u64 << 52) as f64;
     (value + SHIFT) - SHIFT
@@ -47,7 +49,7 @@ pub(super) fn send(
     bits: u32,
     out: &mut Vec<i64>,
 ) -> Sent {
-    let (top, inverse) = (top(bits), 1.0 / scale);
+    let top = top(bits);
     if !part.iter().fold(0.0, |sum, v| sum + v.abs()).is_finite() {
         out.resize(out.len() + part.len() + 1, 0);
         return Sent {
@@ -57,25 +59,60 @@ pub(super) fn send(
             finite: false,
         };
     }
-    let (mut most, mut clipped, mut error) = (0.0_f64, false, 0.0);
-    for (part, known) in part.iter().zip(known) {
-        let exact = (part - *known) * inverse;
-        let rounded = round(exact.clamp(-MOST, MOST));
-        let sent = rounded.clamp(-top, top);
-        clipped |= sent != rounded;
-        most = most.max(rounded.abs());
-        *known += sent * scale;
-        let left = exact - sent;
-        error += left * left;
-        out.push(sent as i64);
-    }
+    let from = out.len();
+    out.resize(from + part.len(), 0);
+    let (most, error) = dispatch(Differences {
+        part,
+        known,
+        scale,
+        top,
+        out: &mut out[from..],
+    });
     let error = (error.sqrt() / power(error_unit(part.len(), bits))).ceil();
     out.push(error.min(top) as i64);
     Sent {
         saturated: error > top,
-        clipped,
+        clipped: most > top,
         large: most > LARGE * top,
         finite: true,
+    }
+}
+
+/// Sums of several entries run side by side, the same on every processor.
+const LANES: usize = 8;
+
+/// Writes the integers of a difference; returns the largest of them before clipping, and the square
+/// of the norm of the remaining error in units.
+struct Differences<'a> {
+    part: &'a [f64],
+    known: &'a mut [f64],
+    scale: f64,
+    top: f64,
+    out: &'a mut [i64],
+}
+
+impl WithSimd for Differences<'_> {
+    type Output = (f64, f64);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> (f64, f64) {
+        let (scale, inverse, top) = (self.scale, 1.0 / self.scale, self.top);
+        let (mut most, mut error) = ([0.0_f64; LANES], [0.0; LANES]);
+        let parts = self.part.chunks(LANES).zip(self.known.chunks_mut(LANES));
+        for ((part, known), out) in parts.zip(self.out.chunks_mut(LANES)) {
+            for i in 0..part.len() {
+                let exact = (part[i] - known[i]) * inverse;
+                let rounded = round(exact.clamp(-MOST, MOST));
+                let sent = rounded.clamp(-top, top);
+                most[i] = most[i].max(rounded.abs());
+                known[i] += sent * scale;
+                let left = exact - sent;
+                error[i] += left * left;
+                out[i] = sent as i64;
+            }
+        }
+        let most = most.into_iter().fold(0.0, f64::max);
+        (most, error.into_iter().sum())
     }
 }
 
