@@ -28,7 +28,9 @@ fn a_complete_graph_hides_nothing_and_the_table_says_so() {
             "jacobi-admm",
             "exact-diffusion",
             "relaxed-admm",
-            "relaxed-admm, random start 1"
+            "relaxed-admm, random start 1",
+            "tree",
+            "tree, masked"
         ]
     );
     for strategy in strategies {
