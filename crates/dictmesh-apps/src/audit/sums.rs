@@ -216,16 +216,21 @@ impl Sum {
         })
     }
 
-    /// The fit for attackers with or without x.
-    fn fit(&self, knows_x: bool) -> Option<&Fit> {
-        let [knowing, not_knowing] = &self.fits;
-        let fit = if knows_x { knowing } else { not_knowing };
-        fit.as_ref()
+    /// The fit for attackers with or without x that is closest to these atoms. Attackers with x may
+    /// use both fits.
+    fn fit(&self, knows_x: bool, atoms: &Matrix) -> Option<&Fit> {
+        let near = |fit: &Fit| atoms.columns().map(|w| nearest(&fit.atoms, w)).sum::<f64>();
+        let [_, not_knowing] = &self.fits;
+        match knows_x {
+            true => (self.fits.iter().flatten()).max_by(|a, b| near(a).total_cmp(&near(b))),
+            false => not_knowing.as_ref(),
+        }
     }
 
     fn recovered(&self, mesh: &Mesh, target: AgentId, knows_x: bool, x: Option<f64>) -> Recovered {
-        let (fit, penalty) = (self.fit(knows_x), scalar_penalty(mesh, target));
-        let atoms = mesh.block(target).atoms().columns().map(|w| Atom {
+        let (own, penalty) = (mesh.block(target).atoms(), scalar_penalty(mesh, target));
+        let fit = self.fit(knows_x, own);
+        let atoms = own.columns().map(|w| Atom {
             cosine: fit.map_or(0.0, |fit| nearest(&fit.atoms, w)),
             fired: self.trace.codes(penalty, w).iter().any(|y| *y != 0.0),
         });
@@ -250,9 +255,13 @@ fn beyond(mesh: &Mesh, sums: &[Sum]) -> Vec<f64> {
             sum.attackers.iter().any(near)
         };
         for agent in sum.members.iter().filter(|l| !is_near(l)) {
-            let atoms = mesh.block(*agent).atoms().columns();
-            let fit = sum.fit(false);
-            cosines.extend(atoms.map(|w| fit.map_or(0.0, |fit| nearest(&fit.atoms, w))));
+            let atoms = mesh.block(*agent).atoms();
+            let fit = sum.fit(false, atoms);
+            cosines.extend(
+                atoms
+                    .columns()
+                    .map(|w| fit.map_or(0.0, |fit| nearest(&fit.atoms, w))),
+            );
         }
     }
     cosines

@@ -265,6 +265,8 @@ fn masks_on_a_two_connected_graph_leave_the_public_sum_alone() {
     told("ring, tree, masked", &ring);
     assert!(ring.not_knowing.iter().all(|r| r.unseen == 4));
     assert_eq!(ring.attributed(), 0);
+    // Dictionary learning on the sum finds the directions: masks do not hide them.
+    assert!(median(ring.cosines(false)) > 0.99);
     // Agent 0 attacks agents 1 and 5 of the ring, and all others of the complete graph.
     let cosine = |audit: &Audit, target: usize| {
         let target = of(&audit.not_knowing, target);
