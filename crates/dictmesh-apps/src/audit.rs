@@ -16,12 +16,13 @@
 //!   Its coefficients follow from the graph. Neither x nor a random start enters, and agents whose
 //!   messages are never seen are attacked too.
 //!
-//! - **Sums** (`sums.rs`): under the strategy `tree`, attackers have the sums of the parts W_l y_l(nu)
-//!   over the components that remain without them, of the spanning tree or, with masks, of the graph.
+//! - **Sums** (`sums.rs`): under the strategy `tree`, attackers have sums of the parts W_l y_l(nu).
+//!   There is one over each component that remains without the attackers: of the spanning tree or,
+//!   with masks, of the graph.
 //!
 //! All attacks yield equations in which only the atoms are unknown, since y_l is a known function
 //! of W_l and nu. `evidence.rs` and `fit.rs` solve them, and held-out samples validate the fit. The
-//! audit counts the attack on gossip that comes closer to the true atoms, so that an attacker's poor choice
+//! audit counts the attack that comes closer to the true atoms, so that an attacker's poor choice
 //! cannot hide leakage. With the atoms, x = f*'(nu) + sum of W_l y_l.
 //!
 //! The results measure these attacks. They are no upper bound on what a stronger attack recovers.
