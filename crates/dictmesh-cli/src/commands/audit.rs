@@ -173,7 +173,8 @@ struct Tried {
     is_masked: bool,
 }
 
-/// All strategies, relaxed-admm with random starts too and tree with masks; or those of one strategy alone, if one is named.
+/// All strategies, relaxed-admm with random starts too and tree with masks; or those of one strategy
+/// alone, if one is named.
 fn strategies(args: &Args, options: &Options) -> Result<Vec<Tried>> {
     let mut list = Vec::new();
     for name in strategy::NAMES {
