@@ -3,7 +3,7 @@
 //! The attackers follow the protocol and record every message. They know the graph, the combination
 //! weights, the task, the strategy with its constants, the number of atoms of each agent, and their
 //! own atoms. Several attackers may collude. They try to recover the directions of the private
-//! atoms W_k of each agent k, and the samples x, by two attacks:
+//! atoms W_k of each agent k, and the samples x, by these attacks:
 //!
 //! - **Round by round** (`trace.rs`, `isolate.rs`): the messages of k and its neighbours determine
 //!   h_k = W_k y_k(nu) - b_k, with b_k = x/|N_I| if k is informed and 0 otherwise. h_k is exact if
@@ -16,7 +16,11 @@
 //!   Its coefficients follow from the graph. Neither x nor a random start enters, and agents whose
 //!   messages are never seen are attacked too.
 //!
-//! Both attacks yield equations in which only the atoms are unknown, since y_l is a known function
+//! - **Sums** (`sums.rs`): under the strategy `tree`, attackers have sums of the parts W_l y_l(nu).
+//!   There is one over each component that remains without the attackers: of the spanning tree or,
+//!   with masks, of the graph.
+//!
+//! All attacks yield equations in which only the atoms are unknown, since y_l is a known function
 //! of W_l and nu. `evidence.rs` and `fit.rs` solve them, and held-out samples validate the fit. The
 //! audit counts the attack that comes closer to the true atoms, so that an attacker's poor choice
 //! cannot hide leakage. With the atoms, x = f*'(nu) + sum of W_l y_l.
@@ -29,6 +33,7 @@ mod fit;
 mod isolate;
 mod limit;
 mod penalty;
+mod sums;
 mod trace;
 
 use attack::{all_at_once, attack, beyond, Joint};
@@ -46,6 +51,8 @@ use trace::View;
 const BOUND: f64 = 1e60;
 /// Memory limit for the recorded messages, in bytes.
 const ROOM: usize = 2 << 30;
+/// The strategy with sums.
+pub const SUMS: &str = "tree";
 /// |cosine| from which an atom's direction counts as recovered.
 pub const RECOVERED: f64 = 0.99;
 
@@ -75,7 +82,9 @@ pub struct Recovered {
     pub attackers: Vec<AgentId>,
     /// The agent under attack.
     pub target: AgentId,
-    /// Number of the target's neighbours whose messages the attackers do not receive.
+    /// Gossip: number of the target's neighbours whose messages the attackers do not receive. Sums:
+    /// number of other agents whose parts are in one sum with the target's. Directions found in the
+    /// sum are attributed to the target if it is 0.
     pub unseen: usize,
     /// The target's atoms.
     pub atoms: Vec<Atom>,
@@ -96,7 +105,9 @@ pub enum Attack {
     RoundByRound,
     /// From the messages of all rounds together, for all agents jointly.
     Limit,
-    /// Neither attack found a direction.
+    /// From the sum over the agents of a component that remains without the attackers.
+    Sums,
+    /// No attack found a direction.
     None,
 }
 
@@ -106,6 +117,7 @@ impl Attack {
         match self {
             Attack::RoundByRound => "round by round",
             Attack::Limit => "limit",
+            Attack::Sums => "sums",
             Attack::None => "none",
         }
     }
@@ -132,9 +144,10 @@ pub struct Audit {
 }
 
 /// Runs the strategy for `rounds` rounds from its start and attacks the recorded messages.
-/// `colluding` neighbours attack each agent.
+/// `colluding` neighbours attack each agent. The sums of `tree` are attacked as they are without
+/// masks; see [`audit_masked`].
 ///
-/// Errors: a strategy without messages between neighbours, `colluding` = 0, fewer than 2 agents or
+/// Errors: a strategy that these attacks do not cover, `colluding` = 0, fewer than 2 agents or
 /// 4 rounds, an unsupported regularizer, too many messages to record, divergence.
 pub fn audit(
     mesh: &Mesh,
@@ -143,20 +156,10 @@ pub fn audit(
     rounds: usize,
     colluding: usize,
 ) -> Result<Audit> {
-    let name = strategy.name();
-    if !GOSSIP.contains(&name.as_str()) {
-        return Err(Error::Unsupported {
-            what: "audit".to_string(),
-            with: format!("the strategy \"{name}\""),
-            why: format!(
-                "its attacks read messages between neighbours; use one of {}",
-                GOSSIP.join(", ")
-            ),
-        });
+    let mesh = prepared(mesh, x, strategy, rounds, colluding)?;
+    if strategy.name() == SUMS {
+        return sums::audit(&mesh, x, rounds, colluding, false);
     }
-    let mut mesh = mesh.clone();
-    mesh.set_strategy(strategy.clone())?;
-    check(&mesh, x, rounds, colluding)?;
     let traffic = record(&mesh, x, rounds)?;
     let x = x.to_dense();
     let views: Vec<View> = (0..mesh.agents())
@@ -193,6 +196,53 @@ pub fn audit(
     })
 }
 
+/// As [`audit`] for the strategy `tree`, with masks between all neighbours.
+///
+/// Errors: as `audit`, and any other strategy.
+pub fn audit_masked(
+    mesh: &Mesh,
+    x: &Samples,
+    strategy: &Arc<dyn Strategy>,
+    rounds: usize,
+    colluding: usize,
+) -> Result<Audit> {
+    let name = strategy.name();
+    if name != SUMS {
+        return Err(Error::Unsupported {
+            what: "an audit of masks".to_string(),
+            with: format!("the strategy \"{name}\""),
+            why: format!("masks hide the parts of sums; use {SUMS}"),
+        });
+    }
+    let mesh = prepared(mesh, x, strategy, rounds, colluding)?;
+    sums::audit(&mesh, x, rounds, colluding, true)
+}
+
+/// The mesh with this strategy, if the audit covers it.
+fn prepared(
+    mesh: &Mesh,
+    x: &Samples,
+    strategy: &Arc<dyn Strategy>,
+    rounds: usize,
+    colluding: usize,
+) -> Result<Mesh> {
+    let name = strategy.name();
+    if name != SUMS && !GOSSIP.contains(&name.as_str()) {
+        return Err(Error::Unsupported {
+            what: "audit".to_string(),
+            with: format!("the strategy \"{name}\""),
+            why: format!(
+                "no attack reads its messages; use one of {}, {SUMS}",
+                GOSSIP.join(", ")
+            ),
+        });
+    }
+    let mut mesh = mesh.clone();
+    mesh.set_strategy(strategy.clone())?;
+    check(&mesh, x, rounds, colluding)?;
+    Ok(mesh)
+}
+
 /// Expected |cosine| between an atom and the nearest of `directions` random directions in `rows`
 /// dimensions: the baseline of a guess.
 pub fn chance(rows: usize, directions: usize) -> f64 {
@@ -216,6 +266,14 @@ impl Audit {
         };
         let atoms = recovered.iter().flat_map(|r| &r.atoms);
         atoms.filter(|a| a.fired).map(|a| a.cosine).collect()
+    }
+
+    /// Number of atoms whose direction is recovered and attributed to their agent by attackers
+    /// without x. Gossip attributes by the coefficients of the graph, which are not checked here.
+    pub fn attributed(&self) -> usize {
+        let alone = self.not_knowing.iter().filter(|r| r.unseen == 0);
+        let atoms = alone.flat_map(|r| &r.atoms).filter(|a| a.fired);
+        atoms.filter(|a| a.cosine >= RECOVERED).count()
     }
 
     /// Mean |cosine| between x and its best estimate by attackers without x; `None` if no agent was

@@ -15,7 +15,7 @@ mod tests;
 pub use ladder::{tune, Tuned};
 
 use dictmesh::exact::Exact;
-use dictmesh::mesh::{Mesh, Run};
+use dictmesh::mesh::{Mesh, Run, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::strategy::Strategy;
 use dictmesh::Stop;
@@ -120,6 +120,8 @@ impl<'a> Target<'a> {
     ) -> Result<LearningCurve> {
         let mut mesh = mesh.clone();
         mesh.set_strategy(strategy.clone())?;
+        // A strategy that decides itself must not stop at the tolerance of the mesh.
+        mesh.set_stopping(Stopping::rounds(rounds.max(1)))?;
         let mut run = mesh.run(self.x)?;
         let mut curve = LearningCurve {
             strategy: strategy.resolve(&mesh.shared_constants())?,
@@ -132,7 +134,11 @@ impl<'a> Target<'a> {
         let mut middle = None;
         let mut next = 1;
         while run.rounds() < rounds.max(1) {
+            let before = run.rounds();
             run.round();
+            if run.rounds() == before {
+                break; // the strategy has ended all samples
+            }
             let point = self.measure(&run);
             pass(&mut curve.nu, point.nu, point.round);
             pass(&mut curve.y, point.y, point.round);
@@ -151,7 +157,7 @@ impl<'a> Target<'a> {
                 break;
             }
         }
-        curve.bytes_per_round = run.bytes() / run.rounds() as u64;
+        curve.bytes_per_round = run.bytes() / run.rounds().max(1) as u64;
         if let (Ending::RoundLimit, Some(middle)) = (curve.ending, middle) {
             if curve.last().both() < middle.both() + HALT {
                 curve.ending = Ending::Halted;

@@ -28,17 +28,36 @@ fn a_complete_graph_hides_nothing_and_the_table_says_so() {
             "jacobi-admm",
             "exact-diffusion",
             "relaxed-admm",
-            "relaxed-admm, random start 1"
+            "relaxed-admm, random start 1",
+            "tree",
+            "tree, masked"
         ]
     );
-    for strategy in strategies {
+    let (gossip, sums) = strategies.split_at(6);
+    for strategy in gossip {
         for knows in ["x_known", "x_not_known"] {
             let mean = strategy[knows]["mean"].as_f64().unwrap();
             assert!(mean > 0.9999, "{} {knows}: {mean}", strategy["name"]);
             assert_eq!(strategy[knows]["agents"].as_array().unwrap().len(), 4);
         }
     }
-    assert!(strategies.iter().all(|s| s["falls"] == true));
+    assert!(gossip.iter().all(|s| s["falls"] == true));
+    // The root of the tree receives the part of each leaf. Masks leave it the sum of all.
+    for (strategy, unseen) in sums.iter().zip([[2, 0, 0, 0], [2, 2, 2, 2]]) {
+        let agents = strategy["x_not_known"]["agents"].as_array().unwrap();
+        let found: Vec<u64> = agents
+            .iter()
+            .map(|a| a["unseen"].as_u64().unwrap())
+            .collect();
+        assert_eq!(found, unseen, "{strategy}");
+        assert!(strategy["x"].as_f64().unwrap() > 0.999, "{strategy}");
+    }
+    assert!(sums[0]["attributed"].as_u64().unwrap() >= 1, "{}", sums[0]);
+    assert_eq!(sums[1]["attributed"], 0);
+    let tree = json(dir, &format!("{line} --strategy tree --json"));
+    let names = tree["strategies"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|s| s["name"].as_str()).collect();
+    assert_eq!(names, [Some("tree"), Some("tree, masked")]);
     let verdicts = found["verdicts"].to_string();
     assert!(
         verdicts.contains("is no protection: it falls"),
@@ -53,6 +72,7 @@ fn a_complete_graph_hides_nothing_and_the_table_says_so() {
         "each is seen in full",
         "4 of 4",
         "is no protection: it falls",
+        "with the agent that holds them",
         "a guess",
     ] {
         assert!(text.contains(word), "{word} is not in:\n{text}");
@@ -104,7 +124,7 @@ fn a_strategy_that_diverges_does_not_end_the_audit_of_the_others() {
     let line =
         "audit x.csv --header no --agents 3 --topology complete --gamma 0.02 --rounds 60 --samples 6";
     let found = json(dir, &format!("{line} --random-start 1e61 --json"));
-    assert_eq!(found["strategies"].as_array().unwrap().len(), 5, "{found}");
+    assert_eq!(found["strategies"].as_array().unwrap().len(), 7, "{found}");
     let verdicts = found["verdicts"].to_string();
     let left_out = "Not tried: strategy = relaxed-admm: its messages diverge";
     assert!(verdicts.contains(left_out), "{verdicts}");

@@ -25,54 +25,87 @@ pub fn atoms(
     let all: Vec<usize> = (0..trace.observations.len()).collect();
     let is_late = |i: &usize| trace.observations[*i].round >= last / 2;
     let late: Vec<usize> = all.iter().copied().filter(is_late).collect();
-    // From a zero start, the first message depends on no neighbour.
-    let sets = [vec![0], late, all];
-    let seen = view.unseen.is_empty();
-    let read = |share: Option<&Matrix>, hidden: bool| {
-        let sets = sets.iter();
-        let found = sets.filter_map(|indices| {
-            let exact = seen || (indices[..] == [0] && trace.fading.is_none());
-            Some((evidence(trace, owner, indices, share, hidden)?, exact))
-        });
-        found.collect::<Vec<_>>()
+    let is_seen = view.unseen.is_empty();
+    let sought = Sought {
+        owners: vec![owner],
+        others: view.unseen.iter().map(|l| mesh.block(*l).len()).sum(),
+        // From a zero start, the first message depends on no neighbour.
+        exact: vec![is_seen || trace.fading.is_none(), is_seen, is_seen],
+        sets: vec![vec![0], late, all],
+        is_seen,
     };
-    let mut list = Vec::new();
-    if !hidden {
-        list.extend(read(share, false));
-    }
-    // Differences between rounds cancel b_k, but they amplify the error from unseen neighbours.
-    if seen && (hidden || share.is_some()) {
-        list.extend(read(None, true));
-    }
     let guess = match hidden {
         true => guessed_share(mesh, trace),
         false => None,
     };
-    if let Some(guess) = &guess {
-        let guessed = read(Some(guess), false).into_iter();
-        list.extend(guessed.map(|(evidence, _)| (evidence, false)));
-    }
-    let others: usize = view.unseen.iter().map(|l| mesh.block(*l).len()).sum();
-    let mut best: Option<Fit> = None;
-    for (evidence, exact) in list {
-        let found = match exact.then(|| evidence.single()).flatten() {
-            Some(fit) => Some(fit),
-            None => evidence.solve(others)?,
+    sought.solve(trace, share, hidden, guess.as_ref())
+}
+
+/// The atoms that are sought in the observations of a trace.
+pub struct Sought<'a> {
+    pub owners: Vec<Owner<'a>>,
+    /// Atoms that contribute and are not sought.
+    pub others: usize,
+    /// The observations to try, by their indices.
+    pub sets: Vec<Vec<usize>>,
+    /// For each of these sets: whether its observations contain the sought atoms alone.
+    pub exact: Vec<bool>,
+    /// Whether the attackers see all messages that the observations depend on.
+    pub is_seen: bool,
+}
+
+impl<'a> Sought<'a> {
+    /// The atoms that best explain the observations. `share` is b_k if the attackers know it, and
+    /// `guess` an estimate of it. `hidden` says that an unknown b_k is present.
+    pub fn solve(
+        &self,
+        trace: &'a Trace,
+        share: Option<&Matrix>,
+        hidden: bool,
+        guess: Option<&Matrix>,
+    ) -> Result<Option<Fit>> {
+        let read = |share: Option<&Matrix>, hidden: bool| {
+            let sets = self.sets.iter().zip(&self.exact);
+            let found = sets.filter_map(|(indices, exact)| {
+                let evidence = evidence(trace, &self.owners, indices, share, hidden)?;
+                Some((evidence, *exact))
+            });
+            found.collect::<Vec<_>>()
         };
-        // The held-out error selects the evidence, without knowledge of the true atoms.
-        let limit = best.as_ref().map_or(f64::INFINITY, |best| best.unexplained);
-        best = found.filter(|fit| fit.unexplained < limit).or(best);
-        if best.as_ref().is_some_and(|best| best.unexplained < SOLVED) {
-            break;
+        let mut list = Vec::new();
+        if !hidden {
+            list.extend(read(share, false));
         }
+        // Differences between rounds cancel b_k, but they amplify the error from unseen
+        // neighbours.
+        if self.is_seen && (hidden || share.is_some()) {
+            list.extend(read(None, true));
+        }
+        if let Some(guess) = guess {
+            let guessed = read(Some(guess), false).into_iter();
+            list.extend(guessed.map(|(evidence, _)| (evidence, false)));
+        }
+        let mut best: Option<Fit> = None;
+        for (evidence, exact) in list {
+            let found = match exact.then(|| evidence.single()).flatten() {
+                Some(fit) => Some(fit),
+                None => evidence.solve(self.others)?,
+            };
+            // The held-out error selects the evidence, without knowledge of the true atoms.
+            let limit = best.as_ref().map_or(f64::INFINITY, |best| best.unexplained);
+            best = found.filter(|fit| fit.unexplained < limit).or(best);
+            if best.as_ref().is_some_and(|best| best.unexplained < SOLVED) {
+                break;
+            }
+        }
+        Ok(best)
     }
-    Ok(best)
 }
 
 /// An estimate of b_k; `None` without an inspected round. If the first nu is 0, no atom fires and
 /// b_k is -h. Otherwise f*'(nu)/|N_I| at the last nu: f*'(nu) is the residual x - W y, that is x up
 /// to what the atoms explain.
-fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
+pub fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
     let first = trace.observations.first()?;
     if trace.nu(0).iter().all(|v| *v == 0.0) {
         let mut share = first.h.clone();
@@ -94,7 +127,7 @@ fn guessed_share(mesh: &Mesh, trace: &Trace) -> Option<Matrix> {
 /// start.
 fn evidence<'a>(
     trace: &'a Trace,
-    owner: Owner<'a>,
+    owners: &[Owner<'a>],
     indices: &[usize],
     share: Option<&Matrix>,
     hidden: bool,
@@ -126,12 +159,12 @@ fn evidence<'a>(
             columns.push(Column {
                 values,
                 terms: places.zip(combination.iter().copied()).collect(),
-                factors: vec![1.0],
+                factors: vec![1.0; owners.len()],
                 sample: j,
             });
         }
     }
-    Evidence::new(vec![owner], &trace.nus, columns, largest)
+    Evidence::new(owners.to_vec(), &trace.nus, columns, largest)
 }
 
 /// An orthonormal basis (columns) of the orthogonal complement of `constants` in R^n.

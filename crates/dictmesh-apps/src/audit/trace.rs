@@ -170,7 +170,7 @@ impl Trace {
 }
 
 /// Inspected rounds on a geometric grid, dense at first, including the first and the last.
-fn kept(rounds: usize) -> Vec<usize> {
+pub fn kept(rounds: usize) -> Vec<usize> {
     let factor = (rounds as f64).powf(1.0 / INSPECTED as f64);
     let mut kept: Vec<usize> = Vec::new();
     for i in 0..=INSPECTED {

@@ -2,12 +2,12 @@
 
 use dictmesh::problem::atoms::{AtomSet, UnitBall};
 use dictmesh::problem::Task;
-use dictmesh::random::{gaussian, stream};
+use dictmesh::random::{gaussian, stream, Rng};
 use dictmesh::strategy;
-use dictmesh::strategy::Strategy;
+use dictmesh::strategy::{AgentStrategy, SharedConstants, Strategy};
 use dictmesh::Spec;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
-use dictmesh_apps::audit::{audit, chance, Audit};
+use dictmesh_apps::audit::{audit, audit_masked, chance, Attack, Audit, Recovered};
 use std::sync::Arc;
 
 const ROWS: usize = 40;
@@ -193,6 +193,132 @@ fn blocks_other_losses_and_uninformed_agents() {
     }
 }
 
+fn tree() -> Arc<dyn Strategy> {
+    strategy::named("tree").unwrap()
+}
+
+/// The result for one target.
+fn of(found: &[Recovered], target: usize) -> &Recovered {
+    found.iter().find(|r| r.target == target).unwrap()
+}
+
+/// The parent of a leaf receives its part alone. The hub of a star is the parent of all others, so
+/// that it finds every atom and its agent. A leaf has no other neighbour, so that masks change
+/// nothing. The same holds for both ends of a path.
+#[test]
+fn a_leaf_of_a_graph_is_visible_to_its_neighbour_with_masks_too() {
+    let (mesh, x) = planted(Topology::star(6).unwrap(), 1, &[0], svd());
+    for attack in [audit, audit_masked] {
+        let found = attack(&mesh, &x, &tree(), 100, 1).unwrap();
+        told("star, tree", &found);
+        for leaf in 1..6 {
+            for leaf in [of(&found.knowing, leaf), of(&found.not_knowing, leaf)] {
+                assert_eq!((&leaf.attackers[..], leaf.unseen), (&[0][..], 0));
+                assert_eq!(leaf.by, Attack::Sums);
+                assert!(leaf.atoms[0].cosine > 0.99, "{leaf:?}");
+            }
+        }
+        assert!(found.attributed() >= 5);
+        assert!(found.x().unwrap() > 0.999, "{:?}", found.x());
+    }
+    let (mesh, x) = planted(Topology::path(5).unwrap(), 1, &[2], svd());
+    for attack in [audit, audit_masked] {
+        let found = attack(&mesh, &x, &tree(), 100, 1).unwrap();
+        told("path, tree", &found);
+        for (end, next) in [(0, 1), (4, 3)] {
+            let end = of(&found.not_knowing, end);
+            assert_eq!((&end.attackers[..], end.unseen), (&[next][..], 0));
+            assert!(end.atoms[0].cosine > 0.99, "{end:?}");
+        }
+        // On a path the tree is the graph: a cut vertex has the sum of each side.
+        assert_eq!(of(&found.not_knowing, 2).unseen, 2);
+    }
+}
+
+/// Without masks an agent of a ring still has a parent that receives its part alone, if it is a
+/// leaf of the tree.
+#[test]
+fn without_masks_the_leaves_of_the_tree_are_visible_on_every_graph() {
+    for each in [1, 2] {
+        let (mesh, x) = planted(Topology::ring(6).unwrap(), each, &[], svd());
+        let found = audit(&mesh, &x, &tree(), 100, 1).unwrap();
+        told("ring, tree", &found);
+        let tree = mesh.topology().spanning_tree();
+        let leaves: Vec<usize> = (0..6).filter(|k| tree.children[*k].is_empty()).collect();
+        assert_eq!(leaves.len(), 2);
+        for leaf in leaves {
+            let leaf = of(&found.knowing, leaf);
+            assert_eq!(leaf.unseen, 0);
+            let found = leaf.atoms.iter().filter(|a| a.fired && a.cosine > 0.99);
+            assert_eq!(found.count(), each, "{leaf:?}");
+        }
+    }
+}
+
+/// On a graph that stays connected without the attacker, masks leave it W y without its own part:
+/// the bound is dictionary learning on the public W y. So the graph does not matter, and neither
+/// does which agent holds an atom. No atom is attributed.
+#[test]
+fn masks_on_a_two_connected_graph_leave_the_public_sum_alone() {
+    let (mesh, x) = planted(Topology::ring(6).unwrap(), 1, &[0], svd());
+    let ring = audit_masked(&mesh, &x, &tree(), 100, 1).unwrap();
+    told("ring, tree, masked", &ring);
+    assert!(ring.not_knowing.iter().all(|r| r.unseen == 4));
+    assert_eq!(ring.attributed(), 0);
+    // Dictionary learning on the sum finds the directions: masks do not hide them.
+    assert!(median(ring.cosines(false)) > 0.99);
+    // Agent 0 attacks agents 1 and 5 of the ring, and all others of the complete graph.
+    let cosine = |audit: &Audit, target: usize| {
+        let target = of(&audit.not_knowing, target);
+        assert_eq!(target.attackers, [0]);
+        target.atoms[0].cosine
+    };
+    let (complete, _) = planted(Topology::complete(6).unwrap(), 1, &[0], svd());
+    let complete = audit_masked(&complete, &x, &tree(), 100, 1).unwrap();
+    for target in [1, 5] {
+        let apart = cosine(&ring, target) - cosine(&complete, target);
+        assert!(apart.abs() < 1e-9, "{target}: {apart}");
+    }
+    // The atoms of agents 1 and 5, exchanged.
+    let mut w = mesh.dictionary();
+    for i in 0..ROWS {
+        let (one, five) = (w.get(i, 1), w.get(i, 5));
+        w.column_mut(1)[i] = five;
+        w.column_mut(5)[i] = one;
+    }
+    let exchanged = Mesh::builder(svd(), Topology::ring(6).unwrap())
+        .informed(&[0])
+        .build(ROWS, &[1; 6], AtomInit::Given(&w))
+        .unwrap();
+    let exchanged = audit_masked(&exchanged, &x, &tree(), 100, 1).unwrap();
+    for (here, there) in [(1, 5), (5, 1)] {
+        let apart = cosine(&ring, here) - cosine(&exchanged, there);
+        assert!(apart.abs() < 1e-9, "{here}: {apart}");
+    }
+    // Both neighbours together isolate an agent of a ring.
+    let both = audit_masked(&mesh, &x, &tree(), 100, 2).unwrap();
+    assert!(both.not_knowing.iter().all(|r| r.unseen == 0));
+    assert!(median(both.cosines(false)) > 0.99);
+}
+
+/// A strategy of another crate, whose messages no attack reads.
+#[derive(Debug)]
+struct Unknown;
+
+impl Strategy for Unknown {
+    fn spec(&self) -> Spec {
+        Spec::new("unknown")
+    }
+
+    fn resolve(&self, _shared: &SharedConstants) -> dictmesh::Result<Arc<dyn Strategy>> {
+        Ok(Arc::new(Unknown))
+    }
+
+    fn agent(&self, _own: Rng) -> dictmesh::Result<Box<dyn AgentStrategy>> {
+        strategy::named("diffusion")?.agent(stream(0, 0))
+    }
+}
+
 #[test]
 fn refusals_say_what_to_do() {
     let (mesh, x) = planted(Topology::ring(4).unwrap(), 1, &[], svd());
@@ -203,8 +329,10 @@ fn refusals_say_what_to_do() {
         assert!(error.contains(words), "{error}");
     };
     refused(&diffusion(), 2, "4 or more");
-    let sums = strategy::named("gradient-sums").unwrap();
-    refused(&sums, 50, "gradient-sums");
+    let unknown: Arc<dyn Strategy> = Arc::new(Unknown);
+    refused(&unknown, 50, "unknown");
+    let masked = audit_masked(&mesh, &x, &diffusion(), 50, 1).unwrap_err();
+    assert!(masked.to_string().contains("use tree"), "{masked}");
     refused(&diffusion(), usize::MAX / 2, "fewer rounds or samples");
     let nobody = audit(&mesh, &x, &diffusion(), 50, 0).unwrap_err();
     assert!(nobody.to_string().contains("1 or more"), "{nobody}");

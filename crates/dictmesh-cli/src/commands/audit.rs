@@ -13,7 +13,7 @@ use crate::terminal::Bar;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
 use dictmesh::{AtomInit, Error, Mesh, Samples};
-use dictmesh_apps::audit::{audit, Audit};
+use dictmesh_apps::audit::{audit, audit_masked, Audit, SUMS};
 use dictmesh_apps::learning_curve::Target;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -112,14 +112,23 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
     let colluding = args.colluding as usize;
     let (mut audits, mut left_out) = (Vec::new(), Vec::new());
     let total = strategies.len();
-    for (done, (name, strategy)) in strategies.into_iter().enumerate() {
+    for (
+        done,
+        Tried {
+            name,
+            strategy,
+            is_masked,
+        },
+    ) in strategies.into_iter().enumerate()
+    {
         show(Progress {
             phase: "attacks",
             done,
             total,
             cost: None,
         });
-        let audit = match audit(&mesh, &x, &strategy, rounds, colluding) {
+        let attack = if is_masked { audit_masked } else { audit };
+        let audit = match attack(&mesh, &x, &strategy, rounds, colluding) {
             Ok(audit) => audit,
             // One that was asked for by name is refused where it does not fit or diverges; of all there are, the others
             // are tried.
@@ -156,10 +165,19 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
     })
 }
 
-/// All strategies, and relaxed-admm with random starts too; or those of one strategy alone, if one is named.
-fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, Arc<dyn Strategy>)>> {
+/// A strategy to be audited.
+struct Tried {
+    name: String,
+    strategy: Arc<dyn Strategy>,
+    /// Whether masks hide the parts of its sums.
+    is_masked: bool,
+}
+
+/// All strategies, relaxed-admm with random starts too and tree with masks; or those of one strategy
+/// alone, if one is named.
+fn strategies(args: &Args, options: &Options) -> Result<Vec<Tried>> {
     let mut list = Vec::new();
-    for name in strategy::GOSSIP {
+    for name in strategy::NAMES {
         let plain = match options.strategy.as_deref() {
             Some(named) if named != name => continue,
             Some(_) => options.strategy()?,
@@ -171,12 +189,22 @@ fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, Arc<dyn Str
             .strategy()?,
             None => strategy::named(name).map_err(say)?,
         };
-        list.push((name.to_string(), plain.clone()));
+        let mut add = |name: String, strategy: &Arc<dyn Strategy>, is_masked: bool| {
+            list.push(Tried {
+                name,
+                strategy: strategy.clone(),
+                is_masked,
+            });
+        };
+        add(name.to_string(), &plain, false);
+        if name == SUMS {
+            add(format!("{name}, masked"), &plain, true);
+        }
         if name == "relaxed-admm" {
             for size in &args.random_start {
                 let hidden = plain.spec().with_number("random_start", *size);
                 let hidden = strategy::build(&hidden).map_err(say)?;
-                list.push((format!("relaxed-admm, random start {size}"), hidden));
+                add(format!("relaxed-admm, random start {size}"), &hidden, false);
             }
         }
     }

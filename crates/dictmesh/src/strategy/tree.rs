@@ -21,6 +21,7 @@
 //! Guarantee: [`certified`](super::AgentStrategy::certified) bounds the duality gap of each sample.
 //! A tolerance t is met by a certified relative gap of at most t^2.
 
+mod broadcast;
 mod certificate;
 mod gradient;
 mod order;
@@ -40,6 +41,7 @@ use crate::problem::residual::Residual;
 use crate::random::Rng;
 use crate::spec::Spec;
 use crate::Stop;
+pub use broadcast::Broadcast;
 use dictmesh_kernels::matrix::Matrix;
 use order::{Order, Probe, Proof, Scales};
 use part::Part;

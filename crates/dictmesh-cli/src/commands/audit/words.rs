@@ -3,7 +3,7 @@
 use super::super::tune::aligned;
 use super::{Audited, Found};
 use crate::picture::{counted, thousands};
-use dictmesh_apps::audit::{chance, Audit, Recovered, RECOVERED};
+use dictmesh_apps::audit::{chance, Audit, Recovered, RECOVERED, SUMS};
 use serde_json::{json, Value};
 
 pub fn text(found: &Found) -> String {
@@ -24,7 +24,7 @@ pub const LEGEND: &str = "\
 Cosines of what the attacker finds with what is there: 1 is found; a guess gets no more than the last line.
 x known, x hidden: the private atoms, by a neighbour that has the samples or has not (mean over
 the atoms, and how many are found to 0.99 of those that ever had a coefficient); out of sight: mean over
-atoms of agents from which it never gets a message; x itself: mean over the samples, where it is hidden.
+atoms of agents that are not its neighbours; x itself: mean over the samples, where it is hidden.
 rounds: the price, until nu and y of all agents are within 1e-3 of the exact solution.";
 
 /// What was done.
@@ -138,6 +138,7 @@ pub fn verdicts(found: &Found) -> Vec<String> {
         let hidden = hidden.clone();
         hidden.map(|hidden| protection(&plain.audit, hidden))
     }));
+    sentences.extend(found.audits.iter().filter_map(masks));
     if found.audits.iter().any(|a| a.needs.is_none()) {
         sentences.push(format!(
             "Where {} were not enough, the attack on the limit is weaker than it could be: try more with --rounds.",
@@ -153,6 +154,19 @@ fn falls(audit: &Audit) -> bool {
         let cosines = audit.cosines(*knows_x);
         2 * recovered(&cosines) >= cosines.len() && !cosines.is_empty()
     })
+}
+
+/// Whether the atoms found in sums are attributed to their agents.
+fn masks(audited: &Audited) -> Option<String> {
+    let Audited { name, audit, .. } = audited;
+    if audit.strategy.name() != SUMS {
+        return None;
+    }
+    let cosines = audit.cosines(false);
+    let (found, of, known) = (recovered(&cosines), cosines.len(), audit.attributed());
+    Some(format!(
+        "{name}: without x, {found} of {of} atoms are found, {known} of them with the agent that holds them."
+    ))
 }
 
 /// What a random start is worth beside the same strategy without it.
@@ -215,6 +229,7 @@ pub fn json(found: &Found) -> Value {
         json!({
             "name": name, "strategy": audit.strategy.spec(), "rounds_to_1e-3": needs, "falls": falls(audit),
             "x_known": of(true, &audit.knowing), "x_not_known": of(false, &audit.not_knowing),
+            "attributed": (audit.strategy.name() == SUMS).then(|| audit.attributed()),
             "x": audit.x(), "nu_and_x": audit.nu_and_x, "out_of_sight": mean(&audit.beyond),
         })
     });
