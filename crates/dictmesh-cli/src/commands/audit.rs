@@ -159,6 +159,11 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
 /// All strategies, and relaxed-admm with random starts too; or those of one strategy alone, if one is named.
 fn strategies(args: &Args, options: &Options) -> Result<Vec<(String, Arc<dyn Strategy>)>> {
     let mut list = Vec::new();
+    if let Some(named) = options.strategy.as_deref() {
+        if !strategy::GOSSIP.contains(&named) {
+            return Ok(vec![(named.to_string(), options.strategy()?)]);
+        }
+    }
     for name in strategy::GOSSIP {
         let plain = match options.strategy.as_deref() {
             Some(named) if named != name => continue,
@@ -205,6 +210,7 @@ fn mesh_and_samples(
                 strategy: None,
                 mu: None,
                 rho: None,
+                bits: None,
                 ..options.clone()
             };
             let rows = divided.training.rows();
