@@ -44,6 +44,29 @@ def test_every_parameter_is_documented(estimator):
         assert name in type(estimator).__doc__, name
 
 
+@pytest.mark.parametrize("strategy", ["tree", {"kind": "tree", "bits": 6}], ids=["name", "dict"])
+def test_every_estimator_takes_the_strategy_tree(strategy, rng, tmp_path):
+    X, _ = planted(rng, positive=True)
+    mesh = {"n_agents": 3, "topology": "ring", "random_state": 0}
+    for kind in (DictionaryLearning, NMF):
+        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, inference_tol=1e-7, **mesh).fit(X)
+        sums = clone(gossip).set_params(strategy=strategy).fit(X)
+        np.testing.assert_allclose(sums.components_, gossip.components_, atol=1e-4)
+        codes = clone(sums).set_params(transform_method="mesh").fit(X).transform(X)
+        np.testing.assert_allclose(codes, sums.transform(X), atol=1e-4)
+        sums.save(tmp_path / "m")
+        again = dictmesh.load(tmp_path / "m")
+        assert again.strategy["kind"] == "tree"
+        np.testing.assert_array_equal(again.transform(X), sums.transform(X))
+        assert dictmesh.Mesh.of(sums).infer(X).certified_gaps.shape == (len(X),)
+    W = gossip.components_
+    coder = SparseCoder(W, gamma=0.1, delta=0.1, transform_method="mesh", inference_tol=1e-7, strategy=strategy, **mesh)
+    np.testing.assert_allclose(coder.fit(X).transform(X), coder.set_params(transform_method="exact").fit(X).transform(X),
+                               atol=1e-4)
+    detector = NoveltyDetector(3, strategy=strategy, random_state=0).fit(X)
+    assert np.isfinite(detector.score_samples(X)).all()
+
+
 def test_pipeline_and_grid_search(rng):
     X, _ = planted(rng)
     steps = make_pipeline(StandardScaler(), DictionaryLearning(6, max_iter=3, tol=0, random_state=0))

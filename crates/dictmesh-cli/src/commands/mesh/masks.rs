@@ -2,7 +2,6 @@
 
 use dictmesh::{strategy, AgentId, Topology};
 use dictmesh_net::config::MeshConfig;
-use dictmesh_net::words::listed;
 
 /// Whether masks hide each agent's part of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,13 +71,13 @@ fn in_graph(graph: &Topology) -> Vec<String> {
 
 /// The first of them, and how many more there are.
 fn named(agents: &[AgentId]) -> String {
-    match agents.len() > NAMED + 1 {
-        false => listed(agents),
-        true => {
-            let first: Vec<String> = agents[..NAMED].iter().map(AgentId::to_string).collect();
-            format!("{} and {} more", first.join(", "), agents.len() - NAMED)
-        }
-    }
+    let (first, last) = match agents {
+        [only] => return only.to_string(),
+        [first @ .., last] if agents.len() <= NAMED + 1 => (first, last.to_string()),
+        _ => (&agents[..NAMED], format!("{} more", agents.len() - NAMED)),
+    };
+    let first: Vec<String> = first.iter().map(AgentId::to_string).collect();
+    format!("{} and {last}", first.join(", "))
 }
 
 #[cfg(test)]
