@@ -147,7 +147,7 @@ mod tests {
             newcomer.atoms = 12;
             mesh.agents.push(newcomer);
             mesh.edges.extend([(0, 3), (1, 3), (2, 3)]);
-            let refused = ["diffusion", "consensus", "exact-diffusion", "gradient-sums"];
+            let refused = ["diffusion", "consensus", "exact-diffusion"];
             let refused = refused.contains(&strategy);
             let found = mesh.check_step(&now, &then);
             assert_eq!(found.is_err(), refused, "{strategy} {found:?}");
