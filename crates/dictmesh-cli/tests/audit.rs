@@ -123,7 +123,8 @@ fn a_strategy_with_sums_is_named_and_does_not_panic() {
     fs::write(dir.join("x.csv"), samples(40, 3)).unwrap();
     let out = run(
         dir,
-        "audit x.csv --header no --agents 3 --topology ring --gamma 0.02 --rounds 30 --samples 6 --strategy tree",
+        "audit x.csv --header no --agents 3 --topology ring --gamma 0.02 --rounds 30 --samples 6 \
+         --strategy tree",
     );
     let told = common::said(&out);
     assert!(matches!(out.status.code(), Some(0 | 1)), "{told}");

@@ -135,7 +135,9 @@ def test_rounds_by_hand_are_those_of_the_mesh(strategy, rng):
     assert run.bytes == 30 * 2 * len(mesh.topology.edges) * 8 * 3 * 10
 
 
-@pytest.mark.parametrize("strategy", ["tree", {"kind": "tree", "bits": 4}, {"kind": "tree", "bits": 16}])
+@pytest.mark.parametrize(
+    "strategy", ["tree", {"kind": "tree", "bits": 4}, {"kind": "tree", "bits": 16}]
+)
 def test_the_strategy_tree_certifies_each_sample(strategy, rng):
     X, W = planted(rng, samples=300, features=10, atoms=8)
     graph = Topology("random:0.7", 4)

@@ -71,7 +71,8 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
     match (args.strategy.as_str(), args.bits) {
         ("tree", bits) => tree(bits).map(Some),
         (name, Some(bits)) => Err(format!(
-            "--bits {bits}: it belongs to --strategy tree, but this is {name}; name that strategy, or leave --bits out"
+            "--bits {bits}: it belongs to --strategy tree, but this is {name}; name that strategy, or \
+             leave --bits out"
         )),
         ("exact", None) => Ok(None),
         (name, None) => strategy::named(name).map(Some).map_err(say),

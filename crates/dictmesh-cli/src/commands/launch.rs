@@ -35,7 +35,8 @@ pub struct Args {
     /// to rounding
     #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
     pub accel: Accels,
-    /// Whether masks hide each agent's part of a sum from the others; written into the mesh's file [default: as that says]
+    /// Whether masks hide each agent's part of a sum from the others; written into the mesh's
+    /// file [default: as that says]
     #[arg(long, value_name = "SWITCH")]
     pub masks: Option<Switch>,
     #[command(flatten)]

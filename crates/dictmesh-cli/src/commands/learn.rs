@@ -50,8 +50,8 @@ pub struct Args {
     /// 1e-5 at the least
     #[arg(long, help_heading = "The mesh")]
     pub float32: bool,
-    /// Whether masks hide each agent's part of a sum from the others, with --over processes and --strategy tree
-    /// [default: on]
+    /// Whether masks hide each agent's part of a sum from the others, with --over processes and
+    /// --strategy tree [default: on]
     #[arg(long, value_name = "SWITCH", help_heading = "The mesh")]
     pub masks: Option<Switch>,
     /// Say what it would take, and stop

@@ -251,8 +251,8 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
     Ok(())
 }
 
-/// The cost of each sample, as every agent has it in the end, and its certified relative gap, where there is a certificate;
-/// `first` is the number of the first.
+/// The cost of each sample, as every agent has it in the end, and its certified relative gap, where
+/// there is a certificate; `first` is the number of the first.
 pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let last = first + x.len() - 1;
     let (scores, gaps): (Vec<f64>, Vec<f64>) = if exact {

@@ -1,5 +1,5 @@
-//! The strategy `tree` between processes: the atoms of one process, bit-identical, with masks and without; killed agents;
-//! and what is said of masks.
+//! The strategy `tree` between processes: the atoms of one process, bit-identical, with masks and
+//! without; killed agents; and what is said of masks.
 
 use crate::common::{json, ok, refused, run as program, said};
 use crate::inbox::Inbox;
@@ -37,8 +37,8 @@ fn sums_over_processes_are_bit_identical_to_one_process() {
     refused(at, float32, &["float32", "integers", "leave it out"]);
 }
 
-/// kill -9 of the root of the tree, of an agent between it and a leaf, and of a leaf. The tree of a path has its root in the
-/// middle.
+/// kill -9 of the root of the tree, of an agent between it and a leaf, and of a leaf. The tree of a
+/// path has its root in the middle.
 #[test]
 fn a_killed_root_inner_agent_or_leaf_changes_nothing() {
     const EACH: usize = 8;

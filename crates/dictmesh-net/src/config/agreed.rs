@@ -100,7 +100,8 @@ impl Agreed {
     fn check_precision(&self) -> Result<()> {
         if self.float32 && self.strategy.kind() == "tree" {
             return Err(ConfigError::new(
-                "float32: with the strategy tree no dual vectors are sent, but integers of few bits; leave it out",
+                "float32: with the strategy tree no dual vectors are sent, but integers of few \
+                 bits; leave it out",
             ));
         }
         let Some(tolerance) = self.stopping.tolerance.filter(|_| self.float32) else {

@@ -94,23 +94,23 @@ class Inference:
     disagreement: float
     #: "converged", "round-limit", "diverged" or "infeasible".
     stop: str
-    #: (n_samples,), the dual cost of each sample, a lower bound of its cost up to rounding. Computed from
-    #: the agents' sums by strategy="tree", otherwise None.
+    #: (n_samples,), the dual cost of each sample, a lower bound of its cost up to rounding.
+    #: Computed from the agents' sums by strategy="tree", otherwise None.
     certified_costs: np.ndarray | None = None
     #: (n_samples,), an upper bound of the duality gap of each sample, or None. Relative to
-    #: ``abs(certified_costs)`` it is at most inference_tol**2 where the sample converged (ball and equality:
-    #: inference_tol).
+    #: ``abs(certified_costs)`` it is at most inference_tol**2 where the sample converged (ball and
+    #: equality: inference_tol).
     certified_gaps: np.ndarray | None = None
-    #: (n_samples,), an upper bound of the distance of x - W y from the set that loss="ball" or "equality"
-    #: allows, 0 for other losses, or None.
+    #: (n_samples,), an upper bound of the distance of x - W y from the set that loss="ball" or
+    #: "equality" allows, 0 for other losses, or None.
     certified_violations: np.ndarray | None = None
 
 
 class Run:
     """A batch on its way through the rounds, from nu = 0. Made by :meth:`Mesh.run`.
 
-    Iterating does one round after the other, without end; with strategy="tree", which decides itself,
-    until the tolerance is certified or ``max_rounds`` are done.
+    Iterating does one round after the other, without end; with strategy="tree", which decides
+    itself, until the tolerance is certified or ``max_rounds`` are done.
     """
 
     def __init__(self, core: _core.Run) -> None:

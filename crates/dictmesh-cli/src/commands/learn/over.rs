@@ -17,7 +17,8 @@ pub const IN_ONE_PROCESS: &str =
 
 /// What `--masks` says where it would do nothing.
 pub const NO_MASKS: &str =
-    "--masks: they hide sums between processes, and there are none; give --over processes too, or leave it out";
+    "--masks: they hide sums between processes, and there are none; give --over processes too, or \
+     leave it out";
 
 /// What `--over mpi` says without MPI.
 #[cfg(not(feature = "mpi"))]

@@ -165,8 +165,8 @@ fn refuse(args: &Args) -> Result<()> {
     }
     if args.masks.is_some() {
         return Err(
-            "--masks with --over mpi: the ranks are one job, and their sums have no masks; leave it out, or take --over \
-             processes"
+            "--masks with --over mpi: the ranks are one job, and their sums have no masks; leave it \
+             out, or take --over processes"
                 .into(),
         );
     }

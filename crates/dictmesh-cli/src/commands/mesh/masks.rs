@@ -26,14 +26,17 @@ pub fn has_sums(mesh: &MeshConfig) -> bool {
     strategy::build(&mesh.agreed.strategy).is_ok_and(|strategy| strategy.decides())
 }
 
-/// What masks do not hide in this graph, a sentence each: nothing to say of a 2-connected one, or where there are no sums.
+/// What masks do not hide in this graph, a sentence each. Empty for a 2-connected graph, and for
+/// strategies without sums.
 pub fn warnings(mesh: &MeshConfig) -> Vec<String> {
     if !has_sums(mesh) || mesh.agents.len() < 2 {
         return Vec::new();
     }
     if !mesh.agreed.masks {
         return vec![
-            "masks are off: an agent of the tree reads the parts of the agents below it; --masks on hides them".into(),
+            "masks are off: an agent of the tree reads the parts of the agents below it; --masks on \
+             hides them"
+                .into(),
         ];
     }
     mesh.topology().map_or(Vec::new(), |graph| in_graph(&graph))
@@ -50,8 +53,8 @@ fn in_graph(graph: &Topology) -> Vec<String> {
             _ => ("agents", "have", "their"),
         };
         said.push(format!(
-            "{who} {} {has} one neighbour, which can remove {their} masks and compute {their} part of every sum; give \
-             a second neighbour to each, as in --topology ring",
+            "{who} {} {has} one neighbour, which can remove {their} masks and compute {their} part \
+             of every sum; give a second neighbour to each, as in --topology ring",
             named(&leaves)
         ));
     }
@@ -61,8 +64,8 @@ fn in_graph(graph: &Topology) -> Vec<String> {
             _ => ("agents", "are cut vertices and each"),
         };
         said.push(format!(
-            "{who} {} {is} can compute the total of the agents that reach the root of the tree through it alone; a \
-             2-connected graph, such as --topology ring, has no such agent",
+            "{who} {} {is} can compute the total of the agents that reach the root of the tree \
+             through it alone; a 2-connected graph, such as --topology ring, has no such agent",
             named(&cuts)
         ));
     }

@@ -57,8 +57,8 @@ pub fn compare(
         goal,
         hops_of_sums: HOPS_PER_DEPTH * mesh.topology().spanning_tree().depth(),
     };
-    // The default first: of two that do equally well it is the one to take. Those with sums run if they are named: their
-    // rounds are others.
+    // The default first: of two that do equally well it is the one to take. Those with sums run if
+    // they are named: their rounds are others.
     let is_wanted = |name: &&str| match (&args.strategies[..], &options.strategy) {
         ([], Some(named)) if named == name => true,
         ([], _) => strategy::GOSSIP.contains(name),
