@@ -85,8 +85,8 @@ pub struct LearningCurve {
     pub y: [Option<usize>; 3],
     /// Why the run ended.
     pub ending: Ending,
-    /// Bytes sent over links per round.
-    pub bytes_per_round: u64,
+    /// Bytes sent over links until the end of each round, that of round 1 first.
+    bytes: Vec<u64>,
 }
 
 impl<'a> Target<'a> {
@@ -120,7 +120,7 @@ impl<'a> Target<'a> {
     ) -> Result<LearningCurve> {
         let mut mesh = mesh.clone();
         mesh.set_strategy(strategy.clone())?;
-        // A strategy that decides itself must not stop at the tolerance of the mesh.
+        // For strategies that end a batch themselves: not before the goals.
         mesh.set_stopping(Stopping::rounds(rounds.max(1)))?;
         let mut run = mesh.run(self.x)?;
         let mut curve = LearningCurve {
@@ -129,17 +129,22 @@ impl<'a> Target<'a> {
             nu: [None; 3],
             y: [None; 3],
             ending: Ending::RoundLimit,
-            bytes_per_round: 0,
+            bytes: Vec::new(),
         };
-        let mut middle = None;
+        let (mut middle, mut last) = (None, None);
         let mut next = 1;
         while run.rounds() < rounds.max(1) {
-            let before = run.rounds();
             run.round();
-            if run.rounds() == before {
-                break; // the strategy has ended all samples
+            if run.rounds() == curve.bytes.len() {
+                // The strategy has ended the batch: nu is as exact as it gets.
+                curve
+                    .points
+                    .extend(last.filter(|last| curve.last() != *last));
+                break;
             }
+            curve.bytes.push(run.bytes());
             let point = self.measure(&run);
+            last = Some(point);
             pass(&mut curve.nu, point.nu, point.round);
             pass(&mut curve.y, point.y, point.round);
             if point.round <= rounds / 2 {
@@ -157,7 +162,6 @@ impl<'a> Target<'a> {
                 break;
             }
         }
-        curve.bytes_per_round = run.bytes() / run.rounds().max(1) as u64;
         if let (Ending::RoundLimit, Some(middle)) = (curve.ending, middle) {
             if curve.last().both() < middle.both() + HALT {
                 curve.ending = Ending::Halted;
@@ -235,6 +239,19 @@ impl LearningCurve {
             nu: 0.0,
             y: 0.0,
         })
+    }
+
+    /// Bytes sent over links in the first `rounds` rounds, or in all if there are fewer.
+    pub fn bytes_after(&self, rounds: usize) -> u64 {
+        let last = rounds.min(self.bytes.len()).checked_sub(1);
+        last.map_or(0, |last| self.bytes[last])
+    }
+
+    /// Bytes sent over links per round, in the mean over all rounds: those of a strategy with sums
+    /// differ.
+    pub fn bytes_per_round(&self) -> u64 {
+        let rounds = self.bytes.len().max(1) as u64;
+        self.bytes_after(usize::MAX) / rounds
     }
 
     /// The point after this round, or the last point recorded before it.

@@ -3,7 +3,7 @@
 mod mesh;
 pub mod names;
 
-pub use mesh::dealt;
+pub use mesh::{constant, dealt, tree};
 
 use crate::commands::say;
 use crate::data::Source;
@@ -122,6 +122,9 @@ pub struct Options {
         help_heading = "Inference"
     )]
     pub rho: Option<f64>,
+    /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
+    #[arg(long, value_name = "N", help_heading = "Inference")]
+    pub bits: Option<u32>,
     /// Stop at this relative error of the dual, estimated [default: 1e-4]
     #[arg(
         long,
@@ -255,6 +258,7 @@ impl Options {
             strategy,
             mu,
             rho,
+            bits,
             tolerance,
             rounds,
             accel,

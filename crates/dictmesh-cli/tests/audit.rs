@@ -134,3 +134,22 @@ fn a_strategy_that_diverges_does_not_end_the_audit_of_the_others() {
         &["strategy = diffusion", "diverge", "smaller"],
     );
 }
+
+/// A strategy with sums is audited or refused in words.
+#[test]
+fn a_strategy_with_sums_is_named_and_does_not_panic() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path();
+    fs::write(dir.join("x.csv"), samples(40, 3)).unwrap();
+    let out = run(
+        dir,
+        "audit x.csv --header no --agents 3 --topology ring --gamma 0.02 --rounds 30 --samples 6 \
+         --strategy tree",
+    );
+    let told = common::said(&out);
+    assert!(matches!(out.status.code(), Some(0 | 1)), "{told}");
+    assert!(
+        told.contains("tree") && !told.contains("panicked"),
+        "{told}"
+    );
+}

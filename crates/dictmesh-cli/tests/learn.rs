@@ -133,7 +133,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     std::fs::write(at.join("bad.csv"), "a,b\n1,2\n3,\n").unwrap();
     std::fs::write(at.join("bad.toml"), "atoms = 4\nagnets = 2\n").unwrap();
     std::fs::write(at.join("name.toml"), "task = \"nfm\"\n").unwrap();
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 16] = [
         (&["learn", "none.csv"], "none.csv"),
         (&["learn", "bad.csv"], "--nan"),
         (&["learn", "x.csv", "--delta", "0"], "above 0"),
@@ -152,6 +152,26 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         (
             &["learn", "x.csv", "--strategy", "jacobi-admm", "--mu", "inf"],
             "--mu",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "tree", "--bits", "3"],
+            "--bits 3: must be a whole number from 4 to 16",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "tree", "--bits", "17"],
+            "--bits 17: must be a whole number from 4 to 16",
+        ),
+        (
+            &["learn", "x.csv", "--bits", "8"],
+            "--bits 8: it belongs to --strategy tree; relaxed-admm has --rho",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "tree", "--mu", "1"],
+            "--bits",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "tree", "--rho", "1"],
+            "--rho belongs to relaxed-admm; tree has --bits",
         ),
         (
             &["learn", "x.csv", "--agents", "9", "--topology", "grid:2x2"],
@@ -181,4 +201,68 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     std::fs::write(at.join("wide.csv"), "1,2\n3,4\n").unwrap();
     let said = refused(at, &["score", "m.st", "wide.csv"]);
     assert!(said.contains('8') && said.contains('2'), "{said}");
+}
+
+/// Codes and scores by sums have a certificate, which is printed; those of gossip have none.
+#[test]
+fn the_certified_gap_of_tree_is_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), table(80)).unwrap();
+    let learn = "learn x.csv --atoms 6 --agents 3 --topology ring --batch 20 --quiet";
+    let words = |line: &str| -> Vec<String> { line.split(' ').map(String::from).collect() };
+    let ok = |line: &str| {
+        let line = words(line);
+        ok(at, &line.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    ok(&format!(
+        "{learn} -o tree.st --strategy tree --bits 6 --tolerance 1e-5"
+    ));
+    ok(&format!("{learn} -o gossip.st"));
+    assert!(ok("inspect tree.st").contains("tree"));
+    let told = |line: &str| -> serde_json::Value { serde_json::from_str(&ok(line)).unwrap() };
+    let infer = "infer gossip.st x.csv -o c.npz";
+    let exact = told(&format!("{infer} --json"))["cost"].as_f64().unwrap();
+    for bits in ["", "--bits 4", "--bits 16"] {
+        let line = format!("{infer} --strategy tree {bits}");
+        let line = line.trim();
+        assert!(
+            ok(line).contains("certified relative gap: "),
+            "{}",
+            ok(line)
+        );
+        let found = told(&format!("{line} --json"));
+        let gap = found["gap"].as_f64().unwrap();
+        assert!(gap > 0.0 && gap <= 1e-8, "{found}");
+        let cost = found["cost"].as_f64().unwrap();
+        assert!((cost - exact).abs() <= 1e-7 * exact, "{found}, {exact}");
+    }
+    assert!(told(&format!("{infer} --strategy relaxed-admm --json"))["gap"].is_null());
+    let said = refused(
+        at,
+        &["infer", "tree.st", "x.csv", "-o", "c.npz", "--bits", "8"],
+    );
+    assert!(
+        said.contains("--bits 8: it belongs to --strategy tree"),
+        "{said}"
+    );
+    let scored = |line: &str| {
+        let lines = ok(line);
+        let lines = lines.lines().map(|l| serde_json::from_str(l).unwrap());
+        lines.collect::<Vec<serde_json::Value>>()
+    };
+    for line in scored("score tree.st x.csv --json") {
+        assert!(line["gap"].as_f64().unwrap() <= 1e-10, "{line}");
+    }
+    for line in scored("score gossip.st x.csv --json") {
+        assert!(line["gap"].is_null(), "{line}");
+    }
+    let program = env!("CARGO_BIN_EXE_dictmesh");
+    let mut score = std::process::Command::new(program);
+    let out = score
+        .args(["score", "tree.st", "x.csv"])
+        .current_dir(at)
+        .output();
+    let out = String::from_utf8(out.unwrap().stderr).unwrap();
+    assert!(out.contains("certified relative gap: "), "{out}");
 }

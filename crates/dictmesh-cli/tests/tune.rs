@@ -278,3 +278,45 @@ fn a_choice_at_the_edge_is_told_with_the_command_that_looks_beyond() {
         "{command}"
     );
 }
+
+/// A round of sums is several hops; bytes are those that were sent until the goal.
+#[test]
+fn sums_are_tuned_where_they_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), planted(200, 20)).unwrap();
+    let line =
+        "tune x.csv --only curve --gamma 0.4 --atoms 8 --agents 4 --topology ring --rounds 300";
+    let args = |more: &[&'static str]| [&line.split(' ').collect::<Vec<_>>()[..], more].concat();
+    let found = json(at, &args(&["--strategies", "tree,relaxed-admm"]));
+    let tree = &found["curve"]["strategies"]["tree"]["best"];
+    assert_eq!(
+        (tree["constant"].as_str(), tree["value"].as_f64()),
+        (Some("bits"), Some(8.0))
+    );
+    assert_eq!(tree["ending"], "reached", "{tree}");
+    assert!(tree["bytes_per_round"].as_u64() > Some(0));
+    let alone = json(at, &args(&["--strategies", "tree"]));
+    let flags: Vec<&str> = alone["flags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap())
+        .collect();
+    let at_bits = flags.iter().position(|f| *f == "--bits").unwrap();
+    assert_eq!(flags[at_bits + 1], "8", "{flags:?}");
+    ok(
+        at,
+        &[&["learn", "x.csv", "-o", "m.st", "--quiet"][..], &flags].concat(),
+    );
+    let text = ok(at, &args(&["--strategy", "tree", "--bits", "5"]));
+    for words in [
+        "bits 5",
+        "relaxed-admm",
+        "two sums to the root and two broadcasts, 8 hops",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let without = ok(at, &args(&[]));
+    assert!(!without.contains("tree"), "{without}");
+}

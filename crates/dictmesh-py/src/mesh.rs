@@ -7,7 +7,8 @@ use crate::work::{attend, said, Report};
 use crate::{from_json, grow, raise};
 use dictmesh::accel::Accels;
 use dictmesh::problem::TaskSpec;
-use dictmesh::{strategy, Spec};
+use dictmesh::strategy::{self, Certified};
+use dictmesh::Spec;
 use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
@@ -345,7 +346,9 @@ fn inferred<'py>(
     let mut duals: Vec<dictmesh::Matrix> = Vec::new();
     let (mut costs, mut rounds, mut bytes, mut apart) = (Vec::new(), 0, 0, 0.0_f64);
     let mut stop = Stop::Converged;
+    let mut certified: Vec<Certified> = Vec::new();
     for part in parts {
+        certified.extend_from_slice(&part.certified);
         said(
             codes
                 .append_columns(&part.stacked_codes())
@@ -367,6 +370,14 @@ fn inferred<'py>(
         }
     }
     let out = PyDict::new(py);
+    if !certified.is_empty() {
+        let each = |number: fn(&Certified) -> f64| {
+            PyArray1::from_vec(py, certified.iter().map(number).collect())
+        };
+        out.set_item("certified_costs", each(|c| c.cost))?;
+        out.set_item("certified_gaps", each(|c| c.gap))?;
+        out.set_item("certified_violations", each(|c| c.violation))?;
+    }
     out.set_item("codes", array(py, codes)?)?;
     let each = PyList::empty(py);
     for nu in duals {

@@ -44,6 +44,30 @@ def test_every_parameter_is_documented(estimator):
         assert name in type(estimator).__doc__, name
 
 
+@pytest.mark.parametrize("strategy", ["tree", {"kind": "tree", "bits": 6}], ids=["name", "dict"])
+def test_every_estimator_takes_the_strategy_tree(strategy, rng, tmp_path):
+    X, _ = planted(rng, positive=True)
+    mesh = {"n_agents": 3, "topology": "ring", "random_state": 0}
+    for kind in (DictionaryLearning, NMF):
+        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, inference_tol=1e-7, **mesh).fit(X)
+        sums = clone(gossip).set_params(strategy=strategy).fit(X)
+        np.testing.assert_allclose(sums.components_, gossip.components_, atol=1e-4)
+        codes = clone(sums).set_params(transform_method="mesh").fit(X).transform(X)
+        np.testing.assert_allclose(codes, sums.transform(X), atol=1e-4)
+        sums.save(tmp_path / "m")
+        again = dictmesh.load(tmp_path / "m")
+        assert again.strategy == strategy
+        np.testing.assert_array_equal(again.transform(X), sums.transform(X))
+        assert dictmesh.Mesh.of(sums).infer(X).certified_gaps.shape == (len(X),)
+    W = gossip.components_
+    how = {"gamma": 0.1, "delta": 0.1, "inference_tol": 1e-7, "strategy": strategy, **mesh}
+    coder = SparseCoder(W, transform_method="mesh", **how)
+    exact = SparseCoder(W, **how)
+    np.testing.assert_allclose(coder.fit_transform(X), exact.fit_transform(X), atol=1e-4)
+    detector = NoveltyDetector(3, strategy=strategy, random_state=0).fit(X)
+    assert np.isfinite(detector.score_samples(X)).all()
+
+
 def test_pipeline_and_grid_search(rng):
     X, _ = planted(rng)
     steps = make_pipeline(StandardScaler(), DictionaryLearning(6, max_iter=3, tol=0, random_state=0))
@@ -126,6 +150,10 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"topology": "rnig"}, "'ring'"),
         ({"n_agents": 4, "topology": [(0, 1), (2, 3)]}, "disconnected"),
         ({"strategy": "gossip"}, "'relaxed-admm'"),
+        ({"strategy": "gradient-sums"}, "'tree'"),
+        ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 3}}, "from 4 to 16"),
+        ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 8.5}}, "from 4 to 16"),
+        ({"n_agents": 2, "strategy": {"kind": "tree", "mu": 0.1}}, "mu"),
         ({"informed": [3]}, "informed"),
         ({"max_iter": 0}, "max_iter == 0"),
         ({"dict_init": np.ones((2, 2))}, "Expected \\(3, 5\\)"),

@@ -40,6 +40,11 @@ CASES = {
          "max_rounds": 50},
         ["--agents", "3", "--topology", "complete", "--strategy", "diffusion", "--mu", "0.05", "--rounds", "50"],
     ),
+    "strategy tree": (
+        DictionaryLearning,
+        {"n_agents": 4, "topology": "ring", "strategy": {"kind": "tree", "bits": 6}},
+        ["--agents", "4", "--topology", "ring", "--strategy", "tree", "--bits", "6"],
+    ),
     "huber": (DictionaryLearning, {"loss": "huber", "eta": 0.3}, ["--residual", "huber", "--eta", "0.3"]),
     "nmf": (NMF, {}, ["--task", "nmf"]),
     "a constant step": (DictionaryLearning, {"dict_step": 0.1}, ["--update", "constant:0.1"]),

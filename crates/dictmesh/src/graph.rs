@@ -16,6 +16,7 @@
 //! stochastic, with a_lk > 0 exactly if l is a neighbour of k or k itself. A random graph may be
 //! disconnected; its constructor then returns an error and does not draw again.
 
+mod cut;
 mod shapes;
 mod spec;
 mod tree;

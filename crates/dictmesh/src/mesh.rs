@@ -34,8 +34,7 @@ use crate::graph::{Mixing, Spectrum, Topology, WeightRule, Weights};
 use crate::problem::block::Block;
 use crate::problem::samples::Samples;
 use crate::problem::task::{LocalTask, Task};
-use crate::strategy::Strategy;
-use crate::strategy::{Local, ScratchPool};
+use crate::strategy::{Certified, Local, ScratchPool, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::products::Firing;
@@ -149,16 +148,25 @@ impl Mesh {
     /// Every agent's estimate of the cost of each sample, N x B, as [`agree`](Mesh::agree) returns
     /// it, and the outcome of the inference. The cheapest way to score samples.
     pub fn score(&self, x: &Samples) -> Result<(Matrix, Stop)> {
+        let (costs, stop, _) = self.score_certified(x)?;
+        Ok((costs, stop))
+    }
+
+    /// As [`score`](Mesh::score), with the certificate of each sample if the strategy computes
+    /// them; otherwise without.
+    pub fn score_certified(&self, x: &Samples) -> Result<(Matrix, Stop, Vec<Certified>)> {
         self.in_pool(|| {
             let mut run = Run::start_accelerated(self, x)?;
             let stop = run.until(&self.stopping);
             let certified = run.certified();
             if !certified.is_empty() {
                 let (n, samples) = (self.agents.len(), certified.len());
-                return Ok((Matrix::from_fn(n, samples, |_, j| certified[j].cost), stop));
+                let costs = Matrix::from_fn(n, samples, |_, j| certified[j].cost);
+                return Ok((costs, stop, certified));
             }
             let costs = run.local_costs();
-            Ok((self.average(&costs), demote_if_nonfinite(stop, &costs)))
+            let stop = demote_if_nonfinite(stop, &costs);
+            Ok((self.average(&costs), stop, certified))
         })
     }
 

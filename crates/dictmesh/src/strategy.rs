@@ -183,6 +183,19 @@ pub struct Certified {
     pub stop: Stop,
 }
 
+impl Certified {
+    /// The gap relative to the cost, as [`exact`](crate::exact) has it.
+    pub fn relative_gap(&self) -> f64 {
+        self.gap / self.cost.abs().max(f64::MIN_POSITIVE)
+    }
+
+    /// The largest relative gap of these samples; `None` if there are none. NaN if one is.
+    pub fn largest_gap(certified: &[Certified]) -> Option<f64> {
+        let larger = |a: f64, b: f64| if a.is_nan() || a >= b { a } else { b };
+        certified.iter().map(Certified::relative_gap).reduce(larger)
+    }
+}
+
 /// The type of an exchange between agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exchange {

@@ -22,8 +22,8 @@ pub struct Tuned {
 }
 
 /// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or
-/// halves it while that helps, and finally tries factors of sqrt(2). `goal` is an index into
-/// [`GOALS`](super::GOALS).
+/// halves it while that helps, and finally tries factors of sqrt(2). A strategy without a step or
+/// penalty runs once. `goal` is an index into [`GOALS`](super::GOALS).
 ///
 /// The best constant for these samples need not be the best for others.
 pub fn tune(
@@ -103,8 +103,8 @@ impl Search<'_> {
     }
 }
 
-/// The strategy with its step or penalty multiplied by `factor`; `None` if it overflows or the
-/// strategy is not a built-in one.
+/// The strategy with its step or penalty multiplied by `factor`; `None` if it overflows, or if the
+/// strategy has neither or is not a built-in one.
 fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Option<Arc<dyn Strategy>>> {
     let spec = strategy.spec();
     let name = if spec.kind() == "relaxed-admm" {
@@ -114,7 +114,7 @@ fn scaled(strategy: &dyn Strategy, factor: f64) -> Result<Option<Arc<dyn Strateg
     };
     let spec = match spec.number(name)? {
         Some(constant) => spec.with(name, factor * constant),
-        None => spec,
+        None => return Ok(None),
     };
     match strategy::build(&spec) {
         Ok(scaled) => Ok(Some(scaled)),

@@ -246,6 +246,10 @@ impl Teller {
                 }
             }
             Event::Batch(batch) => self.batch(batch),
+            // The agent has logged a warning.
+            Event::Visible { to } if self.events => {
+                self.line(json!({"event": "visible", "agent": self.agent, "to": to}));
+            }
             _ => {}
         }
     }

@@ -233,6 +233,7 @@ fn mesh_and_samples(
                 strategy: None,
                 mu: None,
                 rho: None,
+                bits: None,
                 ..options.clone()
             };
             let rows = divided.training.rows();

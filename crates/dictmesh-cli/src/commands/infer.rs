@@ -7,12 +7,14 @@ use super::prepare::{DataArgs, Opened};
 use super::{check_apart, check_finite, check_place, page_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
+use crate::options::tree;
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
-use dictmesh::strategy;
+use dictmesh::strategy::{self, Certified, Strategy};
 use dictmesh::{Matrix, Mesh, Samples, Stop};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Samples coded at a time.
 const BATCH: usize = 256;
@@ -30,6 +32,9 @@ pub struct Args {
     /// All atoms in one place (exact), or a strategy of the mesh
     #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
+    /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
+    #[arg(long, value_name = "N")]
+    pub bits: Option<u32>,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,
@@ -61,6 +66,19 @@ fn exact_or_strategy() -> OneOf {
     OneOf::new(std::iter::once("exact").chain(STRATEGIES))
 }
 
+/// The strategy of the mesh; none if all is solved in one place.
+fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
+    match (args.strategy.as_str(), args.bits) {
+        ("tree", bits) => tree(bits).map(Some),
+        (name, Some(bits)) => Err(format!(
+            "--bits {bits}: it belongs to --strategy tree, but this is {name}; name that strategy, or \
+             leave --bits out"
+        )),
+        ("exact", None) => Ok(None),
+        (name, None) => strategy::named(name).map(Some).map_err(say),
+    }
+}
+
 /// What is known of the codes, without the codes.
 struct Summary {
     costs: Vec<f64>,
@@ -89,7 +107,10 @@ impl Summary {
             self.entries.push(lit.clone().count() as f64);
             lit.for_each(|(q, _)| self.used[q] += 1);
         }
-        self.gap = self.gap.zip(coded.gap).map(|(a, b)| a.max(b));
+        self.gap = match self.costs.len() == coded.costs.len() {
+            true => coded.gap, // the first
+            false => self.gap.zip(coded.gap).map(|(a, b)| a.max(b)),
+        };
         self.stop = self.stop.worse(coded.stop);
     }
 }
@@ -115,9 +136,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
+    let strategy = strategy_of(&args)?;
     let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
-    if args.strategy != "exact" {
-        let strategy = strategy::named(&args.strategy).map_err(say)?;
+    if let Some(strategy) = strategy {
         opened.mesh.set_strategy(strategy).map_err(say)?;
     }
     opened.check_memory(&args.model, BATCH, args.strategy == "exact")?;
@@ -146,7 +167,7 @@ fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
         costs: Vec::new(),
         entries: Vec::new(),
         used: vec![0; mesh.atoms()],
-        gap: exact.then_some(0.0),
+        gap: None,
         stop: Stop::Converged,
     };
     for part in feed.parts(0)? {
@@ -186,8 +207,8 @@ fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
     let found = mesh.infer(x).map_err(say)?;
     Ok(Coded {
         codes: found.stacked_codes(),
+        gap: Certified::largest_gap(&found.certified),
         costs: found.costs,
-        gap: None,
         stop: found.stop,
     })
 }

@@ -10,6 +10,8 @@ pub use group::{Group, Member};
 pub use members::write_agents;
 pub use told::Told;
 
+use super::mesh::files::mesh_file;
+use super::mesh::masks::{self, Switch};
 use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
 use dictmesh::accel::Accels;
@@ -33,6 +35,10 @@ pub struct Args {
     /// to rounding
     #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
     pub accel: Accels,
+    /// Whether masks hide each agent's part of a sum from the others; written into the mesh's
+    /// file [default: as that says]
+    #[arg(long, value_name = "SWITCH")]
+    pub masks: Option<Switch>,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -41,13 +47,21 @@ pub fn run(args: &Args) -> Result<Ended> {
     if let Some(path) = &args.collect {
         check_place(path)?;
     }
-    let mesh = MeshConfig::load(&args.mesh).map_err(say)?;
+    let mut mesh = MeshConfig::load(&args.mesh).map_err(say)?;
+    let masked = args.masks.map_or(mesh.agreed.masks, Switch::is_on);
+    let is_changed = std::mem::replace(&mut mesh.agreed.masks, masked) != masked;
     let place = match args.mesh.parent() {
         _ if args.mesh.is_dir() => &args.mesh,
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let members = write_agents(&mesh, place, args.overwrite, &args.accel)?;
+    if is_changed {
+        mesh_file(&mesh, place)?;
+    }
+    for warning in masks::warnings(&mesh).iter().filter(|_| !args.speech.quiet) {
+        eprintln!("dictmesh: warning: {warning}");
+    }
     let reader = members.iter().find(|member| member.reads);
     let reader = reader.map(|member| member.config.clone());
     let ended_before = members.iter().all(Member::has_ended);

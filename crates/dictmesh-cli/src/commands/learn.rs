@@ -9,6 +9,7 @@ mod ranks;
 mod show;
 
 use super::choices::Choices;
+use super::mesh::masks::Switch;
 use super::prepare::{Feed, Preparation, Raw};
 use super::{
     check_apart, check_place, note, page_place, past, save_model, say, Ended, Result, Speech,
@@ -49,6 +50,10 @@ pub struct Args {
     /// 1e-5 at the least
     #[arg(long, help_heading = "The mesh")]
     pub float32: bool,
+    /// Whether masks hide each agent's part of a sum from the others, with --over processes and
+    /// --strategy tree [default: on]
+    #[arg(long, value_name = "SWITCH", help_heading = "The mesh")]
+    pub masks: Option<Switch>,
     /// Say what it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
@@ -198,6 +203,7 @@ fn check(args: &Args) -> Result<()> {
     match args.over {
         Some(Over::Processes) => processes::check(args),
         _ if args.float32 => Err(over::IN_ONE_PROCESS.into()),
+        None if args.masks.is_some() => Err(over::NO_MASKS.into()),
         _ => Ok(()),
     }
 }

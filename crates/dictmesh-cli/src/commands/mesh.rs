@@ -5,6 +5,7 @@ pub(super) mod ended;
 pub(super) mod files;
 mod init;
 mod leave;
+pub(super) mod masks;
 mod parting;
 mod ports;
 

@@ -48,7 +48,7 @@ pub fn of_learned(
 }
 
 fn scored(mesh: &Mesh, x: &Samples, first: usize) -> Result<Vec<f64>> {
-    scores(mesh, x, mesh.atoms() <= ATOMS, first)
+    Ok(scores(mesh, x, mesh.atoms() <= ATOMS, first)?.0)
 }
 
 /// Puts scores into a model, rising, the last [`COUNT`] of them.

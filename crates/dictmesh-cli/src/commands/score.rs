@@ -57,6 +57,8 @@ pub struct Args {
 /// The scores, and the samples that have the highest.
 struct Scored {
     scores: Vec<f64>,
+    /// The certified relative gap of each, where there is a certificate; otherwise empty.
+    gaps: Vec<f64>,
     /// Above it a sample is called novel.
     threshold: f64,
     /// Where the threshold comes from.
@@ -124,6 +126,9 @@ pub fn run(args: Args) -> Result<()> {
             scored.from.words()
         );
     }
+    if let (false, Some(gap)) = (args.quiet, scored.gap()) {
+        eprintln!("dictmesh: certified relative gap: {gap:.1e} at most");
+    }
     if let Some(dir) = &args.report {
         let page = show::report(&args, &opened, &scored)?.write(dir)?;
         if !args.quiet {
@@ -159,6 +164,7 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
     let total = feed.samples()?;
     let mut scored = Scored {
         scores: Vec::new(),
+        gaps: Vec::new(),
         threshold: f64::INFINITY,
         from: From::Flag,
         top: Vec::new(),
@@ -168,7 +174,8 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
             let at = scored.scores.len();
-            let scores = scores(&opened.mesh, &x, args.exact, at)?;
+            let (scores, gaps) = scores(&opened.mesh, &x, args.exact, at)?;
+            scored.gaps.extend(gaps);
             if args.report.is_some() {
                 for (j, score) in scores.iter().enumerate() {
                     scored.consider(at + j, *score, || x.range(j..j + 1));
@@ -187,6 +194,11 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
 }
 
 impl Scored {
+    /// The largest certified relative gap, where there are certificates.
+    fn gap(&self) -> Option<f64> {
+        self.gaps.iter().copied().reduce(f64::max)
+    }
+
     /// Sets the threshold: by what the model learned from if it knows, else by these samples. Scores are found to this
     /// `tolerance`.
     fn judge(&mut self, threshold: Threshold, past: Option<&[f64]>, tolerance: f64) {
@@ -215,7 +227,7 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
         writeln!(out, "sample,score,novel")?;
     }
     let names = opened.raw.names(&opened.preparation.how);
-    for (name, score) in names.zip(&scored.scores) {
+    for (j, (name, score)) in names.zip(&scored.scores).enumerate() {
         let novel = *score > scored.threshold;
         if args.json {
             let name = name
@@ -223,7 +235,7 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
                 .map_or(json!(name), |number| json!(number));
             let line = json!({
                 "sample": name, "score": score, "novel": novel, "threshold": scored.threshold,
-                "threshold_from": scored.from.name(),
+                "threshold_from": scored.from.name(), "gap": scored.gaps.get(j),
             });
             writeln!(out, "{line}")?;
         } else {
@@ -239,21 +251,24 @@ fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) ->
     Ok(())
 }
 
-/// The cost of each sample, as every agent ends up knowing it; `first` is the number of the first.
-pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<Vec<f64>> {
+/// The cost of each sample, as every agent has it in the end, and its certified relative gap, where
+/// there is a certificate; `first` is the number of the first.
+pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Vec<f64>, Vec<f64>)> {
     let last = first + x.len() - 1;
-    let scores: Vec<f64> = if exact {
+    let (scores, gaps): (Vec<f64>, Vec<f64>) = if exact {
         let solved = mesh.exact_codes(x).map_err(say)?;
-        solved.certificates.iter().map(|c| c.dual).collect()
+        let each = solved.certificates.iter();
+        each.map(|c| (c.dual, c.relative_gap())).unzip()
     } else {
-        let (agreed, stop) = mesh.score(x).map_err(say)?;
+        let (agreed, stop, certified) = mesh.score_certified(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
             return Err(format!("samples {first} to {last}: {}", given_up(stop, x)));
         }
-        agreed.columns().map(|g| g[0]).collect()
+        let gaps = certified.iter().map(|c| c.relative_gap());
+        (agreed.columns().map(|g| g[0]).collect(), gaps.collect())
     };
     check_finite(&scores, first)?;
-    Ok(scores)
+    Ok((scores, gaps))
 }
 
 /// A CSV field.

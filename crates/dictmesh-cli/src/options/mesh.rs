@@ -18,6 +18,25 @@ pub fn dealt(n: usize, k: usize) -> Vec<usize> {
     (0..n).map(|i| k / n + usize::from(i < k % n)).collect()
 }
 
+/// The constant of a strategy, by its flag.
+pub fn constant(strategy: &str) -> &'static str {
+    match strategy {
+        "relaxed-admm" => "rho",
+        "tree" => "bits",
+        _ => "mu",
+    }
+}
+
+/// The strategy `tree` with integers of so many bits.
+pub fn tree(bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
+    let spec = Spec::new("tree").with_some_number("bits", bits.map(f64::from));
+    strategy::build(&spec).map_err(|e| match e {
+        // Of this name there is another flag.
+        dictmesh::Error::Parameter { given, allowed, .. } => format!("--bits {given}: {allowed}"),
+        e => say(e),
+    })
+}
+
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
@@ -121,17 +140,29 @@ impl Options {
     pub fn strategy(&self) -> Result<Arc<dyn Strategy>> {
         let name = self.strategy.as_deref().unwrap_or("relaxed-admm");
         known("strategy", name, &STRATEGIES)?;
-        let spec = match (name, self.mu, self.rho) {
-            ("relaxed-admm", Some(_), _) => {
-                return Err("--mu: relaxed-admm has no step; its penalty is --rho".into())
-            }
-            ("relaxed-admm", None, rho) => Spec::new(name).with_some_number("rho", rho),
-            (_, _, Some(_)) => {
-                return Err(format!("--rho belongs to relaxed-admm; {name} has --mu"))
-            }
-            (_, mu, None) => Spec::new(name).with_some_number("mu", mu),
-        };
-        strategy::build(&spec).map_err(say)
+        let own = constant(name);
+        let given = [("mu", self.mu), ("rho", self.rho)];
+        if let Some((flag, _)) = given.iter().find(|(flag, v)| v.is_some() && *flag != own) {
+            return Err(match (*flag, name) {
+                ("mu", "relaxed-admm") => {
+                    "--mu: relaxed-admm has no step; its penalty is --rho".into()
+                }
+                ("mu", _) => {
+                    format!("--mu: {name} finds the length of its steps itself; it has --{own}")
+                }
+                _ => format!("--rho belongs to relaxed-admm; {name} has --{own}"),
+            });
+        }
+        if own == "bits" {
+            return tree(self.bits);
+        }
+        if let Some(bits) = self.bits {
+            return Err(format!(
+                "--bits {bits}: it belongs to --strategy tree; {name} has --{own}"
+            ));
+        }
+        let value = if own == "mu" { self.mu } else { self.rho };
+        strategy::build(&Spec::new(name).with_some_number(own, value)).map_err(say)
     }
 
     /// When the rounds of a batch end.

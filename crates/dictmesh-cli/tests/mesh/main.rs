@@ -20,5 +20,6 @@ mod run;
 mod shrinking;
 mod starting;
 mod streams;
+mod sums;
 mod told;
 mod words;

@@ -136,6 +136,7 @@ fn ranks_learn_what_one_process_learns_to_the_last_bit() {
         "jacobi-admm",
         "exact-diffusion",
         "relaxed-admm",
+        "tree",
     ];
     for (i, strategy) in strategies.into_iter().enumerate() {
         // A complete graph of two is bipartite, which jacobi-admm does not take.

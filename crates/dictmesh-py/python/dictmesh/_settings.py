@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_scalar
 
 LOSSES = ("squared", "huber", "l1", "ball", "equality")
-STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus", "gradient-sums")
+STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus", "tree")
 ACCELS = ("single-agent", "reduction", "chunks", "neighbour-sums", "lanes")
 GRAPHS = ("complete", "ring", "path", "star", "grid:ROWSxCOLUMNS", "random:P", "geometric:RADIUS")
 
@@ -87,7 +87,9 @@ def task(
 
 
 def strategy(given: str | dict[str, Any]) -> dict[str, Any]:
-    """A strategy by its name, or as a dict with its constants, such as {"kind": "diffusion", "mu": 0.05}."""
+    """A strategy by its name, or as a dict with its constants: {"kind": "diffusion", "mu": 0.05} or
+    {"kind": "tree", "bits": 8}.
+    """
     if isinstance(given, dict):
         one_of("strategy", given.get("kind"), STRATEGIES)
         return dict(given)

@@ -75,11 +75,14 @@ class DictionaryLearning(Learning):
         connected random graph if None.
     strategy : str or dict, default="relaxed-admm"
         How agents find the dual vectors: "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion" or
-        "consensus"; or with constants, as ``{"kind": "diffusion", "mu": 0.05}``.
+        "consensus" by exchanges between neighbours, or "tree" by sums of small integers to the
+        root of a spanning tree, with a certified gap for each sample. With constants:
+        ``{"kind": "diffusion", "mu": 0.05}``, or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits).
     informed : list of int, default=None
         The agents that see the samples; all if None.
     inference_tol : float, default=1e-4
-        Rounds end at this relative error of the dual vectors, estimated.
+        Rounds end at this relative error of the dual vectors, estimated; with "tree" at a
+        certified relative gap of its square.
     max_rounds : int, default=100000
         Rounds for one batch, at most.
     accel : str, default="all"

@@ -34,10 +34,15 @@ impl Certificate {
         (all.iter()).fold(Stop::Converged, |worst, c| worst.worse(c.stop))
     }
 
+    /// The gap relative to the dual cost.
+    pub fn relative_gap(&self) -> f64 {
+        self.gap / self.dual.abs().max(f64::MIN_POSITIVE)
+    }
+
     /// The largest relative gap of all.
     pub(super) fn widest(all: &[Certificate]) -> f64 {
         (all.iter())
-            .map(|c| c.gap / c.dual.abs().max(f64::MIN_POSITIVE))
+            .map(Certificate::relative_gap)
             .fold(0.0, f64::max)
     }
 }

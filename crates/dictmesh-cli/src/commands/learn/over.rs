@@ -15,6 +15,11 @@ pub enum Over {
 pub const IN_ONE_PROCESS: &str =
     "--float32: it is for messages between processes, and there are none; give --over processes too, or leave it out";
 
+/// What `--masks` says where it would do nothing.
+pub const NO_MASKS: &str =
+    "--masks: they hide sums between processes, and there are none; give --over processes too, or \
+     leave it out";
+
 /// What `--over mpi` says without MPI.
 #[cfg(not(feature = "mpi"))]
 pub const WITHOUT_MPI: &str =

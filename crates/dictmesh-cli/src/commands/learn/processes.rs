@@ -1,6 +1,7 @@
 //! Learning by a process for each agent: the same start, samples and batches as in one process.
 
 use super::super::launch::{blocks, write_agents, Group, Told};
+use super::super::mesh::masks::Switch;
 use super::super::{command_line_with, load_model, past, say, Ended, Result};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
@@ -171,6 +172,8 @@ fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
             ),
         });
     }
+    // What is learned does not depend on them.
+    mesh.agreed.masks = args.masks.map_or(mesh.agreed.masks, Switch::is_on);
     let ports = ports(mesh.agents.len())?;
     for (agent, port) in mesh.agents.iter_mut().zip(&ports) {
         agent.address = port.local_addr().map_err(say)?.to_string();
@@ -238,7 +241,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
             weights: description.weights.clone(),
             score: true,
             float32: args.float32,
-            masks: true,
+            masks: args.masks.is_none_or(Switch::is_on),
             task: description.task.clone(),
             strategy: description.strategy.clone(),
             stopping: description.stopping,

@@ -163,6 +163,13 @@ fn refuse(args: &Args) -> Result<()> {
                 .into(),
         );
     }
+    if args.masks.is_some() {
+        return Err(
+            "--masks with --over mpi: the ranks are one job, and their sums have no masks; leave it \
+             out, or take --over processes"
+                .into(),
+        );
+    }
     if args.dry_run {
         return Err("--dry-run with --over mpi: leave --over out to see what it would take".into());
     }

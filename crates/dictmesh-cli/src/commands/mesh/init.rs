@@ -3,6 +3,7 @@
 use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
 use super::super::{refusal, say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
+use super::masks::{self, Switch};
 use super::ports;
 use crate::options::{dealt, Options};
 use crate::output::Folder;
@@ -59,6 +60,9 @@ pub struct Args {
     /// Send dual vectors in single precision: half the bytes, seven digits, and a --tolerance of 1e-5 at the least
     #[arg(long)]
     pub float32: bool,
+    /// Whether masks hide each agent's part of a sum from the others (--strategy tree has sums)
+    #[arg(long, value_name = "SWITCH", default_value = "on")]
+    pub masks: Switch,
     #[command(flatten)]
     pub options: Options,
     #[command(flatten)]
@@ -140,7 +144,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
             weights: options.weight_rule()?,
             score: true,
             float32: args.float32,
-            masks: true,
+            masks: args.masks.is_on(),
             task: options.task("sparse-svd")?,
             strategy: options.strategy()?.spec(),
             stopping: options.stopping(),
@@ -277,9 +281,11 @@ fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
     let place = args.directory.display().to_string();
     let agents = mesh.agents.len();
     let strategy = serde_json::to_value(&mesh.agreed.strategy).map_err(say)?;
+    let warnings = masks::warnings(mesh);
     let result = json!({
         "directory": place, "run": mesh.run, "agents": agents, "edges": mesh.edges.len(),
-        "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls,
+        "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls, "masks": mesh.agreed.masks,
+        "warnings": warnings,
     });
     args.speech.tell(result, || {
         let mut text = format!(
@@ -292,6 +298,9 @@ fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
         if mesh.tls {
             text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, whoever has \
                      it can make agents of this run\n";
+        }
+        for warning in &warnings {
+            text += &format!("warning: {warning}\n");
         }
         text += &doubtful(mesh).unwrap_or_default();
         if let Some(doubt) = mesh.doubtful_step() {

@@ -40,14 +40,18 @@ pub fn report(args: &Args, opened: &Opened, scored: &Scored) -> Result<Report> {
         )],
         ..Section::default()
     };
+    let mut facts = vec![
+        ("samples".into(), scored.scores.len().to_string()),
+        ("called novel".into(), novel.to_string()),
+        ("threshold".into(), format!("{:.5}", scored.threshold)),
+    ];
+    if let Some(gap) = scored.gap() {
+        facts.push(("certified relative gap".into(), format!("{gap:.0e}")));
+    }
     Ok(Report {
         title: "How novel the samples are".into(),
         subtitle: format!("{} by {}", args.data.display(), args.model.display()),
-        facts: vec![
-            ("samples".into(), scored.scores.len().to_string()),
-            ("called novel".into(), novel.to_string()),
-            ("threshold".into(), format!("{:.5}", scored.threshold)),
-        ],
+        facts,
         sections: vec![spread, top(opened, scored)?],
         command: command_line(),
         versions: versions(opened.mesh.seed()),

@@ -223,6 +223,7 @@ pub fn learn(
         strategy: None,
         mu: None,
         rho: None,
+        bits: None,
         rounds: None,
         batch: Some(batch),
         update: Some(

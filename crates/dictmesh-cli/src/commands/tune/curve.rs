@@ -8,7 +8,7 @@ use crate::options::Options;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Mesh, Samples};
-use dictmesh_apps::learning_curve::{tune, Target, Tuned, GOALS};
+use dictmesh_apps::learning_curve::{tune, LearningCurve, Target, Tuned, GOALS};
 
 /// Rounds a strategy gets, if nothing else is said.
 const ROUNDS: usize = 2_000;
@@ -25,7 +25,12 @@ pub struct Curves {
     pub rounds: usize,
     /// A place in [`GOALS`].
     pub goal: usize,
+    /// Hops of a round of a strategy with sums; a round of the others is one hop.
+    pub hops_of_sums: usize,
 }
+
+/// A round of a strategy with sums has two sums to the root and two broadcasts from it.
+const HOPS_PER_DEPTH: usize = 4;
 
 /// Tunes each strategy on a few samples.
 pub fn compare(
@@ -50,11 +55,23 @@ pub fn compare(
         samples: x.len(),
         rounds,
         goal,
+        hops_of_sums: HOPS_PER_DEPTH * mesh.topology().spanning_tree().depth(),
     };
-    // The default first: of two that do equally well it is the one to take.
-    let known = strategy::GOSSIP.iter().rev().map(|name| name.to_string());
-    let names: Vec<String> = known
-        .filter(|name| args.strategies.is_empty() || args.strategies.contains(name))
+    // The default first: of two that do equally well it is the one to take. Those with sums run if
+    // they are named: their rounds are others.
+    let is_wanted = |name: &&str| match (&args.strategies[..], &options.strategy) {
+        ([], Some(named)) if named == name => true,
+        ([], _) => strategy::GOSSIP.contains(name),
+        (wanted, _) => wanted.iter().any(|wanted| wanted == name),
+    };
+    let gossip = strategy::GOSSIP.into_iter().rev();
+    let sums = strategy::NAMES
+        .into_iter()
+        .filter(|name| !strategy::GOSSIP.contains(name));
+    let names: Vec<String> = gossip
+        .chain(sums)
+        .filter(is_wanted)
+        .map(String::from)
         .collect();
     for (done, name) in names.iter().enumerate() {
         show(Progress {
@@ -83,11 +100,32 @@ impl Curves {
         let mut best: Option<(usize, &Tuned)> = None;
         for (i, (_, tuned)) in self.strategies.iter().enumerate() {
             let Ok(tuned) = tuned else { continue };
-            if best.is_none_or(|(_, best)| tuned.best.is_better(&best.best, self.goal)) {
+            if best.is_none_or(|(_, best)| self.is_better(&tuned.best, &best.best)) {
                 best = Some((i, tuned));
             }
         }
         best.map(|best| best.0)
+    }
+
+    /// Whether a run has fewer hops to the goal, or without any comes nearer to it.
+    fn is_better(&self, one: &LearningCurve, other: &LearningCurve) -> bool {
+        let hops = |curve: &LearningCurve| {
+            let rounds = curve.both()[self.goal]?;
+            Some(match curve.strategy.decides() {
+                true => rounds * self.hops_of_sums,
+                false => rounds,
+            })
+        };
+        match (hops(one), hops(other)) {
+            (Some(one), Some(other)) => one < other,
+            _ => one.is_better(other, self.goal),
+        }
+    }
+
+    /// Whether one of them has sums.
+    pub fn has_sums(&self) -> bool {
+        let mut ran = self.strategies.iter().flat_map(|(_, tuned)| tuned);
+        ran.any(|tuned| tuned.best.strategy.decides())
     }
 
     /// The suggested strategy's name and run.
@@ -114,11 +152,7 @@ impl Curves {
 /// The constant that was tuned, by its flag.
 pub fn constant(strategy: &dyn Strategy) -> (&'static str, f64) {
     let spec = strategy.spec();
-    let name = if spec.kind() == "relaxed-admm" {
-        "rho"
-    } else {
-        "mu"
-    };
+    let name = crate::options::constant(spec.kind());
     let value = spec.number(name).ok().flatten();
     (name, value.unwrap_or(f64::NAN))
 }

@@ -6,7 +6,7 @@ use crate::commands::typed_without;
 use crate::options::Options;
 
 /// What `tune` alone has, and what it chooses.
-const NOT_LEARNS: [(&str, bool); 17] = [
+const NOT_LEARNS: [(&str, bool); 18] = [
     ("--model", true),
     ("--only", true),
     ("--gammas", true),
@@ -22,6 +22,7 @@ const NOT_LEARNS: [(&str, bool); 17] = [
     ("--strategy", true),
     ("--mu", true),
     ("--rho", true),
+    ("--bits", true),
     ("--tolerance", true),
     ("--rounds", true),
 ];

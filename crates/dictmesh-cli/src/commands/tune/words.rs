@@ -109,6 +109,13 @@ pub fn curves(curves: &Curves) -> String {
             text += &format!("  {name}: {why}\n");
         }
     }
+    if curves.has_sums() {
+        text += &format!(
+            "  A round of tree is two sums to the root and two broadcasts, {} one after the other;\n  \
+             one of the others is one hop. The suggestion has the fewest hops.\n",
+            counted(curves.hops_of_sums, "hop")
+        );
+    }
     if let Some((name, tuned)) = curves.suggestion() {
         text += &format!("\n{}\n", verdict(curves, name, tuned));
     }
@@ -135,7 +142,7 @@ pub fn verdict(curves: &Curves, name: &str, tuned: &Tuned) -> String {
             four_digits(value),
             thousands(rounds as u64),
             if rounds == 1 { "" } else { "s" },
-            bytes(rounds as u64 * best.bytes_per_round),
+            bytes(best.bytes_after(rounds)),
         ),
         None => format!(
             "No strategy came to {goal} dB; {name} with {constant} = {} came nearest, {:.1} dB: give more --rounds",
@@ -156,8 +163,7 @@ pub fn curve_rows(curves: &Curves) -> Vec<Vec<String>> {
             continue;
         };
         let (constant, value) = constant(&*best.strategy);
-        let sent =
-            best.both()[curves.goal].map_or("-".into(), |n| bytes(n as u64 * best.bytes_per_round));
+        let sent = best.both()[curves.goal].map_or("-".into(), |n| bytes(best.bytes_after(n)));
         let mut row = vec![name.clone(), format!("{constant} {}", four_digits(value))];
         row.extend((0..GOALS.len()).map(|goal| rounds_to(best, goal)));
         row.extend([rounds_to(default, curves.goal), sent]);
@@ -228,6 +234,6 @@ pub fn curve_json(curve: &LearningCurve) -> Value {
             Ending::Diverged => "diverged",
         },
         "last": {"round": last.round, "nu_db": last.nu, "y_db": last.y},
-        "bytes_per_round": curve.bytes_per_round, "points": points.collect::<Vec<_>>(),
+        "bytes_per_round": curve.bytes_per_round(), "points": points.collect::<Vec<_>>(),
     })
 }
