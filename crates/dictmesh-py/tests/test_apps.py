@@ -171,7 +171,6 @@ def test_the_strategy_tree_certifies_each_sample(strategy, rng):
     assert mesh.infer(X).rounds == 2
 
 
-@pytest.mark.xfail(strict=True, reason="tree ends some zero codes early, far from the tolerance")
 def test_the_strategy_tree_certifies_zero_codes(rng):
     _, X, W = coded(rng)
     mesh = Mesh(W, Topology("random:0.7", 4), strategy="tree", informed=[1], inference_tol=1e-5)

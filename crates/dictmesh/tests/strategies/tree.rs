@@ -195,6 +195,36 @@ fn infeasible_samples_are_certified_and_named() {
     }
 }
 
+/// nu of a zero code is x, which integers of few bits may meet exactly while an error is left at the
+/// agent that has x.
+#[test]
+fn zero_codes_are_certified() {
+    let w = atoms(10, 8, 19);
+    let x = gaussian(10, 40, &mut stream(20, 1));
+    let x = Samples::dense(Matrix::from_fn(10, 40, |i, j| 0.03 * x.get(i, j))).unwrap();
+    for residual in residuals().into_iter().take(2) {
+        for bits in [4, 6, 8, 16] {
+            let task = task(&residual, elastic_net());
+            let mesh = mesh_on(Topology::ring(4).unwrap(), task, bits, 1e-6, &w);
+            let found = mesh.infer(&x).unwrap();
+            let zero = |j: usize| {
+                found
+                    .codes
+                    .iter()
+                    .all(|y| y.column(j).iter().all(|y| *y == 0.0))
+            };
+            let zeros = (0..40).filter(|j| zero(*j)).count();
+            assert!(zeros > 10 || residual.kind() == "huber", "{zeros}");
+            assert_eq!(found.stop, Stop::Converged, "{residual}, {bits} bits");
+            assert!(
+                found.rounds < 100,
+                "{residual}, {bits} bits: {}",
+                found.rounds
+            );
+        }
+    }
+}
+
 /// Magnitudes far from 1, zero samples and empty blocks.
 #[test]
 fn scales_of_samples_do_not_matter() {

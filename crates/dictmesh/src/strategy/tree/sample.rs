@@ -5,6 +5,7 @@ use super::gradient::{free_rows, gradient, is_smooth, masked};
 use super::order::{exponent_of, power, Grid, Probe, Scales};
 use super::pairs::Pairs;
 use super::part::{Evaluated, COST_BITS};
+use super::send::top;
 use crate::strategy::divergence::is_beyond;
 use crate::strategy::{Certified, Local};
 use crate::Stop;
@@ -33,6 +34,10 @@ pub(super) struct Sample {
     /// The range of the entries of a part that the next evaluation expects.
     pub(super) reach: f64,
     pub(super) scales: Scales,
+    /// Whether entries of the last evaluation were clipped.
+    pub(super) clipped: bool,
+    /// The range before nu was evaluated again at the same place, if it was.
+    pub(super) held: Option<f64>,
     /// The length of the last step.
     pub(super) length: Option<f64>,
     /// The direction as it was sent.
@@ -63,6 +68,8 @@ impl Sample {
             pairs: Pairs::new(pairs),
             reach: power(exponent),
             scales: Scales::default(),
+            clipped: false,
+            held: None,
             length: None,
             p: vec![0.0; rows],
             grid: Grid::Wide,
@@ -83,10 +90,9 @@ impl Sample {
 
     /// The units of the next evaluation.
     pub(super) fn next_scales(&mut self, bits: u32) -> Scales {
-        let top = ((1_i64 << (bits - 1)) - 1) as f64;
         let cost = self.size * norm(&self.nu).max(f64::MIN_POSITIVE);
         self.scales = Scales {
-            part: exponent_of(self.reach / top),
+            part: exponent_of(self.reach / top(bits)),
             // The parts of the agents may exceed their sum.
             cost: exponent_of(cost) + 2 - (COST_BITS as i32 - 1),
         };
@@ -96,6 +102,15 @@ impl Sample {
     /// As [`next_scales`](Sample::next_scales), after a step of length t.
     pub(super) fn next_scales_after(&mut self, t: f32, bits: u32) -> Scales {
         let length = f64::from(t) * norm(&self.p);
+        if length == 0.0 {
+            // The same nu again: only the errors of the last evaluation are left to be sent.
+            self.held.get_or_insert(self.reach);
+            if !self.clipped {
+                self.reach /= top(bits);
+            }
+            return self.next_scales(bits);
+        }
+        self.reach = self.held.take().unwrap_or(self.reach);
         if let Some(last) = self.length.filter(|last| *last > 0.0) {
             self.reach *= (length / last).clamp(FOLLOW.0, FOLLOW.1);
         }
@@ -119,9 +134,10 @@ impl Sample {
         }
         // Rounding of the agents' own sums and of those here.
         self.error = sum.error + f64::EPSILON * self.size.max(length);
+        self.clipped = sum.clipped;
         if sum.clipped {
             self.reach *= CLIPPED;
-        } else if !sum.large {
+        } else if !sum.large && self.held.is_none() {
             self.reach /= CLIPPED;
         }
         let gradient = self.proximal(nu, gradient(residual, nu, &self.total));
@@ -178,22 +194,23 @@ impl Sample {
                 None,
             );
         }
-        match self.direction(local) {
-            Some(probe) => (None, Some(probe)),
-            // No direction of descent is left. If the gradient is rounding, the sample is solved.
-            None => {
-                let is_solved = local.tolerance.is_some() && self.is_rounding();
-                let stop = match is_solved {
-                    true => Stop::Converged,
-                    false => Stop::RoundLimit,
-                };
-                let certified = Certified {
-                    stop,
-                    ..self.certified
-                };
-                (Some(certified), None)
-            }
+        if let Some(probe) = self.direction(local) {
+            return (None, Some(probe));
         }
+        // No direction of descent is left: either the rest is rounding, or the gradient is smaller
+        // than the error that is left at the agents.
+        if !self.is_rounding() && self.error > norm(&self.gradient) {
+            return (None, Some(self.hold()));
+        }
+        let stop = match local.tolerance.is_some() && self.is_rounding() {
+            true => Stop::Converged,
+            false => Stop::RoundLimit,
+        };
+        let certified = Certified {
+            stop,
+            ..self.certified
+        };
+        (Some(certified), None)
     }
 
     /// Whether the gradient is not distinguishable from 0.

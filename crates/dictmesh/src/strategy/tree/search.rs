@@ -133,8 +133,23 @@ impl Sample {
         smooth + (at(t + step) - at(t)) / step
     }
 
+    /// No direction: the same nu is evaluated again, in finer units.
+    pub(super) fn hold(&mut self) -> Probe {
+        self.p.fill(0.0);
+        (self.grid, self.slope) = (Grid::Near, 0);
+        Probe {
+            grid: self.grid,
+            unit: 0,
+            slope: 0,
+            q: vec![0; self.p.len()],
+        }
+    }
+
     /// The step length at which the slope is 0, from the sums of the agents' slopes.
     pub(super) fn step_length(&self, residual: &dyn Residual, slopes: &[i64]) -> f32 {
+        if self.p.iter().all(|p| *p == 0.0) {
+            return 0.0; // the same nu again
+        }
         let unit = power(self.slope);
         let (mut before, mut below) = (0.0, self.slope_at(residual, 0.0));
         for (t, grown) in self.grid.points().into_iter().zip(slopes) {

@@ -19,7 +19,7 @@ pub(super) fn error_unit(rows: usize, bits: u32) -> i32 {
 }
 
 /// The largest integer of b bits.
-fn top(bits: u32) -> f64 {
+pub(super) fn top(bits: u32) -> f64 {
     ((1_i64 << (bits - 1)) - 1) as f64
 }
 
