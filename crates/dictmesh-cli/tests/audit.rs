@@ -135,21 +135,21 @@ fn a_strategy_that_diverges_does_not_end_the_audit_of_the_others() {
     );
 }
 
-/// A strategy with sums is audited or refused in words.
 #[test]
-fn a_strategy_with_sums_is_named_and_does_not_panic() {
+fn a_strategy_with_sums_is_audited_with_masks_and_without() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path();
     fs::write(dir.join("x.csv"), samples(40, 3)).unwrap();
-    let out = run(
+    let found = json(
         dir,
         "audit x.csv --header no --agents 3 --topology ring --gamma 0.02 --rounds 30 --samples 6 \
-         --strategy tree",
+         --strategy tree --json",
     );
-    let told = common::said(&out);
-    assert!(matches!(out.status.code(), Some(0 | 1)), "{told}");
-    assert!(
-        told.contains("tree") && !told.contains("panicked"),
-        "{told}"
+    let audited = found["strategies"].to_string();
+    assert!(audited.contains("tree, masked"), "{audited}");
+    assert_eq!(
+        found["strategies"].as_array().unwrap().len(),
+        2,
+        "{audited}"
     );
 }
