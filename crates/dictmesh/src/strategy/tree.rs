@@ -15,7 +15,7 @@
 //! rounded one by one.
 //!
 //! Agents send the difference of their part to what the root has of it, in units that the root
-//! chooses, as integers of few bits ([`part`]). Integers add up exactly in any order, so that
+//! chooses, as integers of few bits. Integers add up exactly in any order, so that
 //! results do not depend on the tree, on threads or on the carrier.
 //!
 //! Guarantee: [`certified`](super::AgentStrategy::certified) bounds the duality gap of each sample.
