@@ -225,6 +225,29 @@ fn zero_codes_are_certified() {
     }
 }
 
+/// The first step is shorter than the shortest of the grid by orders of magnitude.
+#[test]
+fn a_small_delta_does_not_diverge() {
+    let w = atoms(20, 12, 21);
+    let x = reachable(&w, 5, 22);
+    for delta in [1e-3, 1e-4] {
+        let net = Spec::new("elastic-net")
+            .with("gamma", 0.1)
+            .with("delta", delta);
+        let task = task(&Spec::new("squared-l2"), net);
+        let mesh = mesh_on(Topology::ring(4).unwrap(), task, 8, 1e-4, &w);
+        let found = mesh.infer(&x).unwrap();
+        assert_eq!(
+            found.stop,
+            Stop::Converged,
+            "delta {delta:e}: {}",
+            found.rounds
+        );
+        let (.., cost) = errors(&mesh, &x, &found);
+        assert!(cost < 1e-7, "delta {delta:e}: {cost:e}");
+    }
+}
+
 /// Magnitudes far from 1, zero samples and empty blocks.
 #[test]
 fn scales_of_samples_do_not_matter() {

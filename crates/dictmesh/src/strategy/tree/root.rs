@@ -138,7 +138,7 @@ impl Root {
         let slopes = total.chunks_exact(POINTS);
         let each = self.samples.par_iter_mut().zip(slopes.collect::<Vec<_>>());
         let each = each.map(|(sample, slopes)| {
-            let t = sample.step_length(local.residual, slopes);
+            let t = sample.step_length(local, slopes);
             (t, sample.next_scales_after(t, bits))
         });
         Order::Step(each.collect())

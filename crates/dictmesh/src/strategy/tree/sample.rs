@@ -34,6 +34,8 @@ pub(super) struct Sample {
     /// The range of the entries of a part that the next evaluation expects.
     pub(super) reach: f64,
     pub(super) scales: Scales,
+    /// The share of the next direction that is taken, below 1 after one was far too long.
+    pub(super) shortened: f64,
     /// Whether entries of the last evaluation were clipped.
     pub(super) clipped: bool,
     /// The range before nu was evaluated again at the same place, if it was.
@@ -68,6 +70,7 @@ impl Sample {
             pairs: Pairs::new(pairs),
             reach: power(exponent),
             scales: Scales::default(),
+            shortened: 1.0,
             clipped: false,
             held: None,
             length: None,
@@ -169,6 +172,10 @@ impl Sample {
         }
         .certify(local.tolerance);
         let delta = local.task.regularizer().strong_convexity();
+        if !(self.size * self.size).is_finite() {
+            self.certified.cost = f64::NEG_INFINITY; // overflows, as the cost of other strategies
+            self.certified.stop = Stop::Diverged;
+        }
         if sum.trouble || is_beyond(nu, self.size, delta) {
             self.certified.stop = Stop::Diverged;
         }
@@ -199,7 +206,7 @@ impl Sample {
         }
         // No direction of descent is left: either the rest is rounding, or the gradient is smaller
         // than the error that is left at the agents.
-        if !self.is_rounding() && self.error > norm(&self.gradient) {
+        if self.error > ROUNDING * self.size {
             return (None, Some(self.hold()));
         }
         let stop = match local.tolerance.is_some() && self.is_rounding() {

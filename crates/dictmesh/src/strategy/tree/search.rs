@@ -62,7 +62,8 @@ impl Sample {
         local: &Local,
     ) -> Option<Probe> {
         let top = (1_i64 << (super::DIRECTION_BITS - 1)) - 1;
-        let apart = |m: usize| target[m] - self.nu[m];
+        let apart = |m: usize| self.shortened * (target[m] - self.nu[m]);
+        let is_bounded = is_bounded && self.shortened == 1.0;
         let most = (0..target.len()).fold(0.0, |most: f64, m| most.max(apart(m).abs()));
         if !(most > 0.0 && most.is_finite()) {
             return None;
@@ -146,7 +147,18 @@ impl Sample {
     }
 
     /// The step length at which the slope is 0, from the sums of the agents' slopes.
-    pub(super) fn step_length(&self, residual: &dyn Residual, slopes: &[i64]) -> f32 {
+    pub(super) fn step_length(&mut self, local: &Local, slopes: &[i64]) -> f32 {
+        let largest = (1_i64 << slope_bits(local.agents)) - 1;
+        if slopes.first().is_some_and(|grown| *grown >= largest) {
+            // Beyond the range at the shortest length: the zero is much nearer to 0.
+            self.shortened *= self.grid.points()[0];
+            return 0.0;
+        }
+        self.shortened = 1.0;
+        self.zero_of_slopes(local.residual, slopes)
+    }
+
+    fn zero_of_slopes(&self, residual: &dyn Residual, slopes: &[i64]) -> f32 {
         if self.p.iter().all(|p| *p == 0.0) {
             return 0.0; // the same nu again
         }
