@@ -55,7 +55,7 @@ fn rounds_allocate_nothing() {
     }
 }
 
-/// Every strategy with every residual it can solve for.
+/// Every strategy of gossip with every residual it can solve for. Messages of sums differ in length.
 fn steady() -> Vec<(&'static str, Spec)> {
     let residuals = [
         Spec::new("squared-l2"),
@@ -64,7 +64,7 @@ fn steady() -> Vec<(&'static str, Spec)> {
         Spec::new("ball").with("sigma", 0.3),
         Spec::new("equality"),
     ];
-    let pairs = (strategy::NAMES.into_iter()).flat_map(|name| {
+    let pairs = (strategy::GOSSIP.into_iter()).flat_map(|name| {
         residuals
             .iter()
             .map(move |residual| (name, residual.clone()))
@@ -86,7 +86,7 @@ fn steady() -> Vec<(&'static str, Spec)> {
 fn blocks_of_different_sizes_allocate_nothing_either() {
     let _alone = alone();
     let sizes = [3, 40, 0, 1, 60, 17];
-    for name in strategy::NAMES {
+    for name in strategy::GOSSIP {
         let task = task(Spec::new("squared-l2"), elastic_net());
         let mesh = uneven(&task, Topology::ring(6).unwrap(), name, 50, &sizes);
         assert_eq!(in_ten_rounds(&mesh, &samples(50, 20)), 0, "{name}");
