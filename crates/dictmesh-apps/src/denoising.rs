@@ -16,11 +16,11 @@
 
 mod colour;
 mod noise;
-mod patches;
 
+pub use crate::quality::psnr;
 pub use colour::{from_opponent, to_opponent};
+pub use dictmesh_data::patches::Patches;
 pub use noise::noise_level;
-pub use patches::{corners, cut_at, psnr, Patches};
 
 use super::AtomsFrom;
 use dictmesh::graph::TopologySpec;

@@ -3,6 +3,25 @@
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
 
+/// The peak signal-to-noise ratio in dB, 10 log10(peak^2 / mean (a - b)^2); infinite for equal
+/// images. `peak` is 255 for 8-bit images.
+pub fn psnr(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
+    Error::check_dimension("rows of the second image", b.rows(), a.rows())?;
+    Error::check_dimension("columns of the second image", b.cols(), a.cols())?;
+    Error::check_positive("peak", peak)?;
+    if a.as_slice().is_empty() {
+        return Err(Error::Empty {
+            what: "the image",
+            need: "at least one pixel",
+        });
+    }
+    let squares: f64 = (a.as_slice().iter().zip(b.as_slice()))
+        .map(|(a, b)| (a - b) * (a - b))
+        .sum();
+    let mean = squares / a.as_slice().len() as f64;
+    Ok(10.0 * (peak * peak / mean).log10())
+}
+
 /// Side of the window of [`ssim`] in pixels.
 pub const SSIM_WINDOW: usize = 7;
 

@@ -18,15 +18,14 @@ mod pages;
 mod past;
 mod places;
 mod prepare;
-mod reading;
 pub mod reproduce;
 pub mod score;
 mod told;
 pub mod tune;
 
-use crate::data::{Format, Nan, ReadOptions};
 use crate::interrupt;
 use crate::output::landing;
+use dictmesh_data::{Format, Nan, ReadOptions};
 pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
 use std::path::Path;

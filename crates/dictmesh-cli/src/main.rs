@@ -4,7 +4,6 @@
 
 mod canvas;
 mod commands;
-mod data;
 mod demo;
 mod interrupt;
 mod limits;
@@ -16,7 +15,6 @@ mod picture;
 mod planted;
 mod report;
 mod terminal;
-mod text;
 
 use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};

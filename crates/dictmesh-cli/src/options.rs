@@ -6,8 +6,8 @@ pub mod names;
 pub use mesh::{constant, dealt, tree};
 
 use crate::commands::say;
-use crate::data::Source;
 use clap::Args;
+use dictmesh_data::Source;
 use names::OneOf;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

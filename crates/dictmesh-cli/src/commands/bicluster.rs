@@ -7,10 +7,8 @@ mod pictures;
 pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
-use super::reading::{check_flags, Shape};
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
 use crate::canvas::numbers::fixed;
-use crate::data::{self, Format, ReadOptions, Source};
 use crate::memory::Sizes;
 use crate::output::Folder;
 use crate::picture::counted;
@@ -18,6 +16,8 @@ use crate::terminal::Bar;
 use dictmesh::{Matrix, Stop};
 use dictmesh_apps::biclustering::{Bicluster, Biclustering, Prepare};
 use dictmesh_apps::ssvd::SparseSvd;
+use dictmesh_data::preparation::{check_flags, Shape};
+use dictmesh_data::{self as data, Format, ReadOptions, Source};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -182,7 +182,7 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
     };
     let source = Arc::new(Source::open(path).map_err(say)?);
     let format = Format::of(&source, options.format).map_err(say)?;
-    check_flags(path, Shape::of_numbers(format), args, None)?;
+    check_flags(path, Shape::of_numbers(format), &args.options(), None).map_err(say)?;
     let table = data::read_source(&source, &options).map_err(say)?;
     let (rows, columns) = (table.samples.rows(), table.samples.len());
     if rows == 0 || columns == 0 {

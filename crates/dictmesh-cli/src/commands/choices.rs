@@ -1,7 +1,7 @@
 //! The flags that `learn`, `tune` and `audit` have in common.
 
 use super::divided::{divide, fresh, Divided};
-use super::prepare::{DataArgs, Making, Opened};
+use super::prepare::{DataArgs, Opened, PrepareArgs};
 use super::Result;
 use crate::options::Options;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct Choices {
     #[arg(long, value_name = "TOML")]
     pub config: Option<PathBuf>,
     #[command(flatten)]
-    pub making: Making,
+    pub making: PrepareArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
     /// Those of the flags alone.

@@ -12,7 +12,6 @@ use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
 use crate::canvas::numbers::exact;
-use crate::data::{self, Image};
 use crate::memory::{check_sizes, Sizes};
 use crate::output::{write_file, Folder};
 use crate::terminal::Bar;
@@ -20,6 +19,7 @@ use dictmesh::{Matrix, Mesh, Stop};
 use dictmesh_apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
 };
+use dictmesh_data::{self as data, Image};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -145,7 +145,7 @@ fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
 fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
     let model = load_model(path)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
-    let how = Preparation::of(&model)?.how;
+    let how = Preparation::of(&model).map_err(say)?.how;
     let side = mesh.rows().isqrt();
     let square = side * side == mesh.rows() && side >= 2;
     if !square || !matches!(how, How::Patches(_) | How::Numbers(_)) {
@@ -180,7 +180,9 @@ fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
         stride: settings.stride,
         white: quality::PEAK,
     };
-    Preparation::new(How::Patches(cut)).store(&mut model)?;
+    Preparation::new(How::Patches(cut))
+        .store(&mut model)
+        .map_err(say)?;
     save_model(&model, path)
 }
 

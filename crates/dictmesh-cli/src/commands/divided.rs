@@ -1,6 +1,6 @@
 //! Samples drawn from data by a seed, some to learn from and some kept back.
 
-use super::prepare::{DataArgs, Feed, Making};
+use super::prepare::{DataArgs, Feed, PrepareArgs};
 use super::{note, say, Result};
 use crate::options::Options;
 use dictmesh::random::stream;
@@ -25,7 +25,7 @@ pub struct Divided {
 /// Samples of data that no model has seen, with the task that suits them if none is named.
 pub fn fresh(
     data: &Path,
-    making: &Making,
+    making: &PrepareArgs,
     data_args: &DataArgs,
     quiet: bool,
     options: &mut Options,
@@ -45,7 +45,7 @@ pub fn fresh(
 
 /// Prepared samples drawn by the seed; those that are not drawn do not stay in memory.
 pub fn divide(data: &Path, feed: &Feed<'_>, seed: u64) -> Result<Divided> {
-    let total = feed.samples()?;
+    let total = feed.samples().map_err(say)?;
     if total < 2 {
         return Err(format!(
             "{}: {total} samples; at least 2 are needed",
@@ -59,8 +59,8 @@ pub fn divide(data: &Path, feed: &Feed<'_>, seed: u64) -> Result<Divided> {
     let mut drawn = [held_out, training].concat();
     drawn.sort_unstable();
     let (mut kept, mut from) = (Vec::new(), 0);
-    for part in feed.parts(0)? {
-        let part = part?;
+    for part in feed.parts(0).map_err(say)? {
+        let part = part.map_err(say)?;
         let here = drawn
             .iter()
             .filter(|j| (from..from + part.len()).contains(j));

@@ -1,11 +1,11 @@
 //! `dictmesh examples`: small made-up data on which every command can be tried.
 
 use super::{say, Result, Speech};
-use crate::data::{encode_image, Image};
 use crate::output::Folder;
 use crate::planted::Planted;
 use dictmesh::random::{gaussian, stream, Rng};
 use dictmesh::Matrix;
+use dictmesh_data::{encode_image, Image};
 use npyz::WriterBuilder;
 use rand::RngExt;
 use serde_json::json;

@@ -156,7 +156,7 @@ pub fn run(args: Args) -> Result<()> {
 /// Codes part after part; the files appear when all is coded.
 fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
     let (mesh, feed) = (&opened.mesh, opened.feed(BATCH));
-    let (exact, total) = (args.strategy == "exact", feed.samples()?);
+    let (exact, total) = (args.strategy == "exact", feed.samples().map_err(say)?);
     let mut file = CodesFile::create(&args.output, mesh.atoms())?;
     let w = mesh.dictionary();
     let mut rows = match &args.reconstruct {
@@ -170,8 +170,8 @@ fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
         gap: None,
         stop: Stop::Converged,
     };
-    for part in feed.parts(0)? {
-        let part = part?;
+    for part in feed.parts(0).map_err(say)? {
+        let part = part.map_err(say)?;
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
             let coded = code(mesh, &x, exact)?;

@@ -2,7 +2,7 @@
 
 use super::pages::{line, objective};
 use super::prepare::{How, Preparation};
-use super::{load_model, Result, Speech};
+use super::{load_model, say, Result, Speech};
 use crate::picture::counted;
 use serde_json::json;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<()> {
     let model = load_model(&args.model)?;
     let d = &model.description;
-    let preparation = Preparation::of(&model)?;
+    let preparation = Preparation::of(&model).map_err(say)?;
     let atoms: usize = model.blocks.iter().map(|b| b.atoms.cols()).sum();
     let blocks: Vec<_> = (model.blocks.iter())
         .map(|b| {

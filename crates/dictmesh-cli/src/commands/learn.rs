@@ -124,7 +124,7 @@ impl Data {
     fn model(&self, state: &State) -> Result<Model> {
         let mut model = state.mesh.to_model();
         model.description.feature_names = self.names.clone();
-        self.preparation.store(&mut model)?;
+        self.preparation.store(&mut model).map_err(say)?;
         state.position.store(&mut model)?;
         begin::store_choices(&self.choices, &mut model)?;
         Ok(model)

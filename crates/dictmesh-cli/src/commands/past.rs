@@ -23,12 +23,12 @@ pub fn of_learned(
     stop: &AtomicBool,
     show: &mut dyn FnMut(Progress),
 ) -> Result<Vec<f64>> {
-    let samples = feed.samples()?;
+    let samples = feed.samples().map_err(say)?;
     let every = samples.div_ceil(COUNT).max(1);
     let together = (NUMBERS / mesh.rows().max(1)).clamp(1, 256);
     let (mut past, mut skip) = (Vec::new(), 0);
-    for part in feed.parts(0)? {
-        let part = part?;
+    for part in feed.parts(0).map_err(say)? {
+        let part = part.map_err(say)?;
         let chosen: Vec<usize> = (skip..part.len()).step_by(every).collect();
         skip = (skip + every * chosen.len()).saturating_sub(part.len());
         for chosen in chosen.chunks(together) {

@@ -161,7 +161,7 @@ pub fn threshold(given: Option<f64>, quantile: Option<f64>) -> Result<Threshold>
 /// Scores part after part: all scores are kept, the data are not.
 fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
     let feed = opened.feed(BATCH);
-    let total = feed.samples()?;
+    let total = feed.samples().map_err(say)?;
     let mut scored = Scored {
         scores: Vec::new(),
         gaps: Vec::new(),
@@ -169,8 +169,8 @@ fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
         from: From::Flag,
         top: Vec::new(),
     };
-    for part in feed.parts(0)? {
-        let part = part?;
+    for part in feed.parts(0).map_err(say)? {
+        let part = part.map_err(say)?;
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
             let at = scored.scores.len();

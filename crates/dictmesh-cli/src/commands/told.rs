@@ -1,8 +1,8 @@
 //! What went wrong, in the words of the command line: the library names its parameters, a person typed flags.
 
 use crate::canvas::numbers::exact;
-use crate::data::DataError;
 use dictmesh::{Error, Samples, Stop};
+use dictmesh_data::DataError;
 use std::io::ErrorKind;
 
 /// Something that can be told in one sentence.
@@ -41,6 +41,17 @@ told_as_they_are!(
     dictmesh_net::grpc::Error,
     dictmesh_net::Error
 );
+
+impl Told for dictmesh_data::Error {
+    fn told(&self) -> String {
+        use dictmesh_data::Error::{InFile, Library};
+        match self {
+            Library(e) => e.told(),
+            InFile { file, error } => format!("{file}: {}", error.told()),
+            _ => self.to_string(),
+        }
+    }
+}
 
 impl Told for Error {
     fn told(&self) -> String {

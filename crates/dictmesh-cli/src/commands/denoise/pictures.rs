@@ -5,9 +5,9 @@ use super::super::prepare::turned;
 use super::show::sigma_words;
 use super::{Args, Quality, Restored};
 use crate::canvas::Raster;
-use crate::data::Image;
 use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
 use dictmesh::Mesh;
+use dictmesh_data::Image;
 
 pub fn report(
     args: &Args,

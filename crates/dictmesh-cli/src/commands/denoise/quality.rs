@@ -1,10 +1,10 @@
 //! How near a picture is to the clean one.
 
 use super::super::{say, Result};
-use crate::data::Image;
 use dictmesh::Matrix;
 use dictmesh_apps::denoising::psnr;
 use dictmesh_apps::quality::{ssim, SSIM_WINDOW};
+use dictmesh_data::Image;
 use serde_json::json;
 
 /// White in every picture, whatever its depth.

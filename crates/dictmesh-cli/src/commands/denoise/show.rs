@@ -2,9 +2,9 @@
 
 use super::super::Result;
 use super::{Args, Quality, Restored};
-use crate::data::Image;
 use crate::picture::counted;
 use dictmesh::{Mesh, Stop};
+use dictmesh_data::Image;
 use serde_json::json;
 use std::path::PathBuf;
 

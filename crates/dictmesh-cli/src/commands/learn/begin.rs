@@ -31,7 +31,7 @@ pub fn begin(args: &Args) -> Result<Begun> {
 }
 
 fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
-    let reading = Reading::of(&args.choices.data_args);
+    let reading = Reading::of(&args.choices.data_args.options());
     let (raw, how) = args
         .choices
         .making
@@ -44,15 +44,16 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
         batch: options.batch.unwrap_or(256).max(1),
         shuffle: Some(options.seed.unwrap_or(0)),
     };
-    let total = feed.samples()?;
-    let first = feed.parts(0)?.next().ok_or("the data have no samples")??;
+    let total = feed.samples().map_err(say)?;
+    let first = feed.parts(0).map_err(say)?.next();
+    let first = first.ok_or("the data have no samples")?.map_err(say)?;
     let mesh = options.mesh(how.usual_task(), rows, AtomInit::Samples(&first))?;
-    let position = Position::start(&args.data, raw.fingerprint()?, total);
+    let position = Position::start(&args.data, raw.fingerprint().map_err(say)?, total);
     Ok(Begun {
         data: Data {
             choices: options.clone(),
             names: raw.feature_names().map(<[String]>::to_vec),
-            preparation: Preparation { how, reading },
+            preparation: Preparation::new(how).with_reading(reading),
             raw,
             total,
         },
@@ -69,16 +70,17 @@ fn resume(
     passes: usize,
 ) -> Result<Begun> {
     same_choices(path, &model, options)?;
-    let preparation = Preparation::of(&model)?;
+    let preparation = Preparation::of(&model).map_err(say)?;
     let mesh = Mesh::from_model(&model).map_err(say)?;
     let names = model.description.feature_names.as_deref();
     let raw = Raw::for_model(
         &args.data,
-        &args.choices.data_args,
+        &args.choices.data_args.options(),
         &preparation,
         mesh.rows(),
         names,
-    )?;
+    );
+    let raw = raw.map_err(say)?;
     let mut data = Data {
         choices: choices(&model),
         names: model.description.feature_names.clone(),
@@ -86,10 +88,10 @@ fn resume(
         raw,
         total: 0,
     };
-    data.total = data.feed(&mesh).samples()?;
+    data.total = data.feed(&mesh).samples().map_err(say)?;
     Sizes::of(&mesh, mesh.batch().min(data.total), false)
         .check(&format!("--resume {}", path.display()))?;
-    let start = Position::start(&args.data, data.raw.fingerprint()?, data.total);
+    let start = Position::start(&args.data, data.raw.fingerprint().map_err(say)?, data.total);
     let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;
     if position.learned >= (passes as u64).saturating_mul(total) {

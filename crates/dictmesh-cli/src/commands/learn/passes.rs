@@ -161,8 +161,13 @@ impl Session<'_> {
         while self.state.position.learned < self.all {
             let at = self.state.position.learned;
             let mut skip = (at % total) as usize;
-            for part in self.data.feed(&self.state.mesh).parts(at / total)? {
-                let part = part?;
+            for part in self
+                .data
+                .feed(&self.state.mesh)
+                .parts(at / total)
+                .map_err(say)?
+            {
+                let part = part.map_err(say)?;
                 if skip >= part.len() {
                     skip -= part.len();
                     continue;

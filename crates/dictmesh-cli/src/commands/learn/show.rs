@@ -33,8 +33,8 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
         ..Sizes::of(mesh, batch, false)
     };
     let bytes = sizes.bytes();
-    let first = begun.data.feed(mesh).parts(0)?.next();
-    let first = first.ok_or("the data have no samples")??;
+    let first = begun.data.feed(mesh).parts(0).map_err(say)?.next();
+    let first = first.ok_or("the data have no samples")?.map_err(say)?;
     let time = |count: usize| -> Result<f64> {
         // Atoms may have started from the first samples, which would be too easy.
         let x = first.range(first.len() - count..first.len());

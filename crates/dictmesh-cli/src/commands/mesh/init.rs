@@ -1,6 +1,6 @@
 //! `dictmesh mesh init`.
 
-use super::super::prepare::{DataArgs, How, Kind, Raw, Reading};
+use super::super::prepare::{How, Kind, Raw, Reading};
 use super::super::{refusal, say, Result, Speech};
 use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use super::masks::{self, Switch};
@@ -9,6 +9,7 @@ use crate::options::{dealt, Options};
 use crate::output::Folder;
 use crate::picture::counted;
 use clap::{ArgGroup, ValueEnum};
+use dictmesh_data::preparation::DataOptions;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{is_loopback, AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
 use dictmesh_net::words::plain;
@@ -235,7 +236,7 @@ fn rows(args: &Args) -> Result<usize> {
             "how long is a sample? Say --rows M: the data are not there yet to tell".into()
         });
     };
-    let (reading, shown) = (DataArgs::default(), data.display());
+    let (reading, shown) = (DataOptions::default(), data.display());
     let kind = Kind::of(data, &reading);
     if kind != Kind::Numbers {
         return Err(format!(
@@ -244,7 +245,7 @@ fn rows(args: &Args) -> Result<usize> {
             kind.words()
         ));
     }
-    let raw = Raw::open(data, kind, &reading, &Reading::default(), None)?;
+    let raw = Raw::open(data, kind, &reading, &Reading::default(), None).map_err(say)?;
     let found = raw.rows(&How::default());
     match args.rows {
         Some(rows) if rows != found => Err(format!(

@@ -1,13 +1,13 @@
 //! A stream as blocks of samples: raw text, counts, or vectors that are weighed already.
 
 use super::super::prepare::{How, Norm, Numbers, Preparation};
-use super::super::reading::Shape;
 use super::super::{say, Result};
-use crate::data::{self, Format, ReadOptions};
-use crate::text::{
+use dictmesh::{Model, Samples};
+use dictmesh_data::preparation::Shape;
+use dictmesh_data::text::{
     read_documents, DocumentOptions, Documents, TextOptions, TfIdf, Vectoriser, Weighting,
 };
-use dictmesh::{Model, Samples};
+use dictmesh_data::{self as data, Format, ReadOptions};
 use std::ops::Range;
 use std::path::Path;
 
@@ -228,7 +228,7 @@ impl Input {
         };
         let mut preparation = Preparation::new(how);
         preparation.reading.text_column = self.text_column.clone();
-        preparation.store(model)
+        preparation.store(model).map_err(say)
     }
 }
 

@@ -21,11 +21,13 @@ impl Opened {
     /// Loads a model and opens data that it can take. With `warn`, says so if features have other names.
     pub fn new(model: &Path, data: &Path, args: &DataArgs, warn: bool) -> Result<Self> {
         let model = load_model(model)?;
-        let preparation = Preparation::of(&model)?;
+        let preparation = Preparation::of(&model).map_err(say)?;
         let mesh = Mesh::from_model(&model).map_err(say)?;
         let past = past::of(&model);
         let names = model.description.feature_names;
-        let raw = Raw::for_model(data, args, &preparation, mesh.rows(), names.as_deref())?;
+        let (rows, args) = (mesh.rows(), args.options());
+        let raw = Raw::for_model(data, &args, &preparation, rows, names.as_deref());
+        let raw = raw.map_err(say)?;
         note(raw.note(), !warn);
         if let (true, Some(known), Some(given)) = (warn, &names, raw.feature_names()) {
             if let Some((known, given)) = known.iter().zip(given).find(|(a, b)| a != b) {
@@ -47,7 +49,7 @@ impl Opened {
 
     /// Whether there is memory to code `batch` samples together, in one place if `exact`; `model` is its file.
     pub fn check_memory(&self, model: &Path, batch: usize, exact: bool) -> Result<()> {
-        let batch = batch.min(self.feed(batch).samples()?);
+        let batch = batch.min(self.feed(batch).samples().map_err(say)?);
         Sizes::of(&self.mesh, batch, exact).check(&model.display().to_string())
     }
 

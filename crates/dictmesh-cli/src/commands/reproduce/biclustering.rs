@@ -2,12 +2,12 @@
 
 use crate::commands::bicluster::{self, diffusion, judge, ssvd, Found, Input, Judged};
 use crate::commands::{command_line, print, ReadArgs, Result, Speech};
-use crate::data::Nan;
 use crate::output::Folder;
 use crate::report::{Figure, Report, Scatter, Section, Table};
 use crate::terminal::Bar;
 use dictmesh_apps::biclustering::Biclustering;
 use dictmesh_apps::ssvd::SparseSvd;
+use dictmesh_data::Nan;
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 

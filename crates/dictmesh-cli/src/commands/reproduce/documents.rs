@@ -2,16 +2,16 @@
 
 use crate::commands::novelty::{blocks, curve, truth, Engine, Input, SCORE_BATCH};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::data::{self, ReadOptions};
 use crate::demo::Progress;
 use crate::output::Folder;
 use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use crate::terminal::Bar;
-use crate::text::Weighting;
 use dictmesh::{Norm, Samples};
 use dictmesh_apps::l1_admm::{L1Admm, L1Model};
 use dictmesh_apps::novelty::Novelty;
 use dictmesh_apps::roc::Roc;
+use dictmesh_data::text::Weighting;
+use dictmesh_data::{self as data, ReadOptions};
 use serde_json::{json, Map, Value};
 use std::path::{Path, PathBuf};
 

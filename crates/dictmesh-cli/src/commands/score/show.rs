@@ -6,7 +6,7 @@ use super::super::prepare::{How, Opened, Raw};
 use super::super::{command_line, Result};
 use super::{Args, Scored};
 use crate::report::{Figure, Histogram, Report, Section, Table};
-use crate::text::UNKNOWN;
+use dictmesh_data::text::UNKNOWN;
 
 /// Words without a row that are named.
 const UNKNOWN_SHOWN: usize = 6;

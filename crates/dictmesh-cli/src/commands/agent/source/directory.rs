@@ -2,9 +2,9 @@
 
 use super::super::super::{refusal, say, Result};
 use super::spool::keep_names;
-use crate::data::{self, DataError, ReadOptions};
 use crate::picture::counted;
 use dictmesh::Samples;
+use dictmesh_data::{self as data, DataError, ReadOptions};
 use dictmesh_net::{Source, Taken};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

@@ -1,7 +1,7 @@
 //! A file or directory of data, as `dictmesh learn` takes it, in the same order and the same parts.
 
 use super::super::super::prepare::{Feed, How, Parts, Preparation, Raw};
-use super::super::super::Result;
+use super::super::super::{say, Result};
 use dictmesh::{Model, Samples};
 use dictmesh_net::config::AgentConfig;
 use dictmesh_net::{Source, Taken};
@@ -36,11 +36,11 @@ impl FileSource {
     ) -> Result<Self> {
         let rows = config.agreed.rows;
         let preparation = match start {
-            Some(model) => Preparation::of(model)?,
+            Some(model) => Preparation::of(model).map_err(say)?,
             None => Preparation::new(How::default()),
         };
         let names = start.and_then(|model| model.description.feature_names.as_deref());
-        let raw = Raw::for_agent(path, &preparation, rows, names)?;
+        let raw = Raw::for_agent(path, &preparation, rows, names).map_err(say)?;
         // An agent has one source, for as long as its process lives.
         let feed = Feed {
             raw: Box::leak(Box::new(raw)),
@@ -54,7 +54,7 @@ impl FileSource {
 
     /// The samples of a feed; `path` is what they are read from.
     pub fn of(feed: Feed<'static>, path: &Path, passes: u64) -> Result<Self> {
-        let total = feed.samples()? as u64;
+        let total = feed.samples().map_err(say)? as u64;
         match total {
             0 => Err(format!("{}: there are no samples in it", path.display())),
             _ => Ok(FileSource {
@@ -76,8 +76,11 @@ impl FileSource {
         let mut place = match self.at.take() {
             Some(place) if place.pass == pass && place.begins <= sample => place,
             _ => {
-                let mut parts = self.feed.parts(pass)?;
-                let part = parts.next().ok_or("the data have no samples any more")??;
+                let mut parts = self.feed.parts(pass).map_err(say)?;
+                let part = parts
+                    .next()
+                    .ok_or("the data have no samples any more")?
+                    .map_err(say)?;
                 Place {
                     pass,
                     parts,
@@ -89,7 +92,9 @@ impl FileSource {
         while sample >= place.begins + place.part.len() as u64 {
             place.begins += place.part.len() as u64;
             let next = place.parts.next();
-            place.part = next.ok_or("the data have fewer samples than at the start")??;
+            place.part = next
+                .ok_or("the data have fewer samples than at the start")?
+                .map_err(say)?;
         }
         Ok(self.at.insert(place))
     }

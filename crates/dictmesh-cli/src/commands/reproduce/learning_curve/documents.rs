@@ -3,9 +3,9 @@
 use super::super::documents::read;
 use crate::commands::novelty::Input;
 use crate::commands::{say, Result};
-use crate::text::Weighting;
 use dictmesh::random::{stream, Rng};
 use dictmesh::Samples;
+use dictmesh_data::text::Weighting;
 use rand::RngExt;
 use std::path::Path;
 

@@ -1,0 +1,74 @@
+//! File formats, by name or by first bytes.
+
+use crate::error::Result;
+use crate::source::Source;
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Format {
+    /// A numpy array
+    Npy,
+    /// An archive of numpy arrays, or a scipy sparse matrix
+    Npz,
+    /// Matrix Market
+    Mtx,
+    /// Comma-separated values
+    Csv,
+    /// Tab-separated values
+    Tsv,
+    /// Text, one document a line
+    Lines,
+    /// Text, a JSON object a line
+    Jsonl,
+}
+
+impl Format {
+    /// The format an extension says.
+    pub fn by_extension(extension: &str) -> Option<Format> {
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "npy" => Format::Npy,
+            "npz" => Format::Npz,
+            "mtx" => Format::Mtx,
+            "csv" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "txt" => Format::Lines,
+            "jsonl" | "ndjson" | "json" => Format::Jsonl,
+            _ => return None,
+        })
+    }
+
+    /// Whether it can hold nothing but a matrix.
+    pub fn is_matrix(self) -> bool {
+        matches!(self, Format::Npy | Format::Npz | Format::Mtx)
+    }
+
+    /// Whether it can hold nothing but text.
+    pub fn is_text(self) -> bool {
+        matches!(self, Format::Lines | Format::Jsonl)
+    }
+
+    /// The format that is asked for, or that the extension says, or that the first bytes show.
+    /// Text on standard input is taken for a table.
+    pub fn of(source: &Source, asked: Option<Format>) -> Result<Format> {
+        if let Some(format) = asked.or(Format::by_extension(&source.extension())) {
+            return Ok(format);
+        }
+        let head = source.head(16)?;
+        if head.starts_with(b"\x93NUMPY") {
+            Ok(Format::Npy)
+        } else if head.starts_with(b"PK\x03\x04") {
+            Ok(Format::Npz)
+        } else if head.starts_with(b"%%MatrixMarket") {
+            Ok(Format::Mtx)
+        } else if source.extension().is_empty() && source.name() == "standard input" {
+            Ok(Format::Csv)
+        } else {
+            Err(source.error(
+                format!("a name that ends in \".{}\"", source.extension()),
+                ".npy, .npz, .mtx, .csv or .tsv",
+                "Say what it is with --format.",
+            ))
+        }
+    }
+}

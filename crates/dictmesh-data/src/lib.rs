@@ -1,0 +1,54 @@
+//! From files to samples.
+//!
+//! - [`read`] gives a [`Table`]; [`chunks`] gives the same samples in parts of bounded size.
+//! - [`text`] reads documents and turns them into vectors.
+//! - [`patches`] cuts images.
+//! - [`preparation`] is what turns raw data of any kind into samples. A model file carries it, so
+//!   that every front end prepares new data alike.
+//!
+//! Sparse matrices stay sparse. Damaged input is an error, never a panic, and no header takes more
+//! memory than the file has content for.
+//!
+//! | format | crate | why |
+//! |---|---|---|
+//! | .npy | `npyz` | streams, seeks, all dtypes (ndarray-npy reads whole arrays only) |
+//! | .npz | `zip` for the directory, `flate2` for the entries | three entries are read side by side; npyz reads npz through zip 0.6 |
+//! | .csv, .tsv | `csv` | |
+//! | .mtx | own reader | no crate reads it as a stream |
+//! | images | `image` | png, jpeg and pnm |
+
+mod chunks;
+mod delimited;
+mod dense;
+mod encoding;
+mod entries;
+mod error;
+mod format;
+mod jpeg;
+mod labels;
+mod missing;
+mod mtx;
+mod npy;
+mod npz;
+mod options;
+pub mod patches;
+mod picture;
+pub mod preparation;
+mod read;
+mod sort;
+mod source;
+mod sparse;
+mod table;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+pub use chunks::Chunks;
+pub use error::{DataError, Error, Result};
+pub use format::Format;
+pub use labels::read_labels;
+pub use options::{Nan, ReadOptions};
+pub use picture::{check_image_name, encode_image, image_head, read_image, Image};
+pub use read::{chunks, read, read_source, size};
+pub use source::Source;
+pub use table::Table;

@@ -1,0 +1,113 @@
+//! Which reading flags belong to which files: one that would be ignored is refused.
+
+use super::Result;
+use crate::format::Format;
+use crate::options::{Nan, ReadOptions};
+use std::path::Path;
+
+/// What a file is, as far as reading flags are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Numbers in columns with names: .csv, .tsv
+    Table,
+    /// Matrices in an archive: .npz
+    Archive,
+    /// A matrix without names: .npy, .mtx
+    Matrix,
+    /// Text in a column or under a key: .csv, .tsv, .jsonl
+    Records,
+    /// Text without columns: one document a line, or a directory
+    Lines,
+    /// Pictures.
+    Pictures,
+}
+
+impl Shape {
+    /// Of a file of numbers.
+    pub fn of_numbers(format: Format) -> Shape {
+        match format {
+            Format::Npz => Shape::Archive,
+            Format::Npy | Format::Mtx => Shape::Matrix,
+            _ => Shape::Table,
+        }
+    }
+
+    /// Of text at `path`, read as `asked` if that is said.
+    pub fn of_text(path: &Path, asked: Option<Format>) -> Shape {
+        let extension = path.extension().and_then(|e| e.to_str());
+        match asked.or(extension.and_then(Format::by_extension)) {
+            _ if path.is_dir() => Shape::Lines,
+            Some(Format::Csv | Format::Tsv | Format::Jsonl) => Shape::Records,
+            _ => Shape::Lines,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Shape::Table => "a table of numbers",
+            Shape::Archive => "an archive of matrices (.npz)",
+            Shape::Matrix => "a matrix without named columns",
+            Shape::Records => "text in a column",
+            Shape::Lines => "text without columns",
+            Shape::Pictures => "pictures",
+        }
+    }
+}
+
+/// `Ok` if every reading flag that was given means something for such a file.
+pub fn check_flags(
+    path: &Path,
+    shape: Shape,
+    options: &ReadOptions,
+    text_column: Option<&str>,
+) -> Result<()> {
+    use Shape::{Archive, Matrix, Records, Table};
+    let numbers: &[Shape] = &[Table, Archive, Matrix];
+    let flags: [(&str, bool, &[Shape], &str); 8] = [
+        ("--transpose", options.transpose, numbers, "numbers"),
+        ("--nan", options.nan != Nan::Error, numbers, "numbers"),
+        (
+            "--label-column",
+            options.label_column.is_some(),
+            &[Table, Records],
+            "tables (.csv, .tsv) and .jsonl",
+        ),
+        (
+            "--name-column",
+            options.name_column.is_some(),
+            &[Table],
+            "tables of numbers (.csv, .tsv)",
+        ),
+        (
+            "--drop",
+            !options.drop_columns.is_empty(),
+            &[Table],
+            "tables of numbers (.csv, .tsv)",
+        ),
+        (
+            "--header",
+            options.header.is_some(),
+            &[Table],
+            "tables of numbers (.csv, .tsv)",
+        ),
+        ("--array", options.array.is_some(), &[Archive], ".npz"),
+        (
+            "--text-column",
+            text_column.is_some(),
+            &[Records],
+            "tables (.csv, .tsv) and .jsonl",
+        ),
+    ];
+    for (flag, given, fits, belongs) in flags {
+        if given && !fits.contains(&shape) {
+            return Err(format!(
+                "{}: {flag} belongs to {belongs}, but this is {}; leave it out, or say with --format what the \
+                 data are",
+                path.display(),
+                shape.words()
+            )
+            .into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Matrices larger than memory: a child process with a limited address space learns the sum of a
+//! file in chunks, and cannot read it whole.
+#![cfg(target_os = "linux")]
+
+use super::*;
+use std::io::{BufWriter, Write};
+use std::process::{Command, Stdio};
+
+/// The child's address space in kilobytes: the program, its threads and the chunks.
+const LIMIT: u64 = 160 << 10;
+const SAMPLES: usize = 4000;
+const FEATURES: usize = 8000;
+
+/// What the child does: this very test program, told by the environment.
+#[test]
+#[ignore = "run by the tests below, in a process of its own"]
+fn child() {
+    let Ok(path) = std::env::var("DICTMESH_TEST_FILE").map(PathBuf::from) else {
+        return;
+    };
+    let options = ReadOptions::default();
+    let sum = |x: &Samples| -> f64 {
+        (0..x.len())
+            .map(|j| x.entries(j).map(|e| e.1).sum::<f64>())
+            .sum()
+    };
+    let (count, total) = if std::env::var("DICTMESH_TEST_WHOLE").is_ok() {
+        let all = read(&path, &options).unwrap().samples;
+        (all.len(), sum(&all))
+    } else {
+        let parts = chunks_at(&path, &options, 100).unwrap().map(|p| p.unwrap());
+        parts.fold((0, 0.0), |(n, s), p| (n + p.len(), s + sum(&p)))
+    };
+    println!("samples {count} sum {total}");
+}
+
+fn run_child(path: &Path, whole: bool) -> (bool, String) {
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!("ulimit -v {LIMIT} && exec \"$@\""))
+        .arg("sh")
+        .arg(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "tests::memory::child",
+            "--ignored",
+            "--nocapture",
+        ])
+        .arg("--test-threads=1")
+        .env("DICTMESH_TEST_FILE", path)
+        .env("MALLOC_ARENA_MAX", "1")
+        .stderr(Stdio::null());
+    if whole {
+        command.env("DICTMESH_TEST_WHOLE", "1");
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.success(), text)
+}
+
+fn check(path: &Path, sum: f64) {
+    let (done, text) = run_child(path, false);
+    assert!(done, "{} in chunks: {text}", path.display());
+    let expected = format!("samples {SAMPLES} sum {sum}\n");
+    assert!(text.contains(&expected), "{}: {text}", path.display());
+    let (done, _) = run_child(path, true);
+    assert!(!done, "{} fits: the limit shows nothing", path.display());
+}
+
+/// 256 MB, nearly all of it a hole in the file; by rows, and by columns.
+#[test]
+fn a_numpy_array() {
+    for fortran in [false, true] {
+        let file = made(
+            "a.npy",
+            npy(&[SAMPLES as u64, FEATURES as u64], fortran, &[1.0, 2.0]),
+        );
+        let open = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&file.path)
+            .unwrap();
+        let header = open.metadata().unwrap().len() - 16;
+        open.set_len(header + 8 * (SAMPLES * FEATURES) as u64)
+            .unwrap();
+        check(&file.path, 3.0);
+    }
+}
+
+/// The same deflated; and as scipy packs a sparse matrix, with 12 million entries.
+#[test]
+fn arrays_in_an_archive() {
+    let start_entry = |zip: &mut zip::ZipWriter<BufWriter<std::fs::File>>, name: &str| {
+        let options = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Deflated)
+            .compression_level(Some(1))
+            .large_file(true);
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+    };
+    let header = |dtype: &str, shape: &str| {
+        npy_header(&format!(
+            "{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
+        ))
+    };
+    let file = made("dense.npz", "");
+    let mut zip = zip::ZipWriter::new(BufWriter::new(std::fs::File::create(&file.path).unwrap()));
+    start_entry(&mut zip, "x");
+    zip.write_all(&header("<f8", &format!("({SAMPLES}, {FEATURES})")))
+        .unwrap();
+    let row = [1.0_f64.to_le_bytes().to_vec(), vec![0; 8 * (FEATURES - 1)]].concat();
+    for _ in 0..SAMPLES {
+        zip.write_all(&row).unwrap();
+    }
+    zip.finish().unwrap().flush().unwrap();
+    check(&file.path, SAMPLES as f64);
+
+    let per_row = 3000;
+    let entries = SAMPLES * per_row;
+    let file = made("sparse.npz", "");
+    let mut zip = zip::ZipWriter::new(BufWriter::new(std::fs::File::create(&file.path).unwrap()));
+    start_entry(&mut zip, "format");
+    zip.write_all(&[header("|S3", "()"), b"csr".to_vec()].concat())
+        .unwrap();
+    start_entry(&mut zip, "shape");
+    zip.write_all(&header("<i8", "(2,)")).unwrap();
+    for n in [SAMPLES as i64, FEATURES as i64] {
+        zip.write_all(&n.to_le_bytes()).unwrap();
+    }
+    start_entry(&mut zip, "indptr");
+    zip.write_all(&header("<i4", &format!("({},)", SAMPLES + 1)))
+        .unwrap();
+    for i in 0..=SAMPLES {
+        zip.write_all(&((i * per_row) as i32).to_le_bytes())
+            .unwrap();
+    }
+    for (name, dtype) in [("indices", "<i4"), ("data", "<f4")] {
+        start_entry(&mut zip, name);
+        zip.write_all(&header(dtype, &format!("({entries},)")))
+            .unwrap();
+        let row: Vec<u8> = (0..per_row as i32)
+            .flat_map(|k| {
+                if name == "data" {
+                    1_f32.to_le_bytes()
+                } else {
+                    (2 * k).to_le_bytes()
+                }
+            })
+            .collect();
+        for _ in 0..SAMPLES {
+            zip.write_all(&row).unwrap();
+        }
+    }
+    zip.finish().unwrap().flush().unwrap();
+    check(&file.path, entries as f64);
+}
+
+/// Eight million entries in the wrong order, sorted on disk.
+#[test]
+fn a_matrix_market_file_by_columns() {
+    let file = made("a.mtx", "");
+    let mut out = BufWriter::new(std::fs::File::create(&file.path).unwrap());
+    let per_column = 1000;
+    writeln!(out, "%%MatrixMarket matrix coordinate pattern general").unwrap();
+    writeln!(out, "{SAMPLES} {FEATURES} {}", per_column * FEATURES).unwrap();
+    for j in 1..=FEATURES {
+        for i in 0..per_column {
+            writeln!(out, "{} {j}", 4 * i + 1 + j % 4).unwrap();
+        }
+    }
+    out.flush().unwrap();
+    drop(out);
+    check(&file.path, (per_column * FEATURES) as f64);
+}
+
+/// The control: under the same limit, a small file can be read whole.
+#[test]
+fn a_small_file_fits() {
+    let file = made("a.npy", npy(&[1, 2], false, &[1.0, 2.0]));
+    let (done, text) = run_child(&file.path, true);
+    assert!(done && text.contains("samples 1 sum 3\n"), "{text}");
+}
