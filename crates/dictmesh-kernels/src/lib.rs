@@ -19,6 +19,7 @@
 pub mod atoms;
 pub mod cholesky;
 pub mod combine;
+pub mod correlate;
 pub mod gram;
 pub mod loops;
 pub mod matrix;

@@ -4,7 +4,11 @@
 //! agent's sum over its neighbours in the group is then one of these: N/4 additions per agent in
 //! place of N multiply-adds. A few rows at a time keep the sums of many groups in the first-level
 //! cache.
+//!
+//! The order of summation is [`Order::Groups`](crate::combine::Order::Groups): sums are
+//! bit-identical to those of single agents.
 
+use crate::combine::GROUP;
 use crate::simd::{dispatch, Simd, WithSimd};
 use crate::work::count;
 use bytemuck::cast;
@@ -12,8 +16,7 @@ use faer::prelude::ReborrowMut;
 use faer::MatMut;
 use std::ops::Range;
 
-/// Agents per group, of which all subsets are summed.
-const GROUP: usize = 4;
+/// Subsets of a group.
 const SUBSETS: usize = 1 << GROUP;
 /// Rows at a time: one cache line.
 const ROWS: usize = 8;
@@ -178,7 +181,7 @@ impl AddUp<'_> {
             let here = from..rows.min(from + ROWS);
             let groups = self.senders.chunks_exact(GROUP);
             for (group, sums) in groups.zip(self.sums.as_chunks_mut().0) {
-                sum_subsets::<S, V>(simd, self.subsets.weight, group, here.clone(), sums);
+                sum_subsets::<S, V>(simd, group, here.clone(), sums);
             }
             for first in (0..self.subsets.agents).step_by(T) {
                 self.add_for::<S, V, T>(simd, first, here.clone());
@@ -214,8 +217,16 @@ impl AddUp<'_> {
                 *total = add(simd, *total, cast(sum.0));
             }
         }
-        for (t, total) in totals.iter().enumerate() {
+        // The last groups complete the sums.
+        let weight = if self.groups.end == groups {
+            self.subsets.weight
+        } else {
+            1.0
+        };
+        let weight = simd.splat_f64s(weight);
+        for (t, total) in totals.iter_mut().enumerate() {
             if first + t < agents {
+                *total = total.map(|sum| simd.mul_f64s(weight, sum));
                 store::<S, V>(
                     simd,
                     *total,
@@ -226,22 +237,20 @@ impl AddUp<'_> {
     }
 }
 
-/// The sums of all subsets of a group in these rows, times `weight`.
+/// The sums of all subsets of a group in these rows.
 #[inline(always)]
 fn sum_subsets<S: Simd, const V: usize>(
     simd: S,
-    weight: f64,
     group: &[&[f64]],
     rows: Range<usize>,
     sums: &mut [Sum; SUBSETS],
 ) {
     count(SUBSETS * rows.len());
-    let weight = simd.splat_f64s(weight);
     for (i, sent) in group.iter().enumerate() {
         // Each sum so far, and the same with one more agent.
         let (sums, with) = sums.split_at_mut(1 << i);
         let sent = sent.get(rows.clone()).unwrap_or_default(); // empty beyond the last agent
-        let sent = load::<S, V>(simd, sent).map(|sent| simd.mul_f64s(weight, sent));
+        let sent = load::<S, V>(simd, sent);
         for (sum, with) in sums.iter().zip(with) {
             with.0 = cast(add::<S, V>(simd, cast(sum.0), sent));
         }

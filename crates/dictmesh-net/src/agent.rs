@@ -15,6 +15,7 @@ mod infeasible;
 mod inference;
 mod opening;
 mod pace;
+mod senders;
 mod settings;
 mod talk;
 mod tree;

@@ -3,8 +3,8 @@
 //!
 //! | name | what it does |
 //! |---|---|
+//! | `reduction` | codes in fewer rows: rotated, or on W'W for one agent ([`Reduction`]) |
 //! | `single-agent` | codes a batch of an agent without neighbours in one solve ([`SingleAgent`]) |
-//! | `reduction` | rotates samples and atoms into fewer rows ([`Reduction`]) |
 //! | `chunks` | cuts a batch so that the arrays of a chunk stay in the cache ([`Chunks`]) |
 //! | `neighbour-sums` | faster sums over many neighbours on dense graphs ([`NeighbourSums`]) |
 //! | `lanes` | solves one sample in each SIMD lane ([`Lanes`]) |
@@ -13,6 +13,7 @@
 //! [`Accels`] tries them in order. [`MeshBuilder::accel`](crate::mesh::MeshBuilder::accel) adds a
 //! custom one.
 
+mod alone;
 mod chunks;
 mod lanes;
 mod lift;
@@ -229,8 +230,8 @@ impl Accels {
     /// All built-in speed-ups, in the order in which they are tried.
     pub fn all() -> Self {
         let all: [Arc<dyn Accel>; 5] = [
-            Arc::new(SingleAgent),
             Arc::new(Reduction::default()),
+            Arc::new(SingleAgent),
             Arc::new(Chunks),
             Arc::new(NeighbourSums),
             Arc::new(Lanes),

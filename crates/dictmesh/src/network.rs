@@ -11,5 +11,5 @@ pub use crate::mesh::learning::{plan_update, update_block, PlannedUpdate};
 pub use crate::mesh::rounds::{infer, round, Carrier, Received};
 pub use crate::mesh::stopping::{has_diverged, relative_change, Flood, Rounds, StoppingRule};
 pub use crate::model::store::sync_directory;
-pub use dictmesh_kernels::combine::combine;
+pub use dictmesh_kernels::combine::{combine, Order};
 pub use dictmesh_kernels::products::{product, product_of_fired, Firing};

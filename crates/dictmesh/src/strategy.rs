@@ -144,6 +144,12 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// The agent's estimate nu_k.
     fn dual(&self) -> &Matrix;
 
+    /// y_k, N_k x B, if the agent solved the whole problem alone. Otherwise `None`, the default: y_k
+    /// is then recovered from nu_k, which divides its rounding errors by delta.
+    fn codes(&self) -> Option<Matrix> {
+        None
+    }
+
     /// The outcome of the argmin in the last [`adapt`](AgentStrategy::adapt), if the strategy
     /// solves one.
     fn argmin_stop(&self) -> Stop {

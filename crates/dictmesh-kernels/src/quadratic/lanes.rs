@@ -14,6 +14,7 @@ mod factor;
 mod growth;
 
 use super::active::Coordinate;
+use super::Batching;
 use crate::matrix::Matrix;
 use crate::simd::Simd;
 use coarse::Coarse;
@@ -77,22 +78,26 @@ impl Lanes {
         self.coarse.invalidate();
     }
 
-    /// Moves the columns of `y`, which are 0, to or near the solutions for the columns of `g`.
+    /// Moves the `cold` columns of `y`, which are 0, to or near the solutions for those of `g`.
     ///
     /// A group of lanes takes as long as its slowest, so columns of similar work are grouped. The
     /// less of a sample its best single atom explains, the more atoms it takes.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // problem, inputs and outputs
     pub fn solve<S: Simd>(
         &mut self,
         simd: S,
+        batching: Batching,
         problem: Problem,
         g: &[f64],
         energies: &[f64],
+        cold: &[bool],
         y: &mut [f64],
     ) {
         let n = problem.coordinates.len();
         self.order.clear();
-        for (j, (g, energy)) in g.chunks_exact(n).zip(energies).enumerate() {
+        let columns = g.chunks_exact(n).zip(energies).enumerate();
+        for (j, (g, energy)) in columns.filter(|(j, _)| cold[*j]) {
             let explained = g
                 .iter()
                 .zip(problem.inverse)
@@ -103,8 +108,12 @@ impl Lanes {
         self.order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         self.supports.clear();
         self.places.clear();
-        self.places.resize(self.order.len(), (0, 0));
-        for group in self.order.chunks_mut(S::F32_LANES) {
+        self.places.resize(energies.len(), (0, 0));
+        let (singles, doubles) = match batching {
+            Batching::OneByOne => (1, 1),
+            Batching::SideBySide => (S::F32_LANES, S::F64_LANES),
+        };
+        for group in self.order.chunks_mut(singles) {
             let columns = group.iter().map(|(_, j)| &g[j * n..(j + 1) * n]);
             (self.growth).grow(simd, &mut self.coarse, problem, columns);
             for (lane, (work, j)) in group.iter_mut().enumerate() {
@@ -115,7 +124,7 @@ impl Lanes {
             }
         }
         self.order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        for group in self.order.chunks(S::F64_LANES) {
+        for group in self.order.chunks(doubles) {
             self.exact.begin::<S>();
             for (lane, (_, j)) in group.iter().enumerate() {
                 let support = &self.supports[self.places[*j].0..self.places[*j].1];

@@ -1,7 +1,7 @@
 //! Coordinate descent for few coordinates, as most agents have, with one sample per SIMD lane. An
 //! active set or a factorisation would take longer to set up than the arithmetic takes.
 
-use super::{Quadratic, QUIET};
+use super::{Batching, Quadratic, QUIET};
 use crate::simd::{Simd, WithSimd};
 use crate::work::count;
 
@@ -35,7 +35,10 @@ impl WithSimd for SmallCd<'_, '_> {
             }
         }
         self.solved.clear();
-        let samples = n * S::F64_LANES;
+        let samples = match self.problem.batching {
+            Batching::OneByOne => n,
+            Batching::SideBySide => n * S::F64_LANES,
+        };
         for (g, y) in self.g.chunks(samples).zip(self.y.chunks_mut(samples)) {
             let mut lanes = Lanes {
                 simd,

@@ -91,19 +91,30 @@ fn left_over(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &[f64], y: &[f
 }
 
 fn solved(gram: &Matrix, scale: f64, h: &dyn ScalarPenalty, g: &Matrix) -> (Matrix, usize) {
+    solved_by(Batching::SideBySide, gram, scale, h, g)
+}
+
+fn solved_by(
+    batching: Batching,
+    gram: &Matrix,
+    scale: f64,
+    h: &dyn ScalarPenalty,
+    g: &Matrix,
+) -> (Matrix, usize) {
     let hs = vec![h; gram.cols()];
     let mut problem = Quadratic::new(
         gram,
         scale,
         hs.iter().copied(),
         Scratch::default(),
-        Batching::SideBySide,
+        batching,
     );
     let n = gram.cols();
     let mut y = Matrix::zeros(n, g.cols());
     let energies = vec![1.0; g.cols()];
-    assert!(problem.can_start(y.as_slice()));
-    problem.start(g.as_slice(), &energies, y.as_mut_slice());
+    let mut cold = Vec::new();
+    assert!(problem.find_cold(g.as_slice(), y.as_slice(), &mut cold));
+    problem.start(g.as_slice(), &energies, &cold, y.as_mut_slice());
     let mut at_once = 0;
     for j in 0..g.cols() {
         let r: Vec<f64> = (0..n)
@@ -135,8 +146,9 @@ fn registers_of_any_width_find_the_same() {
             Batching::SideBySide,
         );
         let mut y = Matrix::zeros(40, g.cols());
-        assert!(problem.can_start(y.as_slice()));
-        run(problem.side_by_side(g.as_slice(), &energies, y.as_mut_slice()));
+        let mut cold = Vec::new();
+        assert!(problem.find_cold(g.as_slice(), y.as_slice(), &mut cold));
+        run(problem.side_by_side(g.as_slice(), &energies, &cold, y.as_mut_slice()));
         let near = (0..g.cols())
             .filter(|j| crate::matrix::distance(y.column(*j), reference.column(*j)) < 1e-8)
             .count();
@@ -194,6 +206,53 @@ fn a_sample_does_not_depend_on_its_neighbours() {
     }
 }
 
+/// The codes of one lane are those of all, bit-identical, and the active set alone finds the same
+/// solutions up to rounding.
+#[test]
+fn one_lane_and_no_lane_find_the_same() {
+    for (m, n, alike) in [(24, 80, 0.3), (60, 33, 0.0), (16, 130, 2.0)] {
+        let (gram, g) = problem(m, n, 50, alike, 4);
+        let h = elastic_net(0.2, 0.1);
+        let (y, _) = solved(&gram, 1.0, &h, &g);
+        let (one_by_one, _) = solved_by(Batching::OneByOne, &gram, 1.0, &h, &g);
+        assert!(y == one_by_one);
+        let hs = vec![&h as &dyn ScalarPenalty; n];
+        let scratch = Scratch::default();
+        let mut problem =
+            Quadratic::new(&gram, 1.0, hs.iter().copied(), scratch, Batching::OneByOne);
+        for j in 0..g.cols() {
+            let mut alone = vec![0.0; n];
+            assert_eq!(problem.solve(g.column(j), &mut alone), Outcome::Converged);
+            let apart = crate::matrix::distance(&alone, y.column(j));
+            assert!(apart < 1e-11, "{m} {n} {j}: {apart:e}");
+        }
+    }
+}
+
+/// Samples are started if they are 0 and 0 is not their solution.
+#[test]
+fn cold_samples_are_zero_and_not_solved() {
+    let (gram, mut g) = problem(24, 40, 4, 0.0, 3);
+    g.column_mut(1).fill(0.1);
+    let h = elastic_net(0.2, 0.1);
+    let hs = vec![&h as &dyn ScalarPenalty; 40];
+    let scratch = Scratch::default();
+    let mut problem = Quadratic::new(&gram, 1.0, hs.iter().copied(), scratch, Batching::default());
+    let (mut y, mut cold) = (Matrix::zeros(40, 4), Vec::new());
+    y.column_mut(2)[5] = 1.0;
+    assert!(problem.find_cold(g.as_slice(), y.as_slice(), &mut cold));
+    assert_eq!(cold, [true, false, false, true]);
+    let before = y.clone();
+    problem.start(g.as_slice(), &[1.0; 4], &cold, y.as_mut_slice());
+    for j in [1, 2] {
+        assert_eq!(y.column(j), before.column(j));
+    }
+    for j in [0, 3] {
+        let rest = left_over(&gram, 1.0, &h, g.column(j), y.column(j));
+        assert!(rest < 1e-12, "{j}: {rest:e}");
+    }
+}
+
 #[test]
 fn non_finite_columns_are_left_to_the_caller() {
     let (gram, mut g) = problem(24, 40, 5, 0.0, 3);
@@ -209,8 +268,9 @@ fn non_finite_columns_are_left_to_the_caller() {
         Batching::SideBySide,
     );
     let mut y = Matrix::zeros(40, 5);
-    assert!(problem.can_start(y.as_slice()));
-    problem.start(g.as_slice(), &[1.0; 5], y.as_mut_slice());
+    let mut cold = Vec::new();
+    assert!(problem.find_cold(g.as_slice(), y.as_slice(), &mut cold));
+    problem.start(g.as_slice(), &[1.0; 5], &cold, y.as_mut_slice());
     for j in [2, 3] {
         assert!(!problem.is_solved(g.column(j), g.column(j), y.column(j)));
         assert_eq!(

@@ -95,7 +95,7 @@ impl Agent {
         let inference = Inference {
             id,
             local,
-            weights: &mesh.rules,
+            senders: &mesh.rules,
             tree: &mesh.members.tree,
             masks: mesh.members.masks.as_ref(),
             method: &*self.method,
@@ -110,7 +110,7 @@ impl Agent {
         };
         let found = inference.run(&mut self.strategy, &mut self.talk)?;
         let nu = self.strategy.dual();
-        let y = local.codes(nu);
+        let y = (self.strategy.codes()).unwrap_or_else(|| local.codes(nu));
         let averaging = Averaging {
             id,
             agents,

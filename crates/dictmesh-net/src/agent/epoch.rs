@@ -4,6 +4,7 @@ use super::agreement::{self, Members, Record, POSITIONS};
 use super::closing::TRIES;
 use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Trouble, Wish};
+use super::senders::Senders;
 use super::settings::{Policy, Weighting};
 use super::talk::Halt;
 use super::Agent;
@@ -28,8 +29,8 @@ pub(super) struct Mesh {
     pub members: Members,
     /// (l, a_lk), rising, for averages.
     pub weights: Vec<(AgentId, f64)>,
-    /// The same by each rule of [`Combine`].
-    pub rules: [Vec<(AgentId, f64)>; 3],
+    /// The senders by each rule of [`Combine`].
+    pub rules: [Senders; 3],
     /// Whether all are each other's neighbours, with the same weights, and sums over all are cheaper than a frame
     /// from each.
     pub sums: bool,
@@ -113,10 +114,14 @@ impl Agent {
             Combine::LazyWeights,
             Combine::NeighbourSum,
         ];
-        let rules = rules.map(|rule| match rule {
-            Combine::Weights => weights.clone(),
-            Combine::LazyWeights => lazy_column(id, &weights),
-            Combine::NeighbourSum => self.talk.neighbours().iter().map(|l| (*l, 1.0)).collect(),
+        let ids = members.ids();
+        let rules = rules.map(|rule| {
+            let weights = match rule {
+                Combine::Weights => weights.clone(),
+                Combine::LazyWeights => lazy_column(id, &weights),
+                Combine::NeighbourSum => self.talk.neighbours().iter().map(|l| (*l, 1.0)).collect(),
+            };
+            Senders::new(id, &ids, &weights)
         });
         let given = matches!(self.settings.weighting, Weighting::Given(_));
         Ok(Mesh {

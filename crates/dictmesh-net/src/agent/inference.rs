@@ -1,6 +1,7 @@
 //! The rounds by which an agent finds its nu_k of a batch: the library's loop, with the neighbours at the other
 //! end of links.
 
+use super::senders::Senders;
 use super::talk::{Halt, Talk};
 use super::tree::{self, Tree};
 use crate::codec::SCALARS;
@@ -8,8 +9,7 @@ use crate::error::Error;
 use crate::exchange::{Phase, Tag};
 use crate::masks::Masks;
 use dictmesh::network::{
-    combine, has_diverged, infer, relative_change, round, Carrier, Flood, Received, Rounds,
-    StoppingRule,
+    has_diverged, infer, relative_change, round, Carrier, Flood, Received, Rounds, StoppingRule,
 };
 use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Integers, Local, Message, Strategy};
 use dictmesh::{AgentId, Matrix, Stop, Stopping};
@@ -18,8 +18,8 @@ use dictmesh::{AgentId, Matrix, Stop, Stopping};
 pub(super) struct Inference<'a> {
     pub id: AgentId,
     pub local: Local<'a>,
-    /// (l, a_lk) of the senders by each rule of [`Combine`], rising.
-    pub weights: &'a [Vec<(AgentId, f64)>; 3],
+    /// The senders by each rule of [`Combine`].
+    pub senders: &'a [Senders; 3],
     /// The agent's links in the spanning tree.
     pub tree: &'a Tree,
     /// The masks of sums, if they are on.
@@ -292,16 +292,15 @@ impl Wire<'_, '_> {
         Ok(())
     }
 
-    /// sum_l a_lk psi_l, in the order of the agents.
+    /// sum_l a_lk psi_l, added up as in one process.
     fn combine(&mut self, rule: Combine, outgoing: &[f64], heard: &mut [f64]) -> Result<(), Halt> {
-        let weights = &self.inference.weights[rule as usize];
+        let senders = &self.inference.senders[rule as usize];
         self.prepare(outgoing);
         if self.inference.sums {
-            return self.combine_by_sum(weights, outgoing, heard);
+            return self.combine_by_sum(senders, outgoing, heard);
         }
         self.round()?;
-        let (id, talk) = (self.inference.id, &*self.talk);
-        combine(talk.weighted(id, weights, outgoing, |f| &f.dual), heard);
+        senders.combine(self.inference.members, outgoing, self.talk, heard);
         Ok(())
     }
 
@@ -309,7 +308,7 @@ impl Wire<'_, '_> {
     /// sum_l a_lk psi_l = w sum_l psi_l + (a_kk - w) psi_k.
     fn combine_by_sum(
         &mut self,
-        weights: &[(AgentId, f64)],
+        senders: &Senders,
         outgoing: &[f64],
         heard: &mut [f64],
     ) -> Result<(), Halt> {
@@ -318,9 +317,7 @@ impl Wire<'_, '_> {
         let mut most = [0.0; 2];
         self.talk.sum(heard, &mut most)?;
         self.flood.merge(most[0], -most[1]);
-        let id = self.inference.id;
-        let of = |own: bool| weights.iter().find(|(l, _)| (*l == id) == own);
-        let [own, w] = [true, false].map(|own| of(own).map_or(0.0, |(_, a)| *a));
+        let (own, w) = senders.own_and_other();
         let each = heard.iter_mut().zip(outgoing);
         each.for_each(|(sum, psi)| *sum = w * *sum + (own - w) * psi);
         Ok(())

@@ -157,6 +157,12 @@ impl Talk {
         self.exchange.neighbours().iter().copied().zip(&self.inbox)
     }
 
+    /// The array of a neighbour in the last round.
+    pub fn dual_of(&self, neighbour: AgentId) -> Option<&[f64]> {
+        let at = (self.exchange.neighbours().binary_search(&neighbour)).ok()?;
+        self.inbox.get(at).map(|frame| &frame.dual[..])
+    }
+
     /// What was said and heard with the weights of those who said it, where they have one, rising: what
     /// [`combine`](dictmesh::network::combine) takes. Weights and neighbours are both rising.
     pub fn weighted<'a>(

@@ -17,11 +17,12 @@
 mod box_proof;
 mod factor;
 mod gram;
+mod on_gram;
 mod rotated;
 mod rotation;
 
 use super::chunks::{even_ranges, samples_in_chunk};
-use super::{Accel, Batch, Chunk, Reduced};
+use super::{Accel, Batch, BatchCodes, Chunk, Memory, Reduced};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use dictmesh_kernels::matrix::Matrix;
@@ -60,6 +61,15 @@ impl Default for Reduction {
 impl Accel for Reduction {
     fn name(&self) -> &'static str {
         "reduction"
+    }
+
+    fn code(
+        &self,
+        batch: &Batch<'_>,
+        range: Range<usize>,
+        memory: &mut Memory,
+    ) -> Option<BatchCodes> {
+        on_gram::code(batch, range, memory)
     }
 
     fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {

@@ -1,28 +1,16 @@
 //! One agent without neighbours, with the squared residual: its argmin is the whole problem, with
-//! cost 1/2 |nu|^2 + h(y). If samples are sparse and W'W is stored, it is solved on W'W and W'x.
-//! Neither the cost nor nu y' then needs the dense nu:
-//!
-//! ```text
-//! y     = argmin 1/2 y'(W'W)y - (W'x)'y + h(y)
-//! cost  = 1/2 |x|^2 - (W'x)'y + 1/2 y'(W'W)y + h(y)
-//! nu y' = X Y' - W (Y Y')
-//! ```
-//!
-//! Dense samples: bit-identical to the first round of the strategy. Sparse samples: within 1e-9, as
-//! sums run over W'x in place of x.
+//! cost 1/2 |nu|^2 + h(y). One solve replaces all rounds.
 
+use super::alone::{agent_alone, batch_codes, BatchStats};
 use super::{Accel, Batch, BatchCodes, Memory, Part};
-use crate::exact::coding::{in_parts, solve_on_gram, start_codes, CodePenalty, Coding};
+use crate::exact::coding::{in_parts, start_codes, CodePenalty, Coding};
 use crate::problem::samples::weights::weigh;
-use crate::problem::samples::Samples;
-use crate::Stop;
-use dictmesh_kernels::matrix::{gemm, gemm_by_rows, Matrix};
-use dictmesh_kernels::products::{self, add_products, Firing};
-use rayon::prelude::*;
+use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::products;
 use std::ops::Range;
 
-/// Codes a batch of an agent without neighbours in one solve. Dense samples: bit-identical to the
-/// first round of the strategy. Sparse samples: within 1e-9.
+/// Codes a batch of an agent without neighbours in one solve. Results are bit-identical to those
+/// of the first round of the strategy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SingleAgent;
 
@@ -37,65 +25,21 @@ impl Accel for SingleAgent {
         range: Range<usize>,
         memory: &mut Memory,
     ) -> Option<BatchCodes> {
-        let [agent] = batch.agents.as_slice() else {
-            return None;
-        };
-        let envelope = batch.residual.envelope();
-        let squared = envelope.and_then(|e| e.quadratic(1.0, 0.0)) == Some(1.0);
-        let separable = agent.task.regularizer().scalar(0).is_some();
-        if !(squared && separable && batch.strategy.solves_alone()) {
-            return None;
-        }
+        let agent = agent_alone(batch)?;
         let weights = batch.x.weights().map(|weights| &weights[range.clone()]);
-        let samples = weights.map_or(range.len() as f64, |weights| weights.iter().sum());
-        let samples = if samples > 0.0 { samples } else { 1.0 };
         let mut y = std::mem::take(&mut memory.y);
         y.reshape(agent.block.len(), range.len());
-        let (stats, product) = match (batch.x.dense_columns(), agent.block.gram()) {
-            (Some(x), _) => code_dense(batch, agent, x, range, weights, &mut y, &mut memory.nu),
-            (None, Some(gram)) => code_sparse(batch, agent, gram, &batch.x.range(range), &mut y),
-            (None, None) => {
+        let (stats, product) = match batch.x.dense_columns() {
+            Some(x) => code_dense(batch, agent, x, range, weights, &mut y, &mut memory.nu),
+            None => {
                 let x = batch.x.range(range).to_dense();
                 let all = 0..x.cols();
                 code_dense(batch, agent, &x, all, weights, &mut y, &mut memory.nu)
             }
         };
-        let stop = match (stats.stop, batch.tolerance) {
-            _ if !stats.cost.is_finite() => stats.stop.worse(Stop::Diverged),
-            (Stop::Converged, None) => Stop::RoundLimit,
-            (stop, _) => stop,
-        };
-        let firing = Firing::of(&y, weights);
+        let codes = batch_codes(batch, stats, product, &y, weights);
         memory.y = y;
-        Some(BatchCodes {
-            // Later rounds would change nothing.
-            rounds: batch.tolerance.map_or(batch.rounds, |_| 1),
-            bytes: 0,
-            stop: Some(stop),
-            infeasible: None,
-            cost: stats.cost / samples,
-            sparsity: stats.fired / samples,
-            products: vec![product],
-            firing: vec![firing],
-        })
-    }
-}
-
-/// The worst stop, the total cost and the number of non-zero coefficients of some samples, weighted
-/// by sample.
-struct BatchStats {
-    stop: Stop,
-    cost: f64,
-    fired: f64,
-}
-
-impl BatchStats {
-    fn with(self, other: BatchStats) -> BatchStats {
-        BatchStats {
-            stop: self.stop.worse(other.stop),
-            cost: self.cost + other.cost,
-            fired: self.fired + other.fired,
-        }
+        Some(codes)
     }
 }
 
@@ -157,67 +101,4 @@ fn code_dense(
         Some(weights) => products::product_of_fired(nu, &weigh(y, weights)),
     };
     (stats, product)
-}
-
-/// The same for sparse samples, without nu.
-fn code_sparse(
-    batch: &Batch<'_>,
-    agent: &Part<'_>,
-    gram: &Matrix,
-    x: &Samples,
-    y: &mut Matrix,
-) -> (BatchStats, Matrix) {
-    let (block, h) = (agent.block, agent.task.regularizer());
-    (y.as_mut_slice().chunks_exact_mut(block.len().max(1))).for_each(|y| start_codes(h, y));
-    let (blocks, mut scalars) = ([(block.len(), h)], Vec::new());
-    CodePenalty::collect_scalars(&blocks, &mut scalars);
-    let g = x.correlations(block.atoms());
-    let (scratch_of, interrupt) = (batch.scratch.of(block.version()), batch.interrupt);
-    let energies = (0..x.len()).into_par_iter().map(|j| x.norm(j).powi(2));
-    let energies: Vec<f64> = energies.collect();
-    let stop = solve_on_gram(
-        gram,
-        &scalars,
-        &g,
-        &energies,
-        y,
-        &scratch_of,
-        interrupt,
-        batch.batching,
-    );
-    let costs = (0..x.len()).into_par_iter().map(|j| {
-        let fired: Vec<(usize, f64)> = (y.column(j).iter().copied().enumerate())
-            .filter(|(_, y)| *y != 0.0)
-            .collect();
-        let mut cost = 0.5 * energies[j];
-        for (q, y) in &fired {
-            let column = gram.column(*q);
-            let coded: f64 = fired.iter().map(|(p, y)| column[*p] * y).sum();
-            cost += y * (0.5 * coded - g.get(*q, j)) + scalars[*q].value_at(*y);
-        }
-        (x.weight(j) * cost, x.weight(j) * fired.len() as f64)
-    });
-    // Summed in a fixed order, for any number of threads.
-    let costs: Vec<(f64, f64)> = costs.collect();
-    let stats = BatchStats {
-        stop,
-        cost: costs.iter().map(|(cost, _)| cost).sum(),
-        fired: costs.iter().map(|(_, fired)| fired).sum(),
-    };
-    let product = match x.weights() {
-        None => product(block.atoms(), x, y, y),
-        Some(weights) => product(block.atoms(), x, y, &weigh(y, weights)),
-    };
-    (stats, product)
-}
-
-/// nu y' for nu = X - W Y, M x K. `weighed` is y, or w_j y_j for samples with weights.
-fn product(atoms: &Matrix, x: &Samples, y: &Matrix, weighed: &Matrix) -> Matrix {
-    let mut fired = Matrix::zeros(y.rows(), y.rows());
-    let transposed = weighed.view().transpose();
-    gemm(fired.view_mut(), y.view(), transposed, 1.0, false);
-    let mut out = Matrix::zeros(atoms.rows(), atoms.cols());
-    gemm_by_rows(out.view_mut(), atoms.view(), fired.view(), -1.0, false);
-    add_products(weighed, &mut out, |j, y, w| x.add_scaled(j, y, w));
-    out
 }

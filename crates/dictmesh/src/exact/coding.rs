@@ -40,8 +40,9 @@ use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::Stop;
 use dictmesh_kernels::atoms::Atoms;
+use dictmesh_kernels::correlate::correlate_columns;
 use dictmesh_kernels::loops::Targets;
-use dictmesh_kernels::matrix::{dot, gemm, norm, Matrix};
+use dictmesh_kernels::matrix::{dot, norm, Matrix};
 use dictmesh_kernels::quadratic::{Batching, Outcome};
 pub(crate) use envelope::solve_on_gram;
 use faer::{MatMut, MatRef};
@@ -56,8 +57,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Problems with fewer atoms are solved on one thread.
 const FEW: usize = 16;
-/// Atoms up to which W'v is formed by inner products: a matrix product takes longer to set up.
-const HANDFUL: usize = 8;
 
 /// Relative error up to which y counts as the code of v, if a method ends without convergence.
 const CODE_TOLERANCE: f64 = 1e-9;
@@ -296,15 +295,11 @@ impl Coding<'_> {
     /// `s = W'V` for V by columns; the columns of `s` are `width` apart.
     fn correlate_all(&self, v: &[f64], s: &mut [f64], width: usize) {
         let (m, n) = (self.atoms.rows(), self.atoms.cols());
-        if n <= HANDFUL && n > 0 {
-            let columns = v.chunks_exact(m.max(1)).zip(s.chunks_exact_mut(width));
-            return columns.for_each(|(v, s)| self.correlate(v, &mut s[..n]));
-        }
         let samples = v.len() / m.max(1);
         let v = MatRef::from_column_major_slice(v, m, samples);
         let s = MatMut::from_column_major_slice_mut(s, width, samples).subrows_mut(0, n);
         match self.atoms {
-            Atoms::Matrix(w) => gemm(s, w.view().transpose(), v, 1.0, false),
+            Atoms::Matrix(w) => correlate_columns(w, v, s),
             Atoms::Blocks(_) => self.atoms.correlate_all(v, s),
         }
     }

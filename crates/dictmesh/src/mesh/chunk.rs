@@ -34,6 +34,8 @@ pub(super) struct SampleChunk<'m> {
     locals: Vec<Local<'static>>,
     /// nu_k of every agent, after the run has ended and its iterates are freed.
     ended: Vec<Matrix>,
+    /// y_k of every agent that solved the problem alone, after the run has ended.
+    ended_codes: Vec<Option<Matrix>>,
     /// The results of the samples, if the strategy certifies them.
     pub certified: Vec<Certified>,
     /// The results of the last exchange.
@@ -97,6 +99,7 @@ impl<'m> SampleChunk<'m> {
             agents,
             locals: Vec::new(),
             ended: Vec::new(),
+            ended_codes: Vec::new(),
             certified: Vec::new(),
             received: Received::default(),
             share: Matrix::default(),
@@ -245,20 +248,22 @@ impl<'m> SampleChunk<'m> {
         self.ended.iter().chain(agents)
     }
 
-    /// y_k of agent k, N_k x B, recovered from its nu_k.
+    /// y_k of agent k, N_k x B: its own, or recovered from its nu_k.
     pub fn codes_of(&self, k: AgentId) -> Matrix {
-        let nu = match self.ended.get(k) {
-            Some(nu) => nu,
-            None => self.agents[k].dual(),
+        let (nu, codes) = match self.ended.get(k) {
+            Some(nu) => (nu, self.ended_codes[k].clone()),
+            None => (self.agents[k].dual(), self.agents[k].codes()),
         };
-        self.local(k).codes(nu)
+        codes.unwrap_or_else(|| self.local(k).codes(nu))
     }
 
     /// Frees all iterates but nu_k: no round can follow.
     pub fn keep_duals(&mut self) {
         (self.received, self.before) = Default::default();
         let agents = std::mem::take(&mut self.agents).into_iter();
-        self.ended = agents.map(|agent| agent.dual().clone()).collect();
+        (self.ended, self.ended_codes) = agents
+            .map(|agent| (agent.dual().clone(), agent.codes()))
+            .unzip();
     }
 
     /// nu_k, after [`keep_duals`](SampleChunk::keep_duals).

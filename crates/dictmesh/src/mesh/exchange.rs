@@ -7,7 +7,8 @@ use super::rounds::{Carrier, Received};
 use crate::accel::{Accels, Combiner};
 use crate::graph::{Topology, Weights};
 use crate::strategy::{AgentStrategy, Combine, Exchange, Message};
-use dictmesh_kernels::combine::combine;
+use dictmesh_kernels::combine::{add_up, minus_own, Order};
+use dictmesh_kernels::pool::PerThreadPool;
 use dictmesh_kernels::Matrix;
 use faer::prelude::ReborrowMut;
 use faer::MatMut;
@@ -27,6 +28,8 @@ pub(super) struct Links<'m> {
     degrees: u64,
     /// The weights by combination rule, computed on first use.
     rules: [OnceLock<Rule>; 3],
+    /// Sums over all agents, one per thread.
+    totals: PerThreadPool<Vec<f64>>,
 }
 
 /// The weights of one rule.
@@ -34,6 +37,8 @@ pub(super) struct Links<'m> {
 struct Rule {
     /// (l, weight) of each sender of agent k, in ascending order of l.
     columns: Vec<Vec<(usize, f64)>>,
+    /// The order in which each agent's sum is added up.
+    orders: Vec<Order>,
     /// An equivalent faster form, if there is one.
     combiner: Option<Box<dyn Combiner>>,
 }
@@ -48,6 +53,7 @@ impl<'m> Links<'m> {
                 .map(|k| topology.degree(k) as u64)
                 .sum(),
             rules: Default::default(),
+            totals: PerThreadPool::default(),
         }
     }
 
@@ -72,6 +78,9 @@ impl<'m> Links<'m> {
             };
             Rule {
                 combiner: self.accels.combiner(&columns),
+                orders: (columns.iter().enumerate())
+                    .map(|(k, senders)| Order::of(k, columns.len(), senders))
+                    .collect(),
                 columns,
             }
         })
@@ -131,21 +140,47 @@ impl<'m> Links<'m> {
     ) {
         let rule = self.rule(rule);
         let sent = |l: usize| agents[l].outgoing().array();
-        let tile = |from: usize, mut out: MatMut<'_, f64>| {
+        let tile = |from: usize, out: MatMut<'_, f64>| {
             if let Some(combiner) = &rule.combiner {
                 return combiner.combine(&sent, from, out);
             }
             let range = from..from + out.nrows();
-            for (k, weights) in rule.columns.iter().enumerate() {
-                let pairs = weights.iter().map(|(l, a)| (*a, &sent(*l)[range.clone()]));
-                if let Some(column) = out.rb_mut().col_mut(k).try_as_col_major_mut() {
-                    combine(pairs, column.as_slice_mut());
-                }
-            }
+            let part = |l: usize| &sent(l)[range.clone()];
+            (self.totals).with(|total| rule.combine_each(&part, total, out));
         };
         // Does not depend on the number of threads.
         let rows = (TILE / agents.len().max(1)).clamp(512, 4096);
         over_tiles(0, rows, received.view_mut(), parallel, &tile);
+    }
+}
+
+impl Rule {
+    /// Sets column k of `out` to the sum for agent k; `part(l)` has the rows of `out` at agent l.
+    fn combine_each<'s>(
+        &self,
+        part: impl Fn(usize) -> &'s [f64] + Copy,
+        total: &mut Vec<f64>,
+        mut out: MatMut<'_, f64>,
+    ) {
+        let agents = self.columns.len();
+        total.clear();
+        for (k, (senders, order)) in self.columns.iter().zip(&self.orders).enumerate() {
+            let Some(column) = out.rb_mut().col_mut(k).try_as_col_major_mut() else {
+                continue;
+            };
+            let column = column.as_slice_mut();
+            let Order::Total { other, own } = *order else {
+                order.combine(k, agents, senders, part, column);
+                continue;
+            };
+            // One total for all agents.
+            if total.is_empty() {
+                total.resize(column.len(), 0.0);
+                add_up((0..agents).map(part), total);
+            }
+            column.copy_from_slice(total);
+            minus_own(other, own, part(k), column);
+        }
     }
 }
 

@@ -88,6 +88,7 @@ impl Strategy for JacobiAdmm {
             linear: Matrix::default(),
             workspace: Workspace::default(),
             argmin_stop: Stop::Converged,
+            is_final: false,
         }))
     }
 
@@ -115,6 +116,9 @@ struct Iterates {
     linear: Matrix,
     workspace: Workspace,
     argmin_stop: Stop,
+    /// Whether the argmin of an agent without neighbours is done. It is the whole problem, and no
+    /// later round changes its input.
+    is_final: bool,
 }
 
 impl AgentStrategy for Iterates {
@@ -123,11 +127,19 @@ impl AgentStrategy for Iterates {
         self.multiplier = zeros(local);
         self.linear = zeros(local);
         self.workspace = Workspace::new(local);
+        self.is_final = false;
+    }
+
+    fn resume(&mut self, _local: &Local) {
+        self.is_final = false;
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
         let q = 2.0 * self.penalty * local.degree as f64;
-        self.argmin_stop = local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
+        if !self.is_final {
+            self.argmin_stop = local.argmin(q, &self.linear, &mut self.nu, &mut self.workspace);
+        }
+        self.is_final = local.degree == 0;
         Exchange::Combine(Combine::NeighbourSum)
     }
 
@@ -152,6 +164,10 @@ impl AgentStrategy for Iterates {
 
     fn dual(&self) -> &Matrix {
         &self.nu
+    }
+
+    fn codes(&self) -> Option<Matrix> {
+        self.is_final.then(|| self.workspace.codes())
     }
 
     fn argmin_stop(&self) -> Stop {

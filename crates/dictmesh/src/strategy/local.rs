@@ -8,6 +8,7 @@ use crate::problem::regularizer::ScalarPenalty;
 use crate::problem::residual::Residual;
 use crate::problem::task::LocalTask;
 use crate::Stop;
+use dictmesh_kernels::correlate::correlate_columns;
 use dictmesh_kernels::count;
 use dictmesh_kernels::loops::{self, Targets};
 use dictmesh_kernels::matrix::{dot, gemm, Matrix};
@@ -15,6 +16,7 @@ use dictmesh_kernels::pool::recycle;
 use dictmesh_kernels::quadratic::{Batching, Coordinate};
 use dictmesh_kernels::simd::{self, dispatch, Simd, WithSimd};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use crate::exact::coding::ScratchPool;
@@ -84,8 +86,7 @@ impl Local<'_> {
     }
 
     fn codes_into(&self, nu: &Matrix, y: &mut Matrix) {
-        let atoms = self.block.atoms().view();
-        gemm(y.view_mut(), atoms.transpose(), nu.view(), 1.0, false);
+        correlate_columns(self.block.atoms(), nu.view(), y.view_mut());
         let h = self.task.regularizer();
         let n = self.block.len().max(1);
         (y.as_mut_slice().chunks_exact_mut(n)).for_each(|s| h.argmax(0.0, s));
@@ -129,9 +130,9 @@ impl Local<'_> {
             self.codes_into(nu, y);
             gemm(out.view_mut(), atoms.view(), y.view(), 1.0, true);
         } else if many {
-            for from in (0..nu.cols()).step_by(SOLVED_ON_DEMAND) {
-                let width = SOLVED_ON_DEMAND.min(nu.cols() - from);
-                let y = self.codes(&nu.columns_range(from..from + width));
+            for range in parts(nu.cols(), SOLVED_ON_DEMAND) {
+                let (from, width) = (range.start, range.len());
+                let y = self.codes(&nu.columns_range(range));
                 let out = out.view_mut().subcols_mut(from, width);
                 gemm(out, atoms.view(), y.view(), 1.0, true);
             }
@@ -250,6 +251,16 @@ impl Local<'_> {
     }
 }
 
+/// 0..total in parts of `width`. A part of one column, whose products round differently, joins the
+/// part before it.
+fn parts(total: usize, width: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = (total / width + usize::from(total % width > 1)).max(1);
+    (0..count).map(move |i| match i + 1 == count {
+        true => i * width..total,
+        false => i * width..(i + 1) * width,
+    })
+}
+
 /// The atom of an agent with a single one, and the destination of its codes.
 struct OneAtom<'a> {
     w: &'a [f64],
@@ -308,6 +319,8 @@ pub struct Workspace {
     codes: Matrix,
     /// The codes of a block without a stored Gram matrix.
     sparse: Option<SparseCodes>,
+    /// N_k.
+    atoms: usize,
     /// Empty between uses.
     scalars: Vec<&'static dyn ScalarPenalty>,
 }
@@ -324,22 +337,24 @@ impl Workspace {
             (0..local.samples).for_each(|_| codes.append(&start, start.len()));
             return Workspace {
                 sparse: Some(codes),
+                atoms: start.len(),
                 ..Workspace::default()
             };
         }
         Workspace {
             codes: Matrix::from_fn(local.block.len(), local.samples, |q, _| start[q]),
+            atoms: start.len(),
             ..Workspace::default()
         }
     }
 
-    /// The most recent codes, N_k x B, of a block of `atoms` atoms.
-    pub fn codes(&self, atoms: usize) -> Matrix {
+    /// The most recent codes, N_k x B.
+    pub fn codes(&self) -> Matrix {
         let Some(sparse) = &self.sparse else {
             return self.codes.clone();
         };
-        let mut codes = Matrix::zeros(atoms, sparse.len());
-        sparse.expand(0..sparse.len(), atoms, codes.as_mut_slice());
+        let mut codes = Matrix::zeros(self.atoms, sparse.len());
+        sparse.expand(0..sparse.len(), self.atoms, codes.as_mut_slice());
         codes
     }
 }

@@ -126,6 +126,7 @@ impl Strategy for RelaxedAdmm {
             t: Matrix::default(),
             workspace: Workspace::default(),
             argmin_stop: Stop::Converged,
+            is_final: false,
             random_start: self.random_start.map(|size| (size, own)),
         }))
     }
@@ -149,6 +150,9 @@ struct Iterates {
     t: Matrix,
     workspace: Workspace,
     argmin_stop: Stop,
+    /// Whether the argmin of an agent without neighbours is done. It is the whole problem, and no
+    /// later round changes its input.
+    is_final: bool,
     /// The norm of the random start and its generator.
     random_start: Option<(f64, Rng)>,
 }
@@ -166,11 +170,19 @@ impl AgentStrategy for Iterates {
         }
         self.t = self.s.clone();
         self.workspace = Workspace::new(local);
+        self.is_final = false;
+    }
+
+    fn resume(&mut self, _local: &Local) {
+        self.is_final = false;
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
         let q = self.rho * local.degree as f64;
-        self.argmin_stop = local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
+        if !self.is_final {
+            self.argmin_stop = local.argmin(q, &self.s, &mut self.nu, &mut self.workspace);
+        }
+        self.is_final = local.degree == 0;
         Exchange::Combine(Combine::NeighbourSum)
     }
 
@@ -195,6 +207,10 @@ impl AgentStrategy for Iterates {
 
     fn dual(&self) -> &Matrix {
         &self.nu
+    }
+
+    fn codes(&self) -> Option<Matrix> {
+        self.is_final.then(|| self.workspace.codes())
     }
 
     fn argmin_stop(&self) -> Stop {

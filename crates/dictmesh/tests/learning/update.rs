@@ -249,7 +249,7 @@ fn the_block_is_renewed_as_a_whole() {
         let (nothing, mut v) = (Matrix::zeros(M, 2), Matrix::zeros(M, 2));
         let mut workspace = Workspace::new(&local);
         local.argmin(0.0, &nothing, &mut v, &mut workspace);
-        workspace.codes(block.len())
+        workspace.codes()
     };
     let mut block = Block::new(gaussian(M, ATOMS, &mut stream(1, 1))).unwrap();
     let before = code(&block);

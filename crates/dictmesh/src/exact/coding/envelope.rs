@@ -99,9 +99,10 @@ impl Coding<'_> {
         let outliers = std::iter::repeat_n(outliers::ABSOLUTE, wide.outliers);
         let penalties = self.penalties().chain(outliers);
         let mut problem = Quadratic::new(wide.gram, inverse, penalties, quadratic, self.batching);
-        let started = problem.can_start(codes);
+        let mut cold = std::mem::take(&mut scratch.cold);
+        let started = problem.find_cold(&before, codes, &mut cold);
         if started {
-            self.start(envelope, &mut problem, &before, codes, v, scratch);
+            self.start(envelope, &mut problem, &before, &cold, codes, v, scratch);
         }
         let mut solved = std::mem::take(&mut scratch.solved);
         problem.solve_few(&before, codes, &mut solved);
@@ -113,7 +114,7 @@ impl Coding<'_> {
                 ended(Stop::Interrupted);
                 continue;
             }
-            if started {
+            if cold.get(j) == Some(&true) {
                 if problem.is_solved(&g[..n], &scratch.after[s.clone()], &code[..n]) {
                     ended(Stop::Converged);
                     continue;
@@ -137,17 +138,19 @@ impl Coding<'_> {
             ended(stop);
         }
         (scratch.quadratic, scratch.solved) = (problem.into_scratch(), solved);
-        scratch.before = before;
+        (scratch.before, scratch.cold) = (before, cold);
         started
     }
 
-    /// Starting codes of all samples at once, from g. `v` holds c/a on entry and the dual vectors
-    /// on return; `scratch.after` gets W'V, for the KKT check.
+    /// Starting codes of all cold samples, from g. Their columns of `v` hold c/a on entry and the
+    /// dual vectors on return; `scratch.after` gets their W'V, for the KKT check.
+    #[allow(clippy::too_many_arguments)] // problem, inputs and outputs
     fn start(
         &self,
         envelope: Shape,
         problem: &mut Quadratic,
         g: &[f64],
+        cold: &[bool],
         codes: &mut [f64],
         v: &mut [f64],
         scratch: &mut Scratch,
@@ -155,7 +158,10 @@ impl Coding<'_> {
         let (m, n, width) = (self.atoms.rows(), self.atoms.cols(), problem.width());
         let (Shape::Quadratic(factor) | Shape::Bounded(factor)) = envelope;
         let Scratch {
-            after, energies, ..
+            after,
+            energies,
+            gathered: [open_v, open_s],
+            ..
         } = scratch;
         dispatch(Energies {
             factor,
@@ -163,11 +169,26 @@ impl Coding<'_> {
             v,
             out: energies,
         });
-        problem.start(g, energies, codes);
+        problem.start(g, energies, cold, codes);
         let columns = codes.chunks_exact(width).zip(v.chunks_exact_mut(m));
-        columns.for_each(|(code, v)| self.finish(envelope, code, v));
-        after.resize(codes.len() / width * n, 0.0);
-        self.correlate_all(v, after, n);
+        let columns = columns.zip(cold).filter(|(_, cold)| **cold);
+        columns.for_each(|((code, v), _)| self.finish(envelope, code, v));
+        after.resize(cold.len() * n, 0.0);
+        if cold.iter().all(|cold| *cold) {
+            return self.correlate_all(v, after, n);
+        }
+        let is_cold = |j: &usize| cold[*j];
+        open_v.clear();
+        for j in (0..cold.len()).filter(is_cold) {
+            open_v.extend_from_slice(&v[j * m..(j + 1) * m]);
+        }
+        // Two columns at least: a single one would be summed in another order.
+        open_v.resize(open_v.len().max(2 * m), 0.0);
+        open_s.resize(open_v.len() / m * n, 0.0);
+        self.correlate_all(open_v, open_s, n);
+        for (j, s) in (0..cold.len()).filter(is_cold).zip(open_s.chunks_exact(n)) {
+            after[j * n..(j + 1) * n].copy_from_slice(s);
+        }
     }
 
     /// Proximal Newton for sample `j`, from its current code.
@@ -219,9 +240,11 @@ pub(crate) fn solve_on_gram(
         scratch_of.with(|scratch| {
             let quadratic = std::mem::take(&mut scratch.quadratic);
             let mut problem = Quadratic::new(gram, 1.0, penalties(), quadratic, batching);
-            if problem.can_start(y) {
-                problem.start(g, energies, y);
+            let mut cold = std::mem::take(&mut scratch.cold);
+            if problem.find_cold(g, y, &mut cold) {
+                problem.start(g, energies, &cold, y);
             }
+            scratch.cold = cold;
             let mut worst = Stop::Converged;
             for (g, y) in g.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
                 worst = worst.worse(match interrupted() {

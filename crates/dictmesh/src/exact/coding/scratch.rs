@@ -17,6 +17,10 @@ pub(super) struct Scratch {
     pub after: Vec<f64>,
     /// |c|^2 over the curvature, of each sample.
     pub energies: Vec<f64>,
+    /// Which samples are solved in SIMD lanes first.
+    pub cold: Vec<bool>,
+    /// Columns of some samples, contiguous: their dual vectors and W'V.
+    pub gathered: [Vec<f64>; 2],
     /// Which samples are solved, if there are few coordinates.
     pub solved: Vec<bool>,
     /// c + share of one sample.
