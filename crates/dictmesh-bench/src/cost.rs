@@ -70,8 +70,7 @@ impl Cost {
                 return Ok(json!({
                     "bytes_per_sample": bytes,
                     "rounds": found.rounds,
-                    // Two sums to the root and two broadcasts.
-                    "hops": found.rounds * 4 * depth,
+                    "hops": found.rounds * strategy::tree::PASSES * depth,
                     "depth": depth,
                     "seconds": seconds,
                     "error": error,

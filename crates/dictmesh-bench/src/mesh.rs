@@ -34,7 +34,7 @@ impl Rounds {
             &mut stream(1, 0),
         ))?;
         let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, topology)
-            .strategy(strategy::default())
+            .strategy(strategy::named("relaxed-admm")?)
             .stopping(Stopping::rounds(self.rounds))
             .threads(threads)
             .build(

@@ -2,8 +2,10 @@
 
 mod mesh;
 pub mod names;
+mod strategy;
 
-pub use mesh::{constant, dealt, tree};
+pub use mesh::{auto, constant, dealt, tree};
+pub use strategy::StrategyArgs;
 
 use crate::commands::say;
 use clap::Args;
@@ -103,7 +105,8 @@ pub struct Options {
     #[arg(long, value_name = "LIST", help_heading = "The mesh")]
     pub informed: Option<String>,
 
-    /// How agents find the dual vectors [default: relaxed-admm]
+    /// How agents find the dual vectors; auto is tree or relaxed-admm, by sizes, graph, --latency and
+    /// --bandwidth [default: auto]
     #[arg(long, value_parser = OneOf::new(names::STRATEGIES), value_name = "NAME", help_heading = "Inference")]
     pub strategy: Option<String>,
     /// Step of the strategy, where it has one
@@ -125,6 +128,22 @@ pub struct Options {
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub bits: Option<u32>,
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
+    pub latency: Option<f64>,
+    /// Bytes per second of an agent's link, for --strategy auto [default: 12.5e6, 100 Mbit/s]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
+    pub bandwidth: Option<f64>,
     /// Stop at this relative error of the dual, estimated [default: 1e-4]
     #[arg(
         long,
@@ -259,6 +278,8 @@ impl Options {
             mu,
             rho,
             bits,
+            latency,
+            bandwidth,
             tolerance,
             rounds,
             accel,

@@ -49,7 +49,8 @@ def test_every_estimator_takes_the_strategy_tree(strategy, rng, tmp_path):
     X, _ = planted(rng, positive=True)
     mesh = {"n_agents": 3, "topology": "ring", "random_state": 0}
     for kind in (DictionaryLearning, NMF):
-        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, inference_tol=1e-7, **mesh).fit(X)
+        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, inference_tol=1e-7, strategy="relaxed-admm", **mesh)
+        gossip.fit(X)
         sums = clone(gossip).set_params(strategy=strategy).fit(X)
         np.testing.assert_allclose(sums.components_, gossip.components_, atol=1e-4)
         codes = clone(sums).set_params(transform_method="mesh").fit(X).transform(X)
@@ -66,6 +67,22 @@ def test_every_estimator_takes_the_strategy_tree(strategy, rng, tmp_path):
     np.testing.assert_allclose(coder.fit_transform(X), exact.fit_transform(X), atol=1e-4)
     detector = NoveltyDetector(3, strategy=strategy, random_state=0).fit(X)
     assert np.isfinite(detector.score_samples(X)).all()
+
+
+def test_auto_chooses_by_the_links(rng, tmp_path):
+    X, _ = planted(rng)
+    certified = {}
+    for latency in (0.0, 10.0):
+        e = DictionaryLearning(
+            16, gamma=0.1, delta=0.1, n_agents=16, topology="ring", max_iter=1, tol=0, random_state=0,
+            strategy={"kind": "auto", "latency": latency},
+        )
+        e.fit(X).save(tmp_path / "m")
+        # Sums certify their results, gossip does not.
+        found = dictmesh.Mesh.of(dictmesh.load(tmp_path / "m")).infer(X)
+        certified[latency] = found.certified_gaps is not None
+    assert certified == {0.0: True, 10.0: False}
+    assert DictionaryLearning().strategy == "auto"
 
 
 def test_pipeline_and_grid_search(rng):
@@ -154,6 +171,9 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 3}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 8.5}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "mu": 0.1}}, "mu"),
+        ({"n_agents": 2, "strategy": {"kind": "auto", "latency": -1}}, "latency = -1"),
+        ({"n_agents": 2, "strategy": {"kind": "auto", "bandwidth": 0}}, "bandwidth = 0"),
+        ({"n_agents": 2, "strategy": {"kind": "auto", "rho": 1}}, "rho"),
         ({"informed": [3]}, "informed"),
         ({"max_iter": 0}, "max_iter == 0"),
         ({"dict_init": np.ones((2, 2))}, "Expected \\(3, 5\\)"),

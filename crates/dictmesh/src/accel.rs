@@ -128,7 +128,8 @@ pub struct Chunk {
 }
 
 /// A chunk in fewer rows: a smaller problem with the same codes, costs and rounds, and the map of
-/// its duals back to all rows.
+/// its duals back to all rows. Strategies that are certified but not equivariant may take other
+/// rounds to codes within their gaps.
 pub trait Reduced: fmt::Debug + Send + Sync {
     /// The samples in the reduced rows.
     fn x(&self) -> &Matrix;

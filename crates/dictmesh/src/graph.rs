@@ -23,7 +23,7 @@ mod tree;
 pub(crate) mod weights;
 
 pub use spec::TopologySpec;
-pub use tree::SpanningTree;
+pub use tree::{Shape, SpanningTree};
 pub use weights::{Mixing, WeightRule, Weights};
 
 use crate::error::{Error, Result};
@@ -201,6 +201,18 @@ impl Topology {
     pub fn spanning_tree(&self) -> &SpanningTree {
         self.tree
             .get_or_init(|| SpanningTree::new(self, self.eccentricities().0))
+    }
+
+    /// The depth of the spanning tree and the largest degrees.
+    pub fn shape(&self) -> Shape {
+        let tree = self.spanning_tree();
+        let up = |k: AgentId| usize::from(tree.parent[k].is_some());
+        let links = |k: AgentId| tree.children[k].len() + up(k);
+        Shape {
+            max_degree: self.max_degree(),
+            tree_depth: tree.depth(),
+            tree_degree: (0..self.agents()).map(links).max().unwrap_or(0),
+        }
     }
 
     /// The extreme eigenvalues of D - B and D + B, where B is the adjacency matrix and D =

@@ -124,7 +124,7 @@ pub struct Description {
     pub edges: Vec<(AgentId, AgentId)>,
     /// The rule of the combination weights.
     pub weights: WeightRule,
-    /// The inference strategy as given, before constants are resolved.
+    /// The inference strategy as given, before constants are resolved; not `auto`, but its choice.
     pub strategy: Spec,
     /// The stopping rule of one batch.
     pub stopping: Stopping,

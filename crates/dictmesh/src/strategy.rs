@@ -6,8 +6,9 @@
 //! | [`consensus`] | nu_k with neighbours | quadratic f* | within O(mu) of nu, less stable |
 //! | [`jacobi_admm`] | nu_k with neighbours | a graph that is not bipartite | nu |
 //! | [`exact_diffusion`] | phi_k with neighbours | symmetric weights | nu |
-//! | [`relaxed_admm`] | nu_k with neighbours | | nu, in the fewest rounds; the default |
+//! | [`relaxed_admm`] | nu_k with neighbours | | nu, in the fewest rounds of gossip |
 //! | [`tree`] | sums of W_k y_k - b_k to a root, steps of nu back | | nu, with a certificate |
+//! | [`auto`], the default | | | `tree` or `relaxed_admm`, whichever is predicted to be faster |
 //!
 //! A [`Strategy`] holds the constants and creates one [`AgentStrategy`] per agent, which holds that
 //! agent's iterates. Neither performs I/O, starts threads or reads a clock. The mesh in one process
@@ -17,6 +18,7 @@
 //! [`MeshBuilder::strategy`](crate::mesh::MeshBuilder::strategy) takes it as a value. [`names`]
 //! maps names to the built-in strategies, for files and flags.
 
+pub mod auto;
 pub mod consensus;
 pub mod diffusion;
 pub(crate) mod divergence;
@@ -29,6 +31,7 @@ pub mod relaxed_admm;
 mod sparse_codes;
 pub mod tree;
 
+pub use auto::Auto;
 pub use consensus::Consensus;
 pub use diffusion::Diffusion;
 pub use exact_diffusion::ExactDiffusion;
@@ -39,7 +42,7 @@ pub use relaxed_admm::RelaxedAdmm;
 pub use tree::Tree;
 
 use crate::error::{Error, Result};
-use crate::graph::Spectrum;
+use crate::graph::{Shape, Spectrum};
 use crate::problem::residual::Residual;
 use crate::random::Rng;
 use crate::spec::{Names, Spec};
@@ -61,6 +64,13 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     /// `Ok` if the strategy supports this residual with these weights. Default: `Ok`.
     fn check(&self, _residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
         Ok(())
+    }
+
+    /// The strategy that a mesh with these constants runs in place of this one. A mesh calls it
+    /// once, when it is built or the strategy is set, and stores the result. Default: `None`, this
+    /// strategy itself.
+    fn choose(&self, _shared: &SharedConstants) -> Result<Option<Arc<dyn Strategy>>> {
+        Ok(None)
     }
 
     /// The strategy with every omitted constant replaced by a default, computed from shared
@@ -95,6 +105,13 @@ pub trait Strategy: fmt::Debug + Send + Sync {
     /// Whether the iterates from nu = 0 stay in the span of the atoms and the sample, and rotate
     /// with them. Speed-ups that rotate rows require it. Default: no.
     fn is_rotation_equivariant(&self) -> bool {
+        false
+    }
+
+    /// Whether [`AgentStrategy::certified`] bounds the gap of every result. Speed-ups may then
+    /// change the iterates: results with and without them differ by their gaps at most. Default:
+    /// no.
+    fn is_certified(&self) -> bool {
         false
     }
 
@@ -265,8 +282,14 @@ pub struct SharedConstants {
     pub curvature: f64,
     /// Whether all atoms are non-negative, and therefore likely to be correlated.
     pub non_negative: bool,
+    /// Whether the gap of the residual can be bounded, as [`Tree`] requires.
+    pub bounds_gap: bool,
+    /// B, the number of samples per update.
+    pub batch: usize,
     /// The mean degree of the graph.
     pub mean_degree: f64,
+    /// The depth of the spanning tree and the largest degrees.
+    pub shape: Shape,
     /// The smallest eigenvalue of the combination matrix A, or a lower bound of it.
     pub weights_smallest: f64,
     /// Extreme eigenvalues of the graph's Laplacians.
@@ -277,7 +300,10 @@ pub struct SharedConstants {
 type Maker = fn(&Spec) -> Result<Arc<dyn Strategy>>;
 
 /// The built-in strategies: a new one adds its line here.
-const BUILT_IN: [(&str, Kind, Maker); 6] = [
+const BUILT_IN: [(&str, Kind, Maker); 7] = [
+    (DEFAULT, Kind::Choice, |spec| {
+        Ok(Arc::new(Auto::from_spec(spec)?))
+    }),
     ("diffusion", Kind::Gossip, |spec| {
         Ok(Arc::new(Diffusion::from_spec(spec)?))
     }),
@@ -305,29 +331,41 @@ enum Kind {
     Gossip,
     /// Sums and broadcasts.
     Sums,
+    /// Those of the strategy that it chooses.
+    Choice,
 }
 
-/// The names of the built-in strategies.
-pub const NAMES: [&str; BUILT_IN.len()] = names_of(true);
+impl Kind {
+    /// Whether this is one of the others, in the order gossip, sums, choice.
+    const fn is_within(self, last: Kind) -> bool {
+        self as u8 <= last as u8
+    }
+}
+
+/// The names of all built-in strategies; the first is the default.
+pub const ALL: [&str; BUILT_IN.len()] = names_of(Kind::Choice);
+
+/// The names of the built-in strategies that have exchanges of their own: all but [`Auto`].
+pub const NAMES: [&str; count(Kind::Sums)] = names_of(Kind::Sums);
 
 /// The built-in strategies that exchange arrays with neighbours only: the paper's and later ones.
-pub const GOSSIP: [&str; count_gossip()] = names_of(false);
+pub const GOSSIP: [&str; count(Kind::Gossip)] = names_of(Kind::Gossip);
 
-const fn count_gossip() -> usize {
+const fn count(last: Kind) -> usize {
     let (mut i, mut count) = (0, 0);
     while i < BUILT_IN.len() {
-        count += matches!(BUILT_IN[i].1, Kind::Gossip) as usize;
+        count += BUILT_IN[i].1.is_within(last) as usize;
         i += 1;
     }
     count
 }
 
-/// The first `N` names, of all strategies or of gossip alone.
-const fn names_of<const N: usize>(all: bool) -> [&'static str; N] {
+/// The names of all kinds up to `last`.
+const fn names_of<const N: usize>(last: Kind) -> [&'static str; N] {
     let mut names = [""; N];
     let (mut i, mut to) = (0, 0);
     while i < BUILT_IN.len() {
-        if all || matches!(BUILT_IN[i].1, Kind::Gossip) {
+        if BUILT_IN[i].1.is_within(last) {
             names[to] = BUILT_IN[i].0;
             to += 1;
         }
@@ -352,10 +390,13 @@ pub fn named(name: &str) -> Result<Arc<dyn Strategy>> {
     build(&Spec::new(name))
 }
 
-/// The default strategy, [`RelaxedAdmm`] with default constants.
+/// The default strategy, [`Auto`] with default constants.
 pub fn default() -> Arc<dyn Strategy> {
-    Arc::new(RelaxedAdmm::default())
+    Arc::new(Auto::default())
 }
+
+/// The name of the [default](default()) strategy.
+pub const DEFAULT: &str = "auto";
 
 /// `Ok` if the constant is omitted, or positive, finite and not subnormal.
 fn check_constant(name: &'static str, value: Option<f64>) -> Result<()> {

@@ -169,7 +169,7 @@ fn rotations_beyond_the_budget_are_not_made() {
     let plain = mesh(case, Accels::none()).infer(&x).unwrap();
     let atoms: usize = case.2.iter().sum();
     let block = Block::new(unit(ROWS, atoms, 1)).unwrap();
-    let (strategy, scratch) = (strategy::default(), ScratchPool::default());
+    let (strategy, scratch) = (strategy::named(case.3).unwrap(), ScratchPool::default());
     let batch = Batch {
         residual: case.0.residual(),
         agents: vec![Part {

@@ -105,6 +105,9 @@ fn search(args: &Args, options: Options, show: &(dyn Fn(Progress) + Sync)) -> Re
 }
 
 fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
+    // To name auto is to name none.
+    let named = options.strategy.take();
+    options.strategy = named.filter(|name| name != strategy::DEFAULT);
     let strategies = strategies(args, &options)?;
     let (mesh, x) = mesh_and_samples(args, &mut options, show)?;
     let rounds = options.rounds.unwrap_or(ROUNDS);
@@ -184,6 +187,8 @@ fn strategies(args: &Args, options: &Options) -> Result<Vec<Tried>> {
             None if name == "relaxed-admm" => Options {
                 strategy: Some(name.into()),
                 mu: None,
+                latency: None,
+                bandwidth: None,
                 ..options.clone()
             }
             .strategy()?,
@@ -234,6 +239,8 @@ fn mesh_and_samples(
                 mu: None,
                 rho: None,
                 bits: None,
+                latency: None,
+                bandwidth: None,
                 ..options.clone()
             };
             let rows = divided.training.rows();

@@ -7,7 +7,7 @@ use super::prepare::{DataArgs, Opened};
 use super::{check_apart, check_finite, check_place, page_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
-use crate::options::tree;
+use crate::options::{auto, tree};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
@@ -35,6 +35,12 @@ pub struct Args {
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub bits: Option<u32>,
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub latency: Option<f64>,
+    /// Bytes per second of an agent's link, for --strategy auto [default: 12.5e6, 100 Mbit/s]
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    pub bandwidth: Option<f64>,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,
@@ -68,7 +74,18 @@ fn exact_or_strategy() -> OneOf {
 
 /// The strategy of the mesh; none if all is solved in one place.
 fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
+    if args.strategy != strategy::DEFAULT {
+        let links = [("latency", args.latency), ("bandwidth", args.bandwidth)];
+        if let Some((flag, _)) = links.iter().find(|(_, value)| value.is_some()) {
+            return Err(format!(
+                "--{flag}: it belongs to --strategy auto, but this is {}; name that strategy, or leave \
+                 --{flag} out",
+                args.strategy
+            ));
+        }
+    }
     match (args.strategy.as_str(), args.bits) {
+        (strategy::DEFAULT, None) => auto(args.latency, args.bandwidth).map(Some),
         ("tree", bits) => tree(bits).map(Some),
         (name, Some(bits)) => Err(format!(
             "--bits {bits}: it belongs to --strategy tree, but this is {name}; name that strategy, or \
@@ -76,6 +93,14 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
         )),
         ("exact", None) => Ok(None),
         (name, None) => strategy::named(name).map(Some).map_err(say),
+    }
+}
+
+/// The method by name; for auto, the strategy that it chose.
+fn method(args: &Args, mesh: &Mesh) -> String {
+    match args.strategy.as_str() {
+        "exact" => "exact".into(),
+        _ => mesh.strategy().name(),
     }
 }
 

@@ -12,6 +12,7 @@ use super::past;
 use super::score::threshold;
 use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
 use crate::memory::{check_sizes, Sizes};
+use crate::options::StrategyArgs;
 use crate::output::{write_file, Folder};
 use crate::picture::counted;
 use crate::terminal::Bar;
@@ -83,6 +84,8 @@ pub struct Args {
     /// Fixes everything random
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "The mesh")]
     pub seed: u64,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
 
     /// Documents with a higher score are called novel
     #[arg(
@@ -182,6 +185,8 @@ fn settings(args: &Args) -> Result<Novelty> {
         threshold: threshold(args.threshold, args.quantile)?,
         score_batch: SCORE_BATCH,
         seed: args.seed,
+        strategy: args.strategy.or(base.strategy.clone())?,
+        stopping: args.strategy.stopping(base.stopping),
         ..base
     })
 }

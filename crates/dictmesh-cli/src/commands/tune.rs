@@ -10,14 +10,14 @@ use super::choices::{Choices, Subject};
 use super::divided::Divided;
 use super::{command_line_with, shell_word, Result, Speech};
 use crate::demo::Progress;
-use crate::options::names::{self, OneOf};
+use crate::options::names::OneOf;
 use crate::options::Options;
 use crate::output::Folder;
 use crate::terminal::Bar;
 pub use choice::learn;
 use choice::Choice;
 use curve::Curves;
-use dictmesh::AtomInit;
+use dictmesh::{strategy, AtomInit};
 pub use page::figure;
 use serde_json::json;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub struct Args {
     )]
     pub atoms_grid: Vec<usize>,
     /// The strategies to compare [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(names::STRATEGIES), help_heading = "What to try")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(strategy::NAMES), help_heading = "What to try")]
     pub strategies: Vec<String>,
     /// How near the exact solution nu and y should come, in dB: 40 is a relative error of 1e-2
     #[arg(long, value_name = "DB", default_value = "40", value_parser = OneOf::new(["20", "40", "60"]), help_heading = "What to try")]

@@ -37,6 +37,21 @@ pub fn tree(bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
     })
 }
 
+/// The strategy `auto` for links with these constants.
+pub fn auto(latency: Option<f64>, bandwidth: Option<f64>) -> Result<Arc<dyn Strategy>> {
+    let spec = Spec::new(strategy::DEFAULT)
+        .with_some_number("latency", latency)
+        .with_some_number("bandwidth", bandwidth);
+    strategy::build(&spec).map_err(|e| match e {
+        dictmesh::Error::Parameter {
+            name,
+            given,
+            allowed,
+        } => format!("--{name} {given}: {allowed}"),
+        e => say(e),
+    })
+}
+
 impl Options {
     /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
@@ -138,9 +153,24 @@ impl Options {
 
     /// The strategy with its constants.
     pub fn strategy(&self) -> Result<Arc<dyn Strategy>> {
-        let name = self.strategy.as_deref().unwrap_or("relaxed-admm");
+        // A constant of one strategy alone names it.
+        let implied = match (self.rho, self.bits) {
+            (Some(_), _) => "relaxed-admm",
+            (None, Some(_)) => "tree",
+            (None, None) => strategy::DEFAULT,
+        };
+        let name = self.strategy.as_deref().unwrap_or(implied);
         known("strategy", name, &STRATEGIES)?;
+        if name == strategy::DEFAULT {
+            return self.auto();
+        }
         let own = constant(name);
+        let links = [("latency", self.latency), ("bandwidth", self.bandwidth)];
+        if let Some((flag, _)) = links.iter().find(|(_, value)| value.is_some()) {
+            return Err(format!(
+                "--{flag} belongs to --strategy auto; {name} has --{own}"
+            ));
+        }
         let given = [("mu", self.mu), ("rho", self.rho)];
         if let Some((flag, _)) = given.iter().find(|(flag, v)| v.is_some() && *flag != own) {
             return Err(match (*flag, name) {
@@ -163,6 +193,27 @@ impl Options {
         }
         let value = if own == "mu" { self.mu } else { self.rho };
         strategy::build(&Spec::new(name).with_some_number(own, value)).map_err(say)
+    }
+
+    /// The strategy that chooses another one.
+    fn auto(&self) -> Result<Arc<dyn Strategy>> {
+        let constants = [
+            ("mu", self.mu.is_some()),
+            ("rho", self.rho.is_some()),
+            ("bits", self.bits.is_some()),
+        ];
+        if let Some((flag, _)) = constants.iter().find(|(_, given)| *given) {
+            let owner = match *flag {
+                "mu" => "diffusion, consensus, jacobi-admm or exact-diffusion",
+                "rho" => "relaxed-admm",
+                _ => "tree",
+            };
+            return Err(format!(
+                "--{flag}: auto chooses a strategy with its own constants; name the one it is for: \
+                 --strategy {owner}"
+            ));
+        }
+        auto(self.latency, self.bandwidth)
     }
 
     /// When the rounds of a batch end.

@@ -10,7 +10,7 @@ use dictmesh::{TopologySpec, Update};
 use std::ffi::OsStr;
 
 pub const TASKS: [&str; 4] = TaskSpec::PRESETS;
-pub const STRATEGIES: [&str; strategy::NAMES.len()] = strategy::NAMES;
+pub const STRATEGIES: [&str; strategy::ALL.len()] = strategy::ALL;
 pub const WEIGHTS: [&str; 2] = ["metropolis", "uniform"];
 const UPDATES: [&str; 3] = ["adaptive", "constant", "schedule"];
 pub const REGULARIZERS: [&str; 3] = [

@@ -34,7 +34,10 @@ impl Agreed {
             delta: locals().fold(f64::INFINITY, delta),
             curvature: task.residual().conjugate_curvature(),
             non_negative: locals().all(|k| k.set().is_non_negative()),
+            bounds_gap: strategy::tree::bounds_gap(task.residual()),
+            batch: self.batch,
             mean_degree: topology.mean_degree(),
+            shape: topology.shape(),
             weights_smallest: weights.mixing().smallest,
             spectrum: topology.spectrum(),
         };

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_scalar
 
 LOSSES = ("squared", "huber", "l1", "ball", "equality")
-STRATEGIES = ("relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus", "tree")
+STRATEGIES = ("auto", "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion", "consensus", "tree")
 ACCELS = ("single-agent", "reduction", "chunks", "neighbour-sums", "lanes")
 GRAPHS = ("complete", "ring", "path", "star", "grid:ROWSxCOLUMNS", "random:P", "geometric:RADIUS")
 
@@ -87,8 +87,8 @@ def task(
 
 
 def strategy(given: str | dict[str, Any]) -> dict[str, Any]:
-    """A strategy by its name, or as a dict with its constants: {"kind": "diffusion", "mu": 0.05} or
-    {"kind": "tree", "bits": 8}.
+    """A strategy by its name, or as a dict with its constants: {"kind": "diffusion", "mu": 0.05},
+    {"kind": "tree", "bits": 8} or {"kind": "auto", "latency": 0.05}.
     """
     if isinstance(given, dict):
         one_of("strategy", given.get("kind"), STRATEGIES)

@@ -73,7 +73,7 @@ class SparseCoder(Coding):
         transform_method: str = "exact",
         n_agents: int = 1,
         topology: Any = None,
-        strategy: Any = "relaxed-admm",
+        strategy: Any = "auto",
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,

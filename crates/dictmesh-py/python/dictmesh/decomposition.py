@@ -73,11 +73,14 @@ class DictionaryLearning(Learning):
     topology : str, Topology or list of (i, j), default=None
         Who talks to whom: "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4"; a
         connected random graph if None.
-    strategy : str or dict, default="relaxed-admm"
+    strategy : str or dict, default="auto"
         How agents find the dual vectors: "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion" or
         "consensus" by exchanges between neighbours, or "tree" by sums of small integers to the
-        root of a spanning tree, with a certified gap for each sample. With constants:
-        ``{"kind": "diffusion", "mu": 0.05}``, or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits).
+        root of a spanning tree, with a certified gap for each sample. "auto" is "tree" or
+        "relaxed-admm", whichever is predicted to take less time on a network: by sizes, graph,
+        latency (seconds of a hop) and bandwidth (bytes per second), never by measured time. With
+        constants: ``{"kind": "auto", "latency": 0.05, "bandwidth": 1e6}``,
+        ``{"kind": "diffusion", "mu": 0.05}`` or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits).
     informed : list of int, default=None
         The agents that see the samples; all if None.
     inference_tol : float, default=1e-4
@@ -149,7 +152,7 @@ class DictionaryLearning(Learning):
         transform_method: str = "exact",
         n_agents: int = 1,
         topology: Any = None,
-        strategy: Any = "relaxed-admm",
+        strategy: Any = "auto",
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,
@@ -229,7 +232,7 @@ transform_method, n_agents, topology, strategy, informed, inference_tol, max_rou
         transform_method: str = "exact",
         n_agents: int = 1,
         topology: Any = None,
-        strategy: Any = "relaxed-admm",
+        strategy: Any = "auto",
         informed: Any = None,
         inference_tol: float = 1e-4,
         max_rounds: int = 100_000,

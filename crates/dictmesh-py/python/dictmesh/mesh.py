@@ -184,7 +184,7 @@ class Mesh:
         radius: float = 0.1,
         positive_code: bool = False,
         positive_dict: bool = False,
-        strategy: Any = "relaxed-admm",
+        strategy: Any = "auto",
         weights: str = "metropolis",
         informed: Any = None,
         inference_tol: float | None = 1e-4,

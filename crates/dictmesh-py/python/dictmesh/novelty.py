@@ -132,7 +132,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         contamination: float = 0.05,
         batch_size: int = 10,
         max_iter: int = 3,
-        strategy: Any = "relaxed-admm",
+        strategy: Any = "auto",
         inference_tol: float = 1e-3,
         max_rounds: int = 100_000,
         random_state: Any = None,

@@ -12,6 +12,11 @@
 //! after every round. If it cannot, the sample restarts with all rows kept in which it is not 0,
 //! and then in all rows. Kept rows differ between samples, so each sample has its own Q.
 //!
+//! A strategy that rounds its messages to integers has other iterates in other rows. If it certifies
+//! the gap of its results ([`Strategy::is_certified`](crate::strategy::Strategy::is_certified)), the
+//! rotation is used too. The gap in the rotated rows is the gap in all rows, up to the error of the
+//! rotation.
+//!
 //! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 
 mod box_proof;
@@ -45,7 +50,8 @@ const LARGE: f64 = 0.5;
 /// its own rotation ([`rotation_bytes`]). Samples beyond the limit are coded in all rows.
 const BUDGET: usize = 1 << 29;
 
-/// Rotates samples and atoms into fewer rows. Codes agree with those in all rows within 1e-9.
+/// Rotates samples and atoms into fewer rows. Codes agree with those in all rows within 1e-9, or
+/// within the certified gaps for a strategy that rounds its messages.
 #[derive(Debug)]
 pub struct Reduction {
     joint: JointGram,
@@ -74,7 +80,8 @@ impl Accel for Reduction {
 
     fn chunks(&self, batch: &Batch<'_>) -> Option<Vec<Chunk>> {
         let (blocks, x, residual) = (batch.blocks(), batch.x, batch.residual);
-        let applies = batch.strategy.is_rotation_equivariant()
+        let strategy = batch.strategy;
+        let applies = (strategy.is_rotation_equivariant() || strategy.is_certified())
             && is_worthwhile(x.rows(), batch.atoms())
             && stores_grams([batch.atoms()], x.rows());
         if !applies {

@@ -17,6 +17,17 @@ pub struct SpanningTree {
     pub order: Vec<AgentId>,
 }
 
+/// What an exchange over the graph or its spanning tree takes; all 0 for one agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The largest number of neighbours of an agent.
+    pub max_degree: usize,
+    /// The largest number of hops from the root.
+    pub tree_depth: usize,
+    /// The largest number of links of the tree at one agent.
+    pub tree_degree: usize,
+}
+
 impl SpanningTree {
     /// The tree with this root.
     pub(super) fn new(topology: &Topology, root: AgentId) -> Self {

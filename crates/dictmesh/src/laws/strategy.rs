@@ -26,7 +26,8 @@ const ROUNDING: f64 = 1e-10;
 
 /// Checks every law of a strategy:
 ///
-/// - `resolve` fills in every constant, with a step within its bound;
+/// - `resolve` fills in every constant, with a step within its bound, and keeps the name (or has
+///   that of the strategy that `choose` returns);
 /// - every agent converges to the nu of `exact`, on an irregular graph with an empty block, on a
 ///   complete graph and for a single agent (unless `is_biased`);
 /// - permuting agents permutes results (unless the strategy draws random numbers);
@@ -132,7 +133,9 @@ impl Subject<'_> {
         holds(resolved.spec() == again.spec(), || {
             format!("resolve changes {} to {}", resolved.spec(), again.spec())
         })?;
-        holds(resolved.name() == self.strategy.name(), || {
+        let chosen = words(self.strategy.choose(&shared))?;
+        let name = chosen.map_or(self.strategy.name(), |chosen| chosen.name());
+        holds(resolved.name() == name, || {
             format!("resolve changes the name to \"{}\"", resolved.name())
         })?;
         words(resolved.agent(stream(0, 0)))?;

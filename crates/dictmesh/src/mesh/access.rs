@@ -10,7 +10,7 @@ use crate::mesh::{AtomStats, Update};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
-use crate::strategy::{SharedConstants, Strategy};
+use crate::strategy::{tree::bounds_gap, SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +50,8 @@ impl Mesh {
         &self.weights
     }
 
-    /// The strategy as given, before constants are resolved.
+    /// The strategy as given, before constants are resolved; the chosen one if it
+    /// [chooses](Strategy::choose) another.
     pub fn strategy(&self) -> &Arc<dyn Strategy> {
         &self.strategy
     }
@@ -58,9 +59,16 @@ impl Mesh {
     /// Sets the strategy.
     pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
-        strategy.resolve(&self.shared_constants())?;
-        self.strategy = strategy;
+        self.strategy = self.chosen(strategy)?;
         Ok(())
+    }
+
+    /// The strategy that this one chooses for the mesh, or itself; `Ok` if its constants are valid.
+    pub(super) fn chosen(&self, strategy: Arc<dyn Strategy>) -> Result<Arc<dyn Strategy>> {
+        let shared = self.shared_constants();
+        let chosen = strategy.choose(&shared)?.unwrap_or(strategy);
+        chosen.resolve(&shared)?;
+        Ok(chosen)
     }
 
     /// The speed-ups.
@@ -203,7 +211,10 @@ impl Mesh {
             curvature: self.task.residual().conjugate_curvature(),
             weights_smallest: self.mixing.smallest,
             non_negative: self.agents.iter().all(|a| a.task.set().is_non_negative()),
+            bounds_gap: bounds_gap(self.task.residual()),
+            batch: self.batch,
             mean_degree: self.topology.mean_degree(),
+            shape: self.topology.shape(),
             spectrum: self.spectrum,
         }
     }

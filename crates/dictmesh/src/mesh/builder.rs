@@ -56,7 +56,7 @@ impl MeshBuilder {
         self
     }
 
-    /// The inference strategy; `relaxed-admm` by default.
+    /// The inference strategy; [`Auto`](strategy::Auto) by default.
     pub fn strategy(mut self, strategy: Arc<dyn Strategy>) -> Self {
         self.strategy = strategy;
         self
@@ -135,7 +135,7 @@ impl MeshBuilder {
             });
         }
         mesh.share_gram_budget()?;
-        mesh.strategy.resolve(&mesh.shared_constants())?;
+        mesh.strategy = mesh.chosen(mesh.strategy.clone())?;
         Ok(mesh)
     }
 

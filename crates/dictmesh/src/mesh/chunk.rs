@@ -55,8 +55,8 @@ pub(super) struct SampleChunk<'m> {
     pub rounds: usize,
     /// Number of arrays sent over an edge so far.
     pub arrays_sent: u64,
-    /// Number of bytes of other messages sent over an edge so far.
-    pub bytes_sent: u64,
+    /// Number of bytes of other messages sent over an edge so far, in the rows of the chunk.
+    bytes_sent: u64,
     /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
@@ -115,6 +115,13 @@ impl<'m> SampleChunk<'m> {
         chunk.allocate();
         chunk.start(started);
         Ok(chunk)
+    }
+
+    /// The bytes of messages other than arrays, scaled from the rows of the chunk to all rows.
+    pub fn bytes_in_all_rows(&self) -> u64 {
+        let (all, here) = (self.batch.x.rows() as u128, self.share.rows() as u128);
+        let scaled = u128::from(self.bytes_sent) * all / here.max(1);
+        u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 
     /// The samples of the chunk.

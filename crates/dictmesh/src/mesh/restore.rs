@@ -87,7 +87,7 @@ impl MeshBuilder {
         }
         mesh.progress = progress;
         mesh.share_gram_budget()?;
-        mesh.strategy.resolve(&mesh.shared_constants())?;
+        mesh.strategy = mesh.chosen(mesh.strategy.clone())?;
         Ok(mesh)
     }
 }

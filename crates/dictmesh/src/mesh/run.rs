@@ -122,19 +122,21 @@ impl<'m> Run<'m> {
         }
     }
 
-    /// Rounds done.
+    /// Rounds done; the most of any chunk.
     pub fn rounds(&self) -> usize {
-        self.chunks.first().map_or(0, |chunk| chunk.rounds)
+        let each = self.chunks.iter().map(|chunk| chunk.rounds);
+        each.max().unwrap_or(0)
     }
 
     /// Bytes sent over links so far, counted with all M rows as on a network, even if a speed-up
-    /// removes rows.
+    /// removes rows. Arrays are counted exactly. Integers and broadcasts of R rows are an estimate:
+    /// their bytes times M/R.
     pub fn bytes(&self) -> u64 {
         let array = |chunk: &SampleChunk| 8 * (self.x.rows() * chunk.samples.len()) as u64;
         let arrays = self
             .chunks
             .iter()
-            .map(|chunk| chunk.arrays_sent * array(chunk) + chunk.bytes_sent);
+            .map(|chunk| chunk.arrays_sent * array(chunk) + chunk.bytes_in_all_rows());
         arrays.sum::<u64>() + self.flooded
     }
 

@@ -1,4 +1,4 @@
-//! `relaxed-admm`, the default: relaxed decentralised ADMM in broadcast form. Each agent sends one
+//! `relaxed-admm`: relaxed decentralised ADMM in broadcast form. Each agent sends one
 //! vector per round and stores two, s_k and t_k, initially 0; d_k is the degree.
 //!
 //! ```text

@@ -53,7 +53,11 @@ pub const DEFAULT_BITS: u32 = 8;
 /// The allowed numbers of bits.
 pub const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Bits of the entries of a direction.
-const DIRECTION_BITS: u32 = 8;
+pub(super) const DIRECTION_BITS: u32 = 8;
+
+/// Sequential passes over the spanning tree in a round, each of its depth in hops: two sums to the
+/// root and two broadcasts from it.
+pub const PASSES: usize = 4;
 
 /// The strategy with the number of bits that an agent sends per entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,6 +80,13 @@ impl Tree {
     }
 }
 
+/// Whether the root can bound the gap of a sample.
+pub fn bounds_gap(residual: &dyn Residual) -> bool {
+    residual.conjugate_curvature() > 0.0
+        || residual.can_be_infeasible()
+        || residual.lipschitz(1).is_finite()
+}
+
 fn refused_bits(bits: f64) -> Error {
     let (least, most) = (BITS.start(), BITS.end());
     let allowed =
@@ -89,10 +100,7 @@ impl Strategy for Tree {
     }
 
     fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {
-        let is_certified = residual.conjugate_curvature() > 0.0
-            || residual.can_be_infeasible()
-            || residual.lipschitz(1).is_finite();
-        match is_certified {
+        match bounds_gap(residual) {
             true => Ok(()),
             false => Err(Error::Unsupported {
                 what: "the strategy \"tree\"".to_string(),
@@ -121,6 +129,10 @@ impl Strategy for Tree {
     }
 
     fn decides(&self) -> bool {
+        true
+    }
+
+    fn is_certified(&self) -> bool {
         true
     }
 }

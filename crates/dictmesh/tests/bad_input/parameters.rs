@@ -150,12 +150,9 @@ fn constants_of_strategies() {
                 &words,
             );
             let mut mesh = builder().build(M, &[1; 3], AtomInit::Random).unwrap();
+            let old = mesh.strategy().spec();
             refused(mesh.set_strategy(spec), &words);
-            assert_eq!(
-                mesh.strategy().spec(),
-                strategy::default().spec(),
-                "the old one stays"
-            );
+            assert_eq!(mesh.strategy().spec(), old, "the old one stays");
         }
     }
     let alpha = Some(1.0);
@@ -282,6 +279,31 @@ fn fewer_than_one_atom() {
     );
     let one = builder().build(M, &[0, 0, 1], AtomInit::Random).unwrap();
     assert_eq!(Mesh::atoms(&one), 1);
+}
+
+#[test]
+fn constants_of_auto() {
+    let latency = |bad| Spec::new("auto").with_number("latency", bad);
+    let bandwidth = |bad| Spec::new("auto").with_number("bandwidth", bad);
+    for bad in [-1.0, NAN, INF] {
+        let words = [&*given("latency", bad), "seconds per hop"];
+        refused(strategy::build(&latency(bad)), &words);
+    }
+    for bad in [0.0, -1.0, NAN, INF] {
+        let words = [&*given("bandwidth", bad), "bytes per second"];
+        refused(strategy::build(&bandwidth(bad)), &words);
+        let auto = Arc::new(strategy::Auto {
+            latency: None,
+            bandwidth: Some(bad),
+        });
+        let built = builder().strategy(auto).build(M, &[1; 3], AtomInit::Random);
+        refused(built.map(|_| ()), &words);
+    }
+    strategy::build(&latency(0.0)).unwrap(); // bytes alone count
+    refused(
+        strategy::build(&Spec::new("auto").with("rho", 1.0)),
+        &["auto.rho", "latency, bandwidth"],
+    );
 }
 
 #[test]

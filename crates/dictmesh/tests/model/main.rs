@@ -63,7 +63,11 @@ fn mesh_of(task: TaskSpec, strategy: Arc<dyn Strategy>, update: Update) -> Mesh 
 }
 
 fn learned() -> Mesh {
-    let mut mesh = mesh_of(rich_task(), strategy::default(), Update::default());
+    let mut mesh = mesh_of(
+        rich_task(),
+        strategy::named("relaxed-admm").unwrap(),
+        Update::default(),
+    );
     mesh.learn(&samples(1, 10), |_| Continue(())).unwrap();
     mesh
 }

@@ -9,6 +9,7 @@
     clippy::print_stdout
 )]
 
+mod auto;
 mod endings;
 mod landing;
 mod laws;

@@ -73,7 +73,7 @@ fn random_graph(seed: u64) -> Topology {
 
 #[test]
 fn relaxed_admm_with_its_default_rho_on_a_random_graph() {
-    let needed = medians(random_graph, &strategy::default(), 1000);
+    let needed = medians(random_graph, &named("relaxed-admm"), 1000);
     println!("relaxed-admm, p = .2: {needed:?}");
     for (needed, allowed) in needed.iter().zip([60, 140, 290]) {
         assert!(*needed <= allowed, "{needed} rounds, allowed {allowed}");
@@ -82,7 +82,7 @@ fn relaxed_admm_with_its_default_rho_on_a_random_graph() {
 
 #[test]
 fn relaxed_admm_with_its_default_rho_on_the_ring() {
-    let needed = medians(|_| Topology::ring(50).unwrap(), &strategy::default(), 2000);
+    let needed = medians(|_| Topology::ring(50).unwrap(), &named("relaxed-admm"), 2000);
     println!("relaxed-admm, ring: {needed:?}");
     // Half of the 340 / 700 / 1,800 that the rho of theory needs.
     for (needed, allowed) in needed.iter().zip([170, 350, 900]) {
@@ -107,7 +107,7 @@ fn the_default_rho_needs_no_more_rounds_than_that_of_theory() {
         ("ring", |_| Topology::ring(50).unwrap()),
     ] {
         let theory = medians(graph, &rho_of_theory(&graph(0)), 2000);
-        let default = medians(graph, &strategy::default(), 2000);
+        let default = medians(graph, &named("relaxed-admm"), 2000);
         println!("{name}: rho of theory {theory:?}, default {default:?}");
         for (default, theory) in default.iter().zip(theory) {
             assert!(*default <= theory, "{name}: {default} against {theory}");
@@ -127,7 +127,7 @@ fn jacobi_admm_gets_to_1e8_on_random_graphs() {
 #[test]
 fn exact_diffusion_tuned_gets_to_1e8_on_both_graphs() {
     for graph in [random_graph(0), Topology::ring(50).unwrap()] {
-        let (mut mesh, x) = problem(0, graph, strategy::default());
+        let (mut mesh, x) = problem(0, graph, named("relaxed-admm"));
         let largest = (0..50)
             .map(|k| mesh.block(k).norm_squared())
             .fold(0.0, f64::max);

@@ -3,7 +3,7 @@
 use super::super::pages::{mesh_section, objective, versions};
 use super::super::prepare::Opened;
 use super::super::{command_line, Result};
-use super::{Args, Summary};
+use super::{method, Args, Summary};
 use crate::canvas::numbers::fixed;
 use crate::canvas::ticks::Scale;
 use crate::picture::counted;
@@ -22,7 +22,7 @@ pub fn tell(args: &Args, opened: &Opened, found: &Summary, page: Option<PathBuf>
     let biased = strategy::named(&args.strategy).is_ok_and(|s| s.is_biased());
     args.speech.tell(
         json!({
-            "codes": output, "samples": samples, "cost": cost, "sparsity": sparsity, "gap": found.gap,
+            "codes": output, "strategy": method(args, &opened.mesh), "samples": samples, "cost": cost, "sparsity": sparsity, "gap": found.gap,
             "stop": found.stop.to_string(), "biased": biased, "atoms": opened.mesh.atoms(),
             "unused_atoms": found.used.iter().filter(|n| **n == 0).count(),
             "reconstruction": args.reconstruct, "report": page,
@@ -67,7 +67,7 @@ pub fn report(args: &Args, opened: &Opened, found: &Summary) -> Report {
             "entries not zero".into(),
             format!("{:.1} of {}", found.sparsity(), mesh.atoms()),
         ),
-        ("strategy".into(), args.strategy.clone()),
+        ("strategy".into(), method(args, mesh)),
     ];
     if let Some(gap) = found.gap {
         facts.push(("certified relative gap".into(), format!("{gap:.0e}")));

@@ -3,6 +3,7 @@
 use crate::commands::novelty::{blocks, curve, truth, Engine, Input, SCORE_BATCH};
 use crate::commands::{command_line, say, Result, Speech};
 use crate::demo::Progress;
+use crate::options::StrategyArgs;
 use crate::output::Folder;
 use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use crate::terminal::Bar;
@@ -46,6 +47,8 @@ pub struct Args {
     /// The paper's baseline instead of the mesh: l1 loss by ADMM, in one place
     #[arg(long)]
     pub l1: bool,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
     /// Write a page with the table and the curves into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -136,13 +139,16 @@ fn one(
     ranges.truncate(args.steps as usize + 1);
     let truth = truth(labels, &ranges);
     let mut input = Input::counts(counts.clone(), Weighting::default());
+    let base = match args.paper {
+        true => Novelty::paper(),
+        false => Novelty::default(),
+    };
     let mut engine = Engine::new(Novelty {
         seed,
         score_batch: SCORE_BATCH,
-        ..match args.paper {
-            true => Novelty::paper(),
-            false => Novelty::default(),
-        }
+        strategy: args.strategy.or(base.strategy.clone())?,
+        stopping: args.strategy.stopping(base.stopping),
+        ..base
     });
     let mut baseline = None;
     let mut curves = Vec::new();

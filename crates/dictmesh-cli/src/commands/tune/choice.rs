@@ -224,6 +224,8 @@ pub fn learn(
         mu: None,
         rho: None,
         bits: None,
+        latency: None,
+        bandwidth: None,
         rounds: None,
         batch: Some(batch),
         update: Some(

@@ -29,9 +29,6 @@ pub struct Curves {
     pub hops_of_sums: usize,
 }
 
-/// A round of a strategy with sums has two sums to the root and two broadcasts from it.
-const HOPS_PER_DEPTH: usize = 4;
-
 /// Tunes each strategy on a few samples.
 pub fn compare(
     args: &Args,
@@ -55,12 +52,22 @@ pub fn compare(
         samples: x.len(),
         rounds,
         goal,
-        hops_of_sums: HOPS_PER_DEPTH * mesh.topology().spanning_tree().depth(),
+        hops_of_sums: strategy::tree::PASSES * mesh.topology().spanning_tree().depth(),
     };
     // The default first: of two that do equally well it is the one to take. Those with sums run if
     // they are named: their rounds are others.
-    let is_wanted = |name: &&str| match (&args.strategies[..], &options.strategy) {
-        ([], Some(named)) if named == name => true,
+    let given = match &options.strategy {
+        Some(_) => Some(options.strategy()?),
+        None => None,
+    };
+    // auto stands for the strategy that it chooses.
+    let chosen = match &given {
+        Some(given) => given.choose(&mesh.shared_constants()).map_err(say)?,
+        None => None,
+    };
+    let named = chosen.or(given);
+    let is_wanted = |name: &&str| match (&args.strategies[..], &named) {
+        ([], Some(named)) if named.name() == *name => true,
         ([], _) => strategy::GOSSIP.contains(name),
         (wanted, _) => wanted.iter().any(|wanted| wanted == name),
     };
@@ -80,9 +87,9 @@ pub fn compare(
             total: names.len(),
             cost: None,
         });
-        let spec = match options.strategy.as_ref() == Some(name) {
-            true => options.strategy()?,
-            false => strategy::named(name).map_err(say)?,
+        let spec = match named.as_ref().filter(|named| named.name() == *name) {
+            Some(named) => named.clone(),
+            None => strategy::named(name).map_err(say)?,
         };
         let tuned = match tune(&target, mesh, &spec, goal, rounds) {
             Ok(tuned) => Ok(tuned),

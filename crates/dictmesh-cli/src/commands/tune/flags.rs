@@ -6,7 +6,7 @@ use crate::commands::typed_without;
 use crate::options::Options;
 
 /// What `tune` alone has, and what it chooses.
-const NOT_LEARNS: [(&str, bool); 18] = [
+const NOT_LEARNS: [(&str, bool); 20] = [
     ("--model", true),
     ("--only", true),
     ("--gammas", true),
@@ -23,6 +23,8 @@ const NOT_LEARNS: [(&str, bool); 18] = [
     ("--mu", true),
     ("--rho", true),
     ("--bits", true),
+    ("--latency", true),
+    ("--bandwidth", true),
     ("--tolerance", true),
     ("--rounds", true),
 ];
