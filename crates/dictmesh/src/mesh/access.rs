@@ -10,7 +10,7 @@ use crate::mesh::{AtomStats, Update};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
-use crate::strategy::{SharedConstants, Strategy};
+use crate::strategy::{PenaltyRule, SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +59,9 @@ impl Mesh {
     pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
         strategy.resolve(&self.shared_constants())?;
+        if *strategy != *self.strategy {
+            self.progress.penalty = PenaltyRule::default();
+        }
         self.strategy = strategy;
         Ok(())
     }
