@@ -15,8 +15,8 @@ use std::time::Instant;
 const PLANTED: usize = 20;
 /// Noise of a sample, relative to it.
 const NOISE: f64 = 0.05;
-const GAMMA: f64 = 0.05;
-const DELTA: f64 = 0.02;
+pub const GAMMA: f64 = 0.05;
+pub const DELTA: f64 = 0.02;
 /// Tolerances are tried from this one down, each smaller by a factor of 10^(1/4).
 const FIRST_TOLERANCE: f64 = 1e-2;
 const TOLERANCES: i32 = 16;
@@ -118,44 +118,51 @@ impl Cost {
             Some(p) => Topology::erdos_renyi(agents, p, self.seed)?,
             None => Topology::ring(agents)?,
         };
-        let mut w = gaussian(rows, agents * atoms, &mut stream(self.seed, 1));
-        (0..w.cols()).for_each(|q| normalise(w.column_mut(q)));
-        let mut rng = stream(self.seed, 2);
-        let mut x = Matrix::zeros(rows, samples);
-        for j in 0..samples {
-            let column = x.column_mut(j);
-            let weights = gaussian(PLANTED, 1, &mut rng);
-            for (i, y) in weights.as_slice().iter().enumerate() {
-                // Far apart and different for each sample, without drawing.
-                let q = (j * 7919 + i * (w.cols() / PLANTED + 1)) % w.cols();
-                let y = (0.5 + y.abs()).copysign(*y);
-                column
-                    .iter_mut()
-                    .zip(w.column(q))
-                    .for_each(|(x, w)| *x += y * w);
-            }
-            normalise(column);
-            let noise = gaussian(rows, 1, &mut rng);
-            let scale = NOISE / (rows as f64).sqrt();
-            column
-                .iter_mut()
-                .zip(noise.as_slice())
-                .for_each(|(x, n)| *x += scale * n);
-            normalise(column);
-        }
+        let (w, x) = planted(rows, agents * atoms, samples, self.seed);
         let mesh = Mesh::builder(Task::sparse_svd(GAMMA, DELTA)?, graph)
-            .strategy(self.strategy()?)
+            .strategy(strategy_of(&self.strategy)?)
             .build(rows, &vec![atoms; agents], AtomInit::Given(&w))?;
         Ok((mesh, Samples::dense(x)?))
     }
+}
 
-    fn strategy(&self) -> Result<Arc<dyn Strategy>> {
-        let spec: Spec = match self.strategy.starts_with('{') {
-            true => serde_json::from_str(&self.strategy).context("--strategy")?,
-            false => Spec::new(&self.strategy),
-        };
-        Ok(strategy::build(&spec)?)
+/// The strategy, given as JSON or as its name.
+pub fn strategy_of(given: &str) -> Result<Arc<dyn Strategy>> {
+    let spec: Spec = match given.starts_with('{') {
+        true => serde_json::from_str(given).context("--strategy")?,
+        false => Spec::new(given),
+    };
+    Ok(strategy::build(&spec)?)
+}
+
+/// Random unit atoms, and samples of [`PLANTED`] of them with noise.
+pub fn planted(rows: usize, atoms: usize, samples: usize, seed: u64) -> (Matrix, Matrix) {
+    let mut w = gaussian(rows, atoms, &mut stream(seed, 1));
+    (0..w.cols()).for_each(|q| normalise(w.column_mut(q)));
+    let mut rng = stream(seed, 2);
+    let mut x = Matrix::zeros(rows, samples);
+    for j in 0..samples {
+        let column = x.column_mut(j);
+        let weights = gaussian(PLANTED, 1, &mut rng);
+        for (i, y) in weights.as_slice().iter().enumerate() {
+            // Far apart and different for each sample, without drawing.
+            let q = (j * 7919 + i * (w.cols() / PLANTED + 1)) % w.cols();
+            let y = (0.5 + y.abs()).copysign(*y);
+            column
+                .iter_mut()
+                .zip(w.column(q))
+                .for_each(|(x, w)| *x += y * w);
+        }
+        normalise(column);
+        let noise = gaussian(rows, 1, &mut rng);
+        let scale = NOISE / (rows as f64).sqrt();
+        column
+            .iter_mut()
+            .zip(noise.as_slice())
+            .for_each(|(x, n)| *x += scale * n);
+        normalise(column);
     }
+    (w, x)
 }
 
 /// The largest relative distance of a column of any agent's nu from that of the exact one.

@@ -9,6 +9,7 @@ mod experiment;
 mod given;
 mod learning;
 mod mesh;
+mod penalty;
 mod scale;
 mod sizes;
 mod wire;
@@ -38,6 +39,8 @@ enum Part {
     Experiment(experiment::Experiment),
     /// Passes of `Mesh::learn` over samples.
     Learning(learning::Learning),
+    /// Rounds of each batch in learning.
+    Penalty(penalty::Penalty),
     /// The time of one round of a mesh.
     Rounds(mesh::Rounds),
     /// Work, memory and time of a job of given sizes.
@@ -56,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         Part::Documents(part) => part.measure(arguments.threads),
         Part::Experiment(part) => part.measure(),
         Part::Learning(part) => part.measure(arguments.threads),
+        Part::Penalty(part) => part.measure(),
         Part::Rounds(part) => part.measure(arguments.threads),
         Part::Scale(part) => part.measure(),
         Part::Wire(part) => part.measure(),

@@ -232,6 +232,10 @@ impl Mesh {
         let samples = batch.len() as u64;
         // Inference: nu_k by exchanges with the neighbours, then y_k.
         let mut found = self.code(block, batch, carry)?;
+        if self.adapts() && found.stop != Some(Stop::Interrupted) {
+            let converged = found.stop == Some(Stop::Converged);
+            (self.progress.penalty).after_batch(converged.then_some(found.rounds));
+        }
         // Dictionary update: local to each agent.
         let movement = match found.stop {
             Some(Stop::Converged | Stop::RoundLimit) => {
@@ -264,6 +268,9 @@ impl Mesh {
             _ if self.warm_start => Run::start(self, x)?,
             _ => Run::start_accelerated(self, x)?,
         };
+        if self.adapts() {
+            run.scale_penalty(self.progress.penalty.scale());
+        }
         let stop = run.until(&self.stopping);
         let codes = run.batch_codes(stop);
         // Duals of a diverged or infeasible batch are no valid warm start.
@@ -271,6 +278,12 @@ impl Mesh {
             carry.warm = Some(run.into_state()?);
         }
         Ok(codes)
+    }
+
+    /// Whether learning adapts the penalty of the strategy to the rounds of its batches. Without a
+    /// tolerance all batches have the same rounds, and a single agent has no penalty.
+    fn adapts(&self) -> bool {
+        self.strategy.adapts() && self.stopping.tolerance.is_some() && self.agents.len() > 1
     }
 
     /// Updates every agent's atoms from its own nu_k y_k'; returns |W_new - W_old|_F. All

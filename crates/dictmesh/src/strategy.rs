@@ -27,6 +27,7 @@ pub(crate) mod infeasible;
 pub mod integers;
 pub mod jacobi_admm;
 pub mod local;
+pub mod penalty_rule;
 pub mod relaxed_admm;
 mod sparse_codes;
 pub mod tree;
@@ -38,6 +39,7 @@ pub use exact_diffusion::ExactDiffusion;
 pub use integers::Integers;
 pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
+pub use penalty_rule::PenaltyRule;
 pub use relaxed_admm::RelaxedAdmm;
 pub use tree::Tree;
 
@@ -121,6 +123,12 @@ pub trait Strategy: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether learning adapts its penalty by a [`PenaltyRule`], with
+    /// [`AgentStrategy::scale_penalty`]. Default: no.
+    fn adapts(&self) -> bool {
+        false
+    }
+
     /// Whether [`AgentStrategy::verdict`] ends a batch, in place of the stopping rule. Default: no.
     fn decides(&self) -> bool {
         false
@@ -145,6 +153,10 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
 
     /// Begins a batch at the nu_k of the last one: a warm start. The default keeps all iterates.
     fn resume(&mut self, _local: &Local) {}
+
+    /// Multiplies the penalty of the strategy by `scale` from the next round on; an earlier scale is
+    /// replaced. Iterates continue to the same limit. The default has no penalty.
+    fn scale_penalty(&mut self, _local: &Local, _scale: f64) {}
 
     /// The local computation. Returns the next exchange, which is the same for all agents of a
     /// mesh.

@@ -10,7 +10,7 @@ use crate::mesh::{AtomStats, Update};
 use crate::problem::block::{stores_grams, Block};
 use crate::problem::samples::Samples;
 use crate::problem::task::Task;
-use crate::strategy::{tree::bounds_gap, SharedConstants, Strategy};
+use crate::strategy::{tree::bounds_gap, PenaltyRule, SharedConstants, Strategy};
 use crate::Stop;
 use dictmesh_kernels::matrix::Matrix;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,11 @@ impl Mesh {
     /// Sets the strategy.
     pub fn set_strategy(&mut self, strategy: Arc<dyn Strategy>) -> Result<()> {
         strategy.check(self.task.residual(), self.weights.is_symmetric())?;
-        self.strategy = self.chosen(strategy)?;
+        let strategy = self.chosen(strategy)?;
+        if *strategy != *self.strategy {
+            self.progress.penalty = PenaltyRule::default();
+        }
+        self.strategy = strategy;
         Ok(())
     }
 

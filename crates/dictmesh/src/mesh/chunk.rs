@@ -160,6 +160,15 @@ impl<'m> SampleChunk<'m> {
         (self.rounds, self.arrays_sent, self.bytes_sent) = (0, 0, 0);
     }
 
+    /// Multiplies the penalty of every agent's strategy by `scale`.
+    pub fn scale_penalty(&mut self, scale: f64) {
+        let mut agents = std::mem::take(&mut self.agents);
+        for (k, agent) in agents.iter_mut().enumerate() {
+            agent.scale_penalty(&self.local(k), scale);
+        }
+        self.agents = agents;
+    }
+
     /// The data of agent `k` for these samples.
     pub fn local(&self, k: usize) -> Local<'_> {
         let local = Local {

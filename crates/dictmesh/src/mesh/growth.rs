@@ -9,6 +9,7 @@ use crate::mesh::{AtomInit, AtomStats};
 use crate::problem::block::Block;
 use crate::problem::task::LocalTask;
 use crate::random;
+use crate::strategy::PenaltyRule;
 
 impl Mesh {
     /// Adds `count` atoms to agent `k`.
@@ -67,6 +68,7 @@ impl Mesh {
             stats: AtomStats::fresh(count),
         });
         self.adopt(topology, weights);
+        self.progress.penalty = PenaltyRule::default(); // as on a network, where it is new to the rule
         self.progress.draws += 1;
         self.share_gram_budget()?;
         Ok(k)

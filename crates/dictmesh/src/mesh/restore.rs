@@ -6,10 +6,11 @@ use crate::graph::AgentId;
 use crate::mesh::AtomStats;
 use crate::problem::block::Block;
 use crate::problem::task::TaskSpec;
+use crate::strategy::PenaltyRule;
 use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize};
 
-/// The counters that learning needs, besides the atoms and their statistics, to resume exactly.
+/// The counters and the state that learning needs, besides the atoms and their statistics, to resume exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Blocks of samples learned; the paper's s is the next one.
@@ -18,6 +19,15 @@ pub struct Progress {
     pub samples_learned: u64,
     /// Number of random draws; each has its own stream.
     pub draws: u64,
+    /// The state of the rule that adapts the penalty of the strategy, if it [adapts].
+    ///
+    /// [adapts]: crate::strategy::Strategy::adapts
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub penalty: PenaltyRule,
+}
+
+fn is_default(rule: &PenaltyRule) -> bool {
+    *rule == PenaltyRule::default()
 }
 
 impl Mesh {

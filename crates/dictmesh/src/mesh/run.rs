@@ -70,6 +70,11 @@ impl<'m> Run<'m> {
         })
     }
 
+    /// Multiplies the penalty of every agent's strategy by `scale`.
+    pub(super) fn scale_penalty(&mut self, scale: f64) {
+        (self.chunks.iter_mut()).for_each(|chunk| chunk.scale_penalty(scale));
+    }
+
     /// One round: adapt, exchange, absorb.
     pub fn round(&mut self) {
         self.chunks.iter_mut().for_each(SampleChunk::round);

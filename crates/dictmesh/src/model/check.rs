@@ -112,7 +112,8 @@ fn check_description(
     }
     check_count("blocks_learned", d.progress.blocks_learned as u64)?;
     check_count("samples_learned", d.progress.samples_learned)?;
-    check_count("draws", d.progress.draws)
+    check_count("draws", d.progress.draws)?;
+    d.progress.penalty.check()
 }
 
 fn check_block(block: &BlockData, d: &Description, task: Option<&Task>) -> Result<()> {

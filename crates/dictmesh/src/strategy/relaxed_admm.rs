@@ -12,6 +12,10 @@
 //! if f* is strongly convex; y_k and the cost converge for all residuals (Bastianello, Carli,
 //! Schenato, Todescato 2020).
 //!
+//! In learning, a default rho is multiplied by a scale that follows the rounds of the batches
+//! ([`PenaltyRule`](super::PenaltyRule)). A change to rho' in mid-run adds (rho' - rho) d_k nu_k to
+//! s_k and t_k: nu_k, the gradient of J_k that s_k - t_k holds, and the limit stay the same.
+//!
 //! A random start has s_k = t_k = r_k instead of 0. The limit is the same, since it depends on the
 //! start only through sum over k of (s_k - t_k), which is invariant. r_k decays as (1 - 2
 //! alpha)^round.
@@ -24,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::random::{gaussian, Rng};
 use crate::spec::Spec;
 use crate::Stop;
-use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::matrix::{axpy, Matrix};
 use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 use std::sync::Arc;
 
@@ -72,15 +76,19 @@ pub struct RelaxedAdmm {
     /// `None` starts from 0. It masks the first messages; `dictmesh-apps` measures the protection
     /// (`audit`).
     pub random_start: Option<f64>,
+    /// Whether rho follows the rounds of the batches in learning; `None` is whether rho is
+    /// omitted.
+    pub adapt: Option<bool>,
 }
 
 impl RelaxedAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["rho", "alpha", "random_start"])?;
+        spec.allow(&["rho", "alpha", "random_start", "adapt"])?;
         let strategy = RelaxedAdmm {
             rho: spec.number("rho")?,
             alpha: spec.number("alpha")?,
             random_start: spec.number("random_start")?,
+            adapt: spec.get("adapt")?,
         };
         strategy.checked()
     }
@@ -105,6 +113,7 @@ impl Strategy for RelaxedAdmm {
             .with_some_number("rho", self.rho)
             .with_some_number("alpha", self.alpha)
             .with_some_number("random_start", self.random_start)
+            .with_some("adapt", self.adapt)
     }
 
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
@@ -114,12 +123,16 @@ impl Strategy for RelaxedAdmm {
             rho: fill("rho", self.rho, || default_rho(shared))?,
             alpha: Some(self.alpha.unwrap_or(DEFAULT_ALPHA)),
             random_start: self.random_start,
+            // A resolved rho is no longer distinguished from a given one, which is fixed.
+            adapt: self.adapts().then_some(true),
         }))
     }
 
     fn agent(&self, own: Rng) -> Result<Box<dyn AgentStrategy>> {
+        let rho = resolved("rho", self.rho)?;
         Ok(Box::new(Iterates {
-            rho: resolved("rho", self.rho)?,
+            unscaled_rho: rho,
+            rho,
             alpha: resolved("alpha", self.alpha)?,
             nu: Matrix::default(),
             s: Matrix::default(),
@@ -139,10 +152,15 @@ impl Strategy for RelaxedAdmm {
     fn solves_alone(&self) -> bool {
         true
     }
+
+    fn adapts(&self) -> bool {
+        self.adapt.unwrap_or(self.rho.is_none())
+    }
 }
 
 #[derive(Debug)]
 struct Iterates {
+    unscaled_rho: f64,
     rho: f64,
     alpha: f64,
     nu: Matrix,
@@ -175,6 +193,16 @@ impl AgentStrategy for Iterates {
 
     fn resume(&mut self, _local: &Local) {
         self.is_final = false;
+    }
+
+    fn scale_penalty(&mut self, local: &Local, scale: f64) {
+        let rho = scale * self.unscaled_rho;
+        let more = (rho - self.rho) * local.degree as f64;
+        self.rho = rho;
+        if more != 0.0 {
+            axpy(more, self.nu.as_slice(), self.s.as_mut_slice());
+            axpy(more, self.nu.as_slice(), self.t.as_mut_slice());
+        }
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
