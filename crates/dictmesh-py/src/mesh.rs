@@ -29,7 +29,7 @@ struct Settings {
     task: TaskSpec,
     agents: usize,
     atoms: usize,
-    /// None: a random graph, or a complete one where that is not connected.
+    /// None: [`dictmesh::Topology::unspecified`].
     topology: Option<TopologySpec>,
     weights: WeightRule,
     strategy: Spec,
@@ -49,13 +49,7 @@ impl Settings {
     fn topology(&self) -> dictmesh::Result<dictmesh::Topology> {
         match &self.topology {
             Some(spec) => spec.build(self.agents),
-            // As the program does it: without a word on the graph, any connected one will do.
-            None => match dictmesh::Topology::erdos_renyi(self.agents, 0.3, self.seed) {
-                Err(dictmesh::Error::Disconnected { .. }) => {
-                    dictmesh::Topology::complete(self.agents)
-                }
-                built => built,
-            },
+            None => dictmesh::Topology::unspecified(self.agents, self.seed).map(|(graph, _)| graph),
         }
     }
 

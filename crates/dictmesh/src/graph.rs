@@ -14,9 +14,10 @@
 //!
 //! Guarantees: every [`Topology`] is undirected, simple and connected. Every [`Weights`] is doubly
 //! stochastic, with a_lk > 0 exactly if l is a neighbour of k or k itself. A random graph may be
-//! disconnected; its constructor then returns an error and does not draw again.
+//! disconnected; its constructor then returns an error. [`Topology::random_connected`] draws again.
 
 mod cut;
+mod drawn;
 mod shapes;
 mod spec;
 mod tree;

@@ -131,24 +131,25 @@ impl Options {
         Ok((agents, atoms))
     }
 
-    /// The graph over `n` agents.
-    pub fn topology(&self, n: usize) -> Result<Topology> {
-        let text = self.topology.as_deref().unwrap_or("random:0.3");
-        let spec = topology(text, self.seed.unwrap_or(0))?;
-        match spec.build(n) {
-            // Without a word on the graph, any connected one will do.
-            Err(dictmesh::Error::Disconnected { .. }) if self.topology.is_none() => {
-                Topology::complete(n)
+    /// The graph over `n` agents, and the seed of its draw if it is random by probability.
+    pub fn topology(&self, n: usize) -> Result<(Topology, Option<u64>)> {
+        let seed = self.seed.unwrap_or(0);
+        let Some(text) = &self.topology else {
+            return Topology::unspecified(n, seed).map_err(say);
+        };
+        let built = match topology(text, seed)? {
+            TopologySpec::Random { p, seed } => {
+                Topology::random_connected(n, p, seed).map(|(graph, seed)| (graph, Some(seed)))
             }
-            Err(dictmesh::Error::Dimension { given, .. }) => {
-                return Err(format!(
-                    "--topology {text} has {given} agents, but --agents says {n}; leave --agents out, or choose \
-                     another graph"
-                ))
-            }
-            built => built,
-        }
-        .map_err(say)
+            spec => spec.build(n).map(|graph| (graph, None)),
+        };
+        built.map_err(|e| match e {
+            dictmesh::Error::Dimension { given, .. } => format!(
+                "--topology {text} has {given} agents, but --agents says {n}; leave --agents out, or choose \
+                 another graph"
+            ),
+            e => say(e),
+        })
     }
 
     /// The strategy with its constants.
@@ -290,7 +291,7 @@ impl Options {
         }
         .check(&format!("--atoms {k} --agents {n}"))?;
         let sizes = dealt(n, k);
-        let mut builder = Mesh::builder(task, self.topology(n)?)
+        let mut builder = Mesh::builder(task, self.topology(n)?.0)
             .weights(self.weight_rule()?)
             .strategy(self.strategy()?)
             .stopping(self.stopping())

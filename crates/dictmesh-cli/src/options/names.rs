@@ -82,7 +82,7 @@ pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
             radius: number("its radius")?,
             seed,
         },
-        _ => TopologySpec::ErdosRenyi {
+        _ => TopologySpec::Random {
             p: number("its probability of an edge")?,
             seed,
         },

@@ -151,3 +151,36 @@ fn agents_that_masks_do_not_hide_are_named() {
     );
     assert!(!run.log(1).contains("the only neighbour"), "{}", run.log(1));
 }
+
+/// A sparse random graph has a leaf more often than not; `mesh init` draws until it has none.
+#[test]
+fn random_graphs_are_drawn_until_masks_hide_all_parts() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(8)).unwrap();
+    for seed in 0..6 {
+        for graph in ["", "--topology random:0.3"] {
+            let name = format!("m{seed}{}", graph.len());
+            let told = json(
+                at,
+                &format!(
+                    "mesh init {name} --data x.csv --agents 10 --atoms 10 --strategy tree --seed {seed} {graph} --json"
+                ),
+            );
+            assert_eq!(told["warnings"].as_array().unwrap().len(), 0, "{told}");
+            let drawn = told["graph_seed"].as_u64().unwrap();
+            assert!((seed..seed + 200).contains(&drawn), "{told}");
+            let again = dictmesh::Topology::erdos_renyi(10, 0.3, drawn).unwrap();
+            assert_eq!(told["edges"], again.edges().len());
+        }
+    }
+    // A path of three cannot be 2-connected, and a graph that was asked for stays as it is.
+    let told = json(
+        at,
+        "mesh init p --data x.csv --agents 3 --atoms 3 --strategy tree --topology path --json",
+    );
+    assert_eq!(
+        (&told["edges"], &told["graph_seed"]),
+        (&2.into(), &serde_json::Value::Null)
+    );
+}

@@ -122,7 +122,7 @@ def graph(given: Any, seed: int) -> dict[str, Any] | None:
             rows, cols = argument.split("x")
             return {"kind": "grid", "rows": int(rows), "cols": int(cols)}
         if name == "random":
-            return {"kind": "erdos-renyi", "p": float(argument), "seed": seed}
+            return {"kind": "random", "p": float(argument), "seed": seed}
         if name == "geometric":
             return {"kind": "random-geometric", "radius": float(argument), "seed": seed}
     except ValueError:

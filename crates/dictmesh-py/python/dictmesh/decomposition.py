@@ -71,8 +71,8 @@ class DictionaryLearning(Learning):
     n_agents : int, default=1
         Agents that share the atoms evenly. Each knows its own only.
     topology : str, Topology or list of (i, j), default=None
-        Who talks to whom: "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4"; a
-        connected random graph if None.
+        Who talks to whom: "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4". If
+        None, a 2-connected "random:0.3", or "complete" for few agents.
     strategy : str or dict, default="auto"
         How agents find the dual vectors: "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion" or
         "consensus" by exchanges between neighbours, or "tree" by sums of small integers to the

@@ -26,7 +26,9 @@ class Topology:
         "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4", or the edges.
     n_agents : int
     random_state : int, RandomState instance or None, default=0
-        For random graphs. One that is not connected is refused.
+        For random graphs. "random:p" is drawn from this seed on until it is 2-connected, or
+        connected where a 2-connected graph is unlikely. A geometric graph is drawn once, and
+        refused if it is not connected.
 
     Examples
     --------

@@ -107,6 +107,16 @@ impl Topology {
 /// one process: graphs of existing seeds must not change.
 const DRAWN_PAIR_BY_PAIR: usize = 5_000;
 
+/// Random numbers that [`Topology::erdos_renyi`] draws.
+pub(super) fn numbers_drawn(n: usize, p: f64) -> f64 {
+    let pairs = n as f64 * (n as f64 - 1.0) / 2.0;
+    if n <= DRAWN_PAIR_BY_PAIR {
+        pairs
+    } else {
+        p * pairs
+    }
+}
+
 /// Bits of a pair index: at most 1e6 agents, thus fewer than 2^39 pairs.
 const PAIR_BITS: usize = 39;
 

@@ -41,6 +41,13 @@ pub enum TopologySpec {
         /// The seed of the draws.
         seed: u64,
     },
+    /// [`Topology::random_connected`]: draws from `seed` on until the graph is 2-connected.
+    Random {
+        /// The probability that a pair is joined, from 0 to 1.
+        p: f64,
+        /// The seed of the first draw.
+        seed: u64,
+    },
     /// [`Topology::random_geometric`].
     RandomGeometric {
         /// The distance up to which two points of the unit square are joined.
@@ -72,6 +79,9 @@ impl TopologySpec {
                 Topology::grid(rows, cols)
             }
             &TopologySpec::ErdosRenyi { p, seed } => Topology::erdos_renyi(n, p, seed),
+            &TopologySpec::Random { p, seed } => {
+                Topology::random_connected(n, p, seed).map(|(graph, _)| graph)
+            }
             &TopologySpec::RandomGeometric { radius, seed } => {
                 Topology::random_geometric(n, radius, seed)
             }

@@ -1,7 +1,7 @@
 //! Learning by a process for each agent: the same start, samples and batches as in one process.
 
 use super::super::launch::{blocks, write_agents, Group, Told};
-use super::super::mesh::masks::Switch;
+use super::super::mesh::masks::{self, Switch};
 use super::super::{command_line_with, load_model, past, say, Ended, Result};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
@@ -76,6 +76,9 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             mesh
         }
     };
+    for warning in masks::warnings(&mesh).iter().filter(|_| !args.speech.quiet) {
+        eprintln!("dictmesh: warning: {warning}");
+    }
     let done = carry_out(begun, args, &mesh, &place);
     match &done {
         Ok(told) if told.ended == Ended::Interrupted => {

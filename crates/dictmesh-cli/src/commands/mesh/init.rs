@@ -90,7 +90,7 @@ pub fn run(args: Args) -> Result<()> {
         ));
     }
     Folder::check_for("the mesh", &args.directory)?;
-    let mesh = describe(&args)?;
+    let (mesh, drawn) = describe(&args)?;
     // All of it appears at once, or nothing does.
     let parent = match args.directory.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -100,14 +100,14 @@ pub fn run(args: Args) -> Result<()> {
     let draft = draft(parent)?;
     write(&mesh, draft.path())?;
     appear(draft, &args.directory)?;
-    tell(&args, &mesh)
+    tell(&args, &mesh, drawn)
 }
 
-/// The mesh that the flags describe.
-fn describe(args: &Args) -> Result<MeshConfig> {
+/// The mesh that the flags describe, and the seed of its graph's draw if that is random.
+fn describe(args: &Args) -> Result<(MeshConfig, Option<u64>)> {
     let options = &args.options;
     let (n, k) = options.sizes()?;
-    let topology = options.topology(n)?;
+    let (topology, drawn) = options.topology(n)?;
     let batch = options.batch.unwrap_or(256);
     let source = source(args)?;
     let rows = rows(args)?;
@@ -153,7 +153,7 @@ fn describe(args: &Args) -> Result<MeshConfig> {
         },
         agents,
     };
-    mesh.completed().map_err(say)
+    Ok((mesh.completed().map_err(say)?, drawn))
 }
 
 /// Where each agent is, and what it has; `atoms` for each.
@@ -278,14 +278,14 @@ fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
     mesh_file(mesh, directory)
 }
 
-fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
+fn tell(args: &Args, mesh: &MeshConfig, drawn: Option<u64>) -> Result<()> {
     let place = args.directory.display().to_string();
     let agents = mesh.agents.len();
     let strategy = serde_json::to_value(&mesh.agreed.strategy).map_err(say)?;
     let warnings = masks::warnings(mesh);
     let result = json!({
         "directory": place, "run": mesh.run, "agents": agents, "edges": mesh.edges.len(),
-        "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls, "masks": mesh.agreed.masks,
+        "graph_seed": drawn, "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls, "masks": mesh.agreed.masks,
         "warnings": warnings,
     });
     args.speech.tell(result, || {
@@ -295,6 +295,9 @@ fn tell(args: &Args, mesh: &MeshConfig) -> Result<()> {
             counted(mesh.edges.len(), "edge"),
             counted(mesh.agreed.rows, "row"),
         );
+        if let Some(seed) = drawn {
+            text += &format!("graph: drawn with seed {seed}\n");
+        }
         text += &format!("strategy: {}\n", plain(&mesh.agreed.strategy));
         if mesh.tls {
             text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, whoever has \
