@@ -31,8 +31,7 @@ use checkpoint::{Checkpoints, State, Surroundings};
 use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
 use dictmesh::problem::Task;
-use dictmesh::strategy::ScratchPool;
-use dictmesh::strategy::{AgentStrategy, Strategy};
+use dictmesh::strategy::{AgentStrategy, PenaltyRule, ScratchPool, Strategy};
 use dictmesh::AgentId;
 use dictmesh::Matrix;
 use opening::Trouble;
@@ -160,6 +159,11 @@ impl Agent {
     /// How its atoms were used.
     pub fn atom_stats(&self) -> &AtomStats {
         &self.state.used
+    }
+
+    /// The state of the rule that adapts the penalty of the strategy, the same at all agents.
+    pub fn penalty(&self) -> PenaltyRule {
+        self.state.penalty
     }
 
     /// y_k of the last batch, N_k x B, as private as the atoms.
@@ -298,5 +302,6 @@ fn fresh(settings: &AgentSettings, atoms: Matrix) -> Result<State, Error> {
         position: 0,
         used: AtomStats::fresh(atoms.cols()),
         block: Block::new(atoms)?,
+        penalty: PenaltyRule::default(),
     })
 }

@@ -21,8 +21,8 @@ use crate::exchange::{Frame, Phase, Tag};
 use bytes::{Bytes, BytesMut};
 
 const MAGIC: [u8; 4] = *b"dmf2";
-/// Scalars for which there is room in every frame, beside one a sample.
-pub const SCALARS: usize = 1 << 16;
+/// Scalars for which there is room in every frame, beside one a sample: an agreement of the most agents has 16 of each.
+pub const SCALARS: usize = 1 << 17;
 /// Bytes before the scalars.
 pub const HEADER: usize = 44;
 /// Numbers of 8 bytes a sample for which opaque bytes have room beside one for each dual entry.

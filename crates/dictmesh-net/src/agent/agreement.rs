@@ -24,8 +24,8 @@ use std::time::Duration;
 
 /// The samples an agent can go on from, at most: what it has in memory and on disk.
 pub(super) const POSITIONS: usize = 6;
-/// Numbers of a record: id, informed, joins, degree, positions.
-const RECORD: usize = 4 + POSITIONS;
+/// Numbers of a record: id, informed, joins, degree, positions, checksums.
+const RECORD: usize = 4 + 2 * POSITIONS;
 
 /// What an agent tells of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,8 @@ pub(super) struct Record {
     pub degree: usize,
     /// The samples it can go on from, falling.
     pub positions: Vec<u64>,
+    /// At each of them, the checksum of the state of the rule that adapts the penalty.
+    pub penalty_sums: Vec<u32>,
 }
 
 impl Record {
@@ -45,20 +47,33 @@ impl Record {
         scalars.extend([self.id as f64, informed, joins, self.degree as f64]);
         let positions = (0..POSITIONS).map(|i| self.positions.get(i).map_or(-1.0, |p| *p as f64));
         scalars.extend(positions);
+        let sums = (0..POSITIONS).map(|i| self.penalty_sums.get(i).map_or(-1.0, |s| f64::from(*s)));
+        scalars.extend(sums);
     }
 
     /// `None` where numbers are none that a record can have.
     fn read(scalars: &[f64]) -> Option<Self> {
         let whole = |v: f64| ((0.0..9e15).contains(&v) && v.fract() == 0.0).then_some(v as u64);
         let flag = |v: f64| whole(v).filter(|v| *v < 2).map(|v| v == 1);
-        let positions = scalars[4..].iter().take_while(|v| **v != -1.0);
+        let (positions, sums) = scalars[4..].split_at_checked(POSITIONS)?;
+        let given = |v: &&f64| **v != -1.0;
+        let positions = positions.iter().take_while(given);
+        let sums = sums.iter().take_while(given);
+        let sum = |v: &f64| u32::try_from(whole(*v)?).ok();
         Some(Record {
             id: usize::try_from(whole(scalars[0])?).ok()?,
             informed: flag(scalars[1])?,
             joins: flag(scalars[2])?,
             degree: usize::try_from(whole(scalars[3])?).ok()?,
             positions: positions.map(|v| whole(*v)).collect::<Option<_>>()?,
+            penalty_sums: sums.map(sum).collect::<Option<_>>()?,
         })
+    }
+
+    /// The checksum at this position, if it can go on from there.
+    fn penalty_sum(&self, position: u64) -> Option<u32> {
+        let at = self.positions.iter().position(|p| *p == position)?;
+        self.penalty_sums.get(at).copied()
     }
 }
 
@@ -150,6 +165,14 @@ impl Members {
             }),
             _ => Ok(most),
         }
+    }
+
+    /// Whether all can go on from this sample with the same state of the rule that adapts the penalty. One that joins, or
+    /// that learned without the others, cannot.
+    pub fn agree_on_penalty(&self, position: u64) -> bool {
+        let mut sums = self.records.values().map(|r| r.penalty_sum(position));
+        let first = sums.next().flatten();
+        first.is_some() && sums.all(|sum| sum == first)
     }
 
     /// Those who have nothing but the first sample to go on from, where the others have another in common: they have lost
@@ -417,6 +440,7 @@ mod tests {
                 joins: false,
                 degree: neighbours.len(),
                 positions: vec![0],
+                penalty_sums: vec![k as u32],
             };
             std::thread::spawn(move || {
                 let mut talk = Talk::new(Box::new(rounds), Policy::Wait, false);
@@ -452,6 +476,8 @@ mod tests {
                 };
                 assert_eq!(members.tree, expected, "{k}");
                 assert_eq!(members.diameter, topology.diameter(), "{k}");
+                assert_eq!(members.agree_on_penalty(0), topology.agents() == 1);
+                assert!(!members.agree_on_penalty(1));
             }
         }
     }

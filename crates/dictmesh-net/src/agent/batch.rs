@@ -31,6 +31,10 @@ impl Agent {
             true => found.stop.worse(Stop::Diverged),
             false => found.stop,
         };
+        if self.adapts(mesh) {
+            let converged = stop == Stop::Converged;
+            (self.state.penalty).after_batch(converged.then_some(found.rounds));
+        }
         // Update: each agent alone.
         let movement = match stop {
             Stop::Converged | Stop::RoundLimit => self.update(&y),
@@ -67,6 +71,7 @@ impl Agent {
     ) -> Result<(Found, Cost, Matrix), Halt> {
         let (id, position, epoch) = (self.settings.id, self.state.position, self.around.epoch);
         let (agents, diameter) = (mesh.members.agents(), mesh.members.diameter);
+        let adapts = self.adapts(mesh);
         let share = x.as_ref().map(|x| share(x, mesh.members.informed()));
         let sizes: Option<Vec<f64>> = x.map(|x| (0..x.len()).map(|j| x.norm(j)).collect());
         let each = mesh.members.records.values();
@@ -108,6 +113,9 @@ impl Agent {
             epoch,
             position,
         };
+        if adapts {
+            (self.strategy).scale_penalty(&local, self.state.penalty.scale());
+        }
         let found = inference.run(&mut self.strategy, &mut self.talk)?;
         let nu = self.strategy.dual();
         let y = (self.strategy.codes()).unwrap_or_else(|| local.codes(nu));
@@ -132,6 +140,13 @@ impl Agent {
             cost.scores.clear(); // what no code can meet has no cost
         }
         Ok((found, cost, y))
+    }
+
+    /// Whether the penalty of the strategy follows the rounds of the batches, as in one process.
+    fn adapts(&self, mesh: &Mesh) -> bool {
+        let has_tolerance = self.settings.stopping.tolerance.is_some();
+        let learns = self.settings.update.is_some();
+        self.method.adapts() && has_tolerance && learns && mesh.members.agents() > 1
     }
 
     /// The costs that the strategy computed for all agents; they need no averaging.

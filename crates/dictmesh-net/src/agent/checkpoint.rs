@@ -8,7 +8,9 @@ mod format;
 use crate::error::Error;
 use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
+use dictmesh::strategy::PenaltyRule;
 use dictmesh::AgentId;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +30,15 @@ pub(super) struct State {
     pub position: u64,
     pub block: Block,
     pub used: AtomStats,
+    pub penalty: PenaltyRule,
+}
+
+impl State {
+    /// A checksum of the state of the rule that adapts the penalty.
+    fn penalty_sum(&self) -> u32 {
+        let numbers = self.penalty.to_numbers().into_iter();
+        crc32fast::hash(&numbers.flat_map(i64::to_le_bytes).collect::<Vec<u8>>())
+    }
 }
 
 /// What is kept beside: who was there.
@@ -64,6 +75,8 @@ pub(super) struct Checkpoints {
     recent: Vec<State>,
     /// Positions of the files, rising.
     files: Vec<u64>,
+    /// The checksum of [`State::penalty`] at each position.
+    penalty_sums: BTreeMap<u64, u32>,
 }
 
 impl Checkpoints {
@@ -79,6 +92,7 @@ impl Checkpoints {
             owner,
             recent: Vec::new(),
             files: Vec::new(),
+            penalty_sums: BTreeMap::new(),
         };
         let Some(directory) = directory else {
             return Ok((all, None));
@@ -92,6 +106,7 @@ impl Checkpoints {
             match format::read(&bytes, &all.owner).and_then(|found| placed(found, position)) {
                 Ok(found) => {
                     all.files.push(position);
+                    (all.penalty_sums).insert(position, found.0.penalty_sum());
                     newest = Some(found);
                 }
                 Err(format::Refused::Settings(why)) if positions == [0] => {
@@ -115,6 +130,11 @@ impl Checkpoints {
             all.recent.push(state.clone());
         }
         Ok((all, newest))
+    }
+
+    /// The checksum of the state of the rule that adapts the penalty, at one of the positions.
+    pub fn penalty_sum(&self, position: u64) -> u32 {
+        self.penalty_sums.get(&position).copied().unwrap_or(0)
     }
 
     /// The samples that can be gone on from, falling.
@@ -149,10 +169,13 @@ impl Checkpoints {
             }
         }
         self.recent.retain(|kept| kept.position != state.position);
+        (self.penalty_sums).insert(state.position, state.penalty_sum());
         self.recent.push(state);
         if self.recent.len() > KEPT {
             self.recent.remove(0);
         }
+        let positions = self.positions();
+        (self.penalty_sums).retain(|position, _| positions.contains(position));
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::exchange::Fault;
 use crate::source::Taken;
 use crate::words::{agents, listed};
 use dictmesh::network::lazy_column;
-use dictmesh::strategy::Combine;
+use dictmesh::strategy::{Combine, PenaltyRule};
 use dictmesh::AgentId;
 use dictmesh::Samples;
 use std::sync::atomic::Ordering;
@@ -77,11 +77,13 @@ impl Agent {
         let (id, epoch) = (self.settings.id, self.around.epoch);
         let mut positions = self.checkpoints.positions();
         positions.truncate(POSITIONS);
+        let penalty_sums = positions.iter().map(|p| self.checkpoints.penalty_sum(*p));
         let own = Record {
             id,
             informed: self.source.is_some(),
             joins: self.settings.joins && self.state.position == 0,
             degree: self.talk.degree(),
+            penalty_sums: penalty_sums.collect(),
             positions,
         };
         let masked = self.settings.masks && self.talk.collectives().is_none();
@@ -97,6 +99,9 @@ impl Agent {
         self.refuse_strangers(&members)?;
         let position = members.position(&self.settings.policy)?;
         self.go_to(position)?;
+        if !members.agree_on_penalty(position) {
+            self.state.penalty = PenaltyRule::default(); // as all others do
+        }
         self.is_past_the_end();
         self.look_for_informed(&members)?;
         (self.observer)(&Event::Agreed(Agreed {

@@ -7,6 +7,7 @@ use dictmesh::accel::Accels;
 use dictmesh::mesh::MeshBuilder;
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::{gaussian, stream};
+use dictmesh::strategy::PenaltyRule;
 use dictmesh::AgentId;
 use dictmesh::{AtomInit, Matrix, Mesh, Samples, Stopping, Topology, Update, WeightRule};
 use dictmesh::{Registry, Spec};
@@ -271,6 +272,7 @@ impl Started {
                 position: agent.position(),
                 codes: agent.codes().clone(),
                 diverged: agent.diverged().to_string(),
+                penalty: agent.penalty(),
             })
         });
         Running {
@@ -290,6 +292,8 @@ pub struct Done {
     pub codes: Matrix,
     /// Whose numbers ended the run.
     pub diverged: String,
+    /// The state of the rule that adapts the penalty.
+    pub penalty: PenaltyRule,
 }
 
 pub struct Running {

@@ -43,19 +43,22 @@ pub fn assert_known(frame: &Read, plan: &Plan, members: &[AgentId], story: &Stor
 }
 
 /// Who is there: the largest distance, the least one with its agent, then for each agent its number, whether it is
-/// informed, whether it joins, how many links it has, and six samples that it can go on from.
+/// informed, whether it joins, how many links it has, six samples that it can go on from, and for each the checksum of the
+/// state of the rule by which the penalty follows the rounds.
 fn assert_agreement(all: &[f64], plan: &Plan, members: &[AgentId]) {
     let largest = members.len() as f64;
     let member = |v: f64| members.iter().any(|id| *id as f64 == v);
     assert!(is_whole(all[0]) && all[0] < largest, "{}", all[0]);
-    assert_eq!(all.len() % 10, 3);
+    assert_eq!(all.len() % 16, 3);
     assert!(all[1] == -1.0 || is_whole(all[1]) && all[1] < largest && member(all[2]));
-    for record in all[3..].chunks_exact(10) {
+    for record in all[3..].chunks_exact(16) {
         assert!(members.iter().any(|id| *id as f64 == record[0]));
         assert!(is_flag(record[1]) && is_flag(record[2]));
         assert!(is_whole(record[3]) && record[3] < largest, "{record:?}");
         let sample = |v: &f64| *v == -1.0 || is_whole(*v) && *v <= plan.x.len() as f64;
-        assert!(record[4..].iter().all(sample), "{record:?}");
+        assert!(record[4..10].iter().all(sample), "{record:?}");
+        let sum = |v: &f64| *v == -1.0 || is_whole(*v) && *v <= f64::from(u32::MAX);
+        assert!(record[10..].iter().all(sum), "{record:?}");
     }
 }
 

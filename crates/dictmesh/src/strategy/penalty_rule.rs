@@ -133,6 +133,31 @@ impl PenaltyRule {
         }
     }
 
+    /// The state as numbers, for binary files.
+    pub fn to_numbers(&self) -> Vec<i64> {
+        let head = [self.centre, self.side].map(i64::from);
+        let rests = [self.rest, self.next_rest].map(i64::from);
+        let trial = self.trial.map(i64::from);
+        [&head[..], &rests, &trial].concat()
+    }
+
+    /// The state of these numbers; `None` if they are none.
+    pub fn from_numbers(numbers: &[i64]) -> Option<Self> {
+        let [centre, side, rest, next_rest, trial @ ..] = numbers else {
+            return None;
+        };
+        let count = |n: &i64| u32::try_from(*n).ok();
+        let trial: Option<Vec<u32>> = trial.iter().map(count).collect();
+        let rule = PenaltyRule {
+            centre: i32::try_from(*centre).ok()?,
+            side: i32::try_from(*side).ok()?,
+            rest: count(rest)?,
+            next_rest: count(next_rest)?,
+            trial: trial?.try_into().ok()?,
+        };
+        rule.check().is_ok().then_some(rule)
+    }
+
     /// `Ok` if the rule can have this state.
     ///
     /// # Errors
@@ -140,13 +165,15 @@ impl PenaltyRule {
     /// For the state in a damaged file.
     pub fn check(&self) -> Result<()> {
         let batches = self.batches();
-        let is_state = self.side.abs() == 1
+        let is_state = matches!(self.side, -1 | 1)
             && CENTRES.contains(&self.centre)
             && CENTRES.contains(&(self.centre + self.side))
             && self.rest <= LONGEST_REST
             && (SHORTEST_REST..=LONGEST_REST).contains(&self.next_rest)
             && (batches == 0 || self.rest == 0)
-            && self.trial[batches.min(LONGEST - 1)..].iter().all(|r| *r == 0);
+            && self.trial[batches.min(LONGEST - 1)..]
+                .iter()
+                .all(|r| *r == 0);
         match is_state {
             true => Ok(()),
             false => Err(Error::parameter(
@@ -198,7 +225,11 @@ mod tests {
                 true => e.min(*s),
                 false => e.max(*s),
             });
-            let bound = if least < 0.0 { CENTRES.start() } else { CENTRES.end() };
+            let bound = if least < 0.0 {
+                CENTRES.start()
+            } else {
+                CENTRES.end()
+            };
             assert!((2.0 * extreme.log2() - f64::from(*bound)).abs() < 1e-12);
         }
     }
@@ -231,22 +262,39 @@ mod tests {
     }
 
     #[test]
-    fn a_state_comes_back_from_json_and_a_damaged_one_is_refused() {
+    fn a_state_comes_back_and_a_damaged_one_is_refused() {
         let mut rule = PenaltyRule::default();
         for b in 0..50 {
             rule.after_batch(Some(100 + 7 * b % 5));
             let text = serde_json::to_string(&rule).unwrap();
             assert_eq!(serde_json::from_str::<PenaltyRule>(&text).unwrap(), rule);
+            assert_eq!(PenaltyRule::from_numbers(&rule.to_numbers()), Some(rule));
         }
         let good = PenaltyRule::default();
         let bad = [
             PenaltyRule { centre: 40, ..good },
             PenaltyRule { side: 0, ..good },
-            PenaltyRule { rest: u32::MAX, ..good },
-            PenaltyRule { next_rest: 0, ..good },
-            PenaltyRule { rest: 0, trial: [1; LONGEST], ..good },
-            PenaltyRule { rest: 0, trial: [0, 0, 3, 0, 0, 0, 0, 0], ..good },
+            PenaltyRule {
+                rest: u32::MAX,
+                ..good
+            },
+            PenaltyRule {
+                next_rest: 0,
+                ..good
+            },
+            PenaltyRule {
+                rest: 0,
+                trial: [1; LONGEST],
+                ..good
+            },
+            PenaltyRule {
+                rest: 0,
+                trial: [0, 0, 3, 0, 0, 0, 0, 0],
+                ..good
+            },
         ];
         assert!(bad.iter().all(|rule| rule.check().is_err()));
+        assert_eq!(PenaltyRule::from_numbers(&bad[0].to_numbers()), None);
+        assert_eq!(PenaltyRule::from_numbers(&good.to_numbers()[1..]), None);
     }
 }

@@ -6,6 +6,7 @@
 mod alone;
 mod growth;
 mod observer;
+mod penalty;
 mod planted;
 mod restart;
 mod start;

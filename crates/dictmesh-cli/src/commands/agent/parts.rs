@@ -198,6 +198,7 @@ pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> 
             blocks_learned: 1,
             samples_learned: agent.position(),
             draws: 1,
+            penalty: agent.penalty(),
         },
         written_by: String::new(),
         extra: start.map_or_else(Default::default, |model| model.description.extra.clone()),

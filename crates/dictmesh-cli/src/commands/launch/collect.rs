@@ -144,6 +144,7 @@ pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
                 blocks_learned: 1,
                 samples_learned,
                 draws: 1,
+                penalty: first.description.progress.penalty,
             },
             written_by: String::new(),
             // How samples are prepared, the same at every agent.

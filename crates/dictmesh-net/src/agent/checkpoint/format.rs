@@ -1,16 +1,18 @@
 //! A checkpoint as bytes, all little-endian: `dmcp`, the version, the number of bytes that follow the checksum, their
 //! CRC-32, and then the numbers. Version 1 did not name the settings, and is read
-//! without comparing them; up to version 2 W'W stood behind the atoms, and is passed over.
+//! without comparing them; up to version 2 W'W stood behind the atoms, and is passed over; up to version 3 there was no
+//! state of the rule that adapts the penalty, which is then as before any batch.
 
 use super::{Owner, State, Surroundings};
 use dictmesh::mesh::AtomStats;
 use dictmesh::problem::Block;
+use dictmesh::strategy::PenaltyRule;
 use dictmesh::AgentId;
 use dictmesh::Matrix;
 use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 4] = b"dmcp";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
 const HEADER: usize = 20;
@@ -50,6 +52,8 @@ pub(super) fn write(owner: &Owner, state: &State, around: &Surroundings) -> Vec<
         &mut state.used.energy.iter().map(|v| v.to_bits()),
     );
     list(&mut body, &mut state.used.samples.iter().copied());
+    let penalty = state.penalty.to_numbers();
+    list(&mut body, &mut penalty.iter().map(|v| *v as u64));
     let mut out = Vec::with_capacity(HEADER + body.len());
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
@@ -165,11 +169,19 @@ fn parts(body: &mut Reader, version: u32) -> Option<(State, Surroundings)> {
         energy: body.list()?.into_iter().map(f64::from_bits).collect(),
         samples: body.list()?,
     };
+    let penalty = match version {
+        ..4 => PenaltyRule::default(),
+        _ => {
+            let numbers: Vec<i64> = body.list()?.into_iter().map(|v| v as i64).collect();
+            PenaltyRule::from_numbers(&numbers)?
+        }
+    };
     let fits = used.energy.len() == atoms.cols() && used.samples.len() == atoms.cols();
     let state = State {
         position,
         block: Block::new(atoms).ok()?,
         used,
+        penalty,
     };
     (fits && body.0.is_empty()).then_some((state, around))
 }
