@@ -55,6 +55,8 @@ pub(super) struct SampleChunk<'m> {
     pub arrays_sent: u64,
     /// Number of bytes of other messages sent over an edge so far.
     pub bytes_sent: u64,
+    /// Number of messages so far that follow one another.
+    pub hops: u64,
     /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
@@ -105,6 +107,7 @@ impl<'m> SampleChunk<'m> {
             rounds: 0,
             arrays_sent: 0,
             bytes_sent: 0,
+            hops: 0,
             exchange: None,
             before: Vec::new(),
             infeasible: Vec::new(),
@@ -147,7 +150,8 @@ impl<'m> SampleChunk<'m> {
             }
         }
         self.agents = agents;
-        (self.rounds, self.arrays_sent, self.bytes_sent) = (0, 0, 0);
+        (self.rounds, self.hops) = (0, 0);
+        (self.arrays_sent, self.bytes_sent) = (0, 0);
     }
 
     /// The data of agent `k` for these samples.
@@ -197,6 +201,7 @@ impl<'m> SampleChunk<'m> {
             parallel: self.parallel,
             arrays_sent: 0,
             bytes_sent: 0,
+            hops: 0,
         };
         let (mut rounds, mut exchange, mut holds) = (self.rounds, self.exchange, true);
         let mut before = Vec::new();
@@ -221,6 +226,7 @@ impl<'m> SampleChunk<'m> {
         let locals = recycle(locals);
         self.arrays_sent += carrier.arrays_sent;
         self.bytes_sent += carrier.bytes_sent;
+        self.hops += carrier.hops;
         self.locals = locals;
         (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);
