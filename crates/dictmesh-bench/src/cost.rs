@@ -70,7 +70,7 @@ impl Cost {
                 return Ok(json!({
                     "bytes_per_sample": bytes,
                     "rounds": found.rounds,
-                    "hops": found.rounds * strategy::tree::PASSES * depth,
+                    "hops": found.hops,
                     "depth": depth,
                     "seconds": seconds,
                     "error": error,
@@ -93,7 +93,7 @@ impl Cost {
                 return Ok(json!({
                     "bytes_per_sample": run.bytes() as f64 / x.len() as f64,
                     "rounds": run.rounds(),
-                    "hops": run.rounds(),
+                    "hops": run.hops(),
                     "seconds": seconds,
                     "error": error,
                 }));

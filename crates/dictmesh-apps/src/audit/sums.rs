@@ -313,7 +313,7 @@ fn record(
     let mut recorder = Recorder {
         root: tree.root(),
         active: (0..x.cols()).collect(),
-        units: None,
+        units: Vec::new(),
         parts: vec![Matrix::zeros(x.rows(), x.cols()); agents],
     };
     let (mut received, mut recorded) = (Received::default(), Vec::new());
@@ -335,18 +335,18 @@ struct Recorder {
     root: AgentId,
     /// The samples that are being coded.
     active: Vec<usize>,
-    /// The units of the next sum, if it is one of parts.
-    units: Option<Vec<f64>>,
+    /// The samples whose parts the next sum has, and their units.
+    units: Vec<(usize, f64)>,
     parts: Vec<Matrix>,
 }
 
 impl Recorder {
-    /// Adds the differences of a message: for each sample its M entries and an error, then flags
-    /// and costs.
-    fn add(&mut self, k: AgentId, values: &[i64], units: &[f64]) {
+    /// Adds the differences of a message: for each sample its M entries and an error, then other
+    /// integers.
+    fn add(&mut self, k: AgentId, values: &[i64], units: &[(usize, f64)]) {
         let rows = self.parts[k].rows();
         let each = values.chunks_exact(rows + 1).zip(units);
-        for ((differences, unit), j) in each.zip(&self.active) {
+        for (differences, (j, unit)) in each {
             let part = self.parts[k].column_mut(*j).iter_mut();
             (part.zip(differences)).for_each(|(part, d)| *part += unit * *d as f64);
         }
@@ -355,14 +355,18 @@ impl Recorder {
     /// Follows a broadcast of the root.
     fn follow(&mut self, bytes: &[u8]) {
         let rows = self.parts[self.root].rows();
-        match Broadcast::read(bytes, self.active.len(), rows) {
-            Some(Broadcast::Evaluate(units)) => self.units = Some(units),
-            Some(Broadcast::Next(ended)) => {
-                let mut ended = ended.into_iter();
-                self.active.retain(|_| ended.next() == Some(false));
-            }
-            Some(Broadcast::Prove) | None => {}
-        }
+        let each = Broadcast::read(bytes, self.active.len(), rows).unwrap_or_default();
+        let units = self
+            .active
+            .iter()
+            .zip(&each)
+            .filter_map(|(j, sent)| match sent {
+                Broadcast::Part(unit) => Some((*j, *unit)),
+                Broadcast::End | Broadcast::Other => None,
+            });
+        self.units = units.collect();
+        let mut each = each.into_iter();
+        (self.active).retain(|_| each.next().is_some_and(|sent| sent != Broadcast::End));
     }
 }
 
@@ -384,14 +388,12 @@ impl Carrier for Recorder {
             return Ok(());
         }
         received.total.clear();
-        let units = self.units.take();
+        let units = std::mem::take(&mut self.units);
         for (k, agent) in agents.iter().enumerate() {
             let Message::Integers(part) = agent.outgoing() else {
                 continue;
             };
-            if let Some(units) = &units {
-                self.add(k, part.values(), units);
-            }
+            self.add(k, part.values(), &units);
             match received.total.values().is_empty() {
                 true => received.total.clone_from(part),
                 false => {

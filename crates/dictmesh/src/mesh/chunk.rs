@@ -57,6 +57,8 @@ pub(super) struct SampleChunk<'m> {
     pub arrays_sent: u64,
     /// Number of bytes of other messages sent over an edge so far, in the rows of the chunk.
     bytes_sent: u64,
+    /// Number of messages so far that follow one another.
+    pub hops: u64,
     /// The last exchange, and nu_k of every agent before the last round if requested.
     exchange: Option<Exchange>,
     before: Vec<Matrix>,
@@ -108,6 +110,7 @@ impl<'m> SampleChunk<'m> {
             rounds: 0,
             arrays_sent: 0,
             bytes_sent: 0,
+            hops: 0,
             exchange: None,
             before: Vec::new(),
             infeasible: Vec::new(),
@@ -157,7 +160,8 @@ impl<'m> SampleChunk<'m> {
             }
         }
         self.agents = agents;
-        (self.rounds, self.arrays_sent, self.bytes_sent) = (0, 0, 0);
+        (self.rounds, self.hops) = (0, 0);
+        (self.arrays_sent, self.bytes_sent) = (0, 0);
     }
 
     /// Multiplies the penalty of every agent's strategy by `scale`.
@@ -216,6 +220,7 @@ impl<'m> SampleChunk<'m> {
             parallel: self.parallel,
             arrays_sent: 0,
             bytes_sent: 0,
+            hops: 0,
         };
         let (mut rounds, mut exchange, mut holds) = (self.rounds, self.exchange, true);
         let mut before = Vec::new();
@@ -240,6 +245,7 @@ impl<'m> SampleChunk<'m> {
         let locals = recycle(locals);
         self.arrays_sent += carrier.arrays_sent;
         self.bytes_sent += carrier.bytes_sent;
+        self.hops += carrier.hops;
         self.locals = locals;
         (self.agents, self.received, self.before) = (agents, received, before);
         (self.rounds, self.exchange) = (rounds, exchange);

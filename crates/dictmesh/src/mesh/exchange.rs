@@ -201,6 +201,8 @@ pub(super) struct InProcess<'a, 'm> {
     pub arrays_sent: u64,
     /// Number of bytes of other messages sent over an edge so far.
     pub bytes_sent: u64,
+    /// Number of messages so far that follow one another.
+    pub hops: u64,
 }
 
 impl Carrier for InProcess<'_, '_> {
@@ -213,6 +215,12 @@ impl Carrier for InProcess<'_, '_> {
         received: &mut Received,
     ) -> Result<(), Infallible> {
         let sent = (self.links).exchange(exchange, agents, received, self.parallel);
+        self.hops += match exchange {
+            Exchange::Combine(_) => 1,
+            Exchange::SumToRoot | Exchange::Broadcast => {
+                self.links.topology.spanning_tree().depth() as u64
+            }
+        };
         match sent {
             Sent::Arrays(arrays) => self.arrays_sent += arrays,
             Sent::Bytes(bytes) => self.bytes_sent += bytes,

@@ -91,6 +91,7 @@ impl Run<'_> {
             local_costs,
             costs,
             rounds: self.rounds(),
+            hops: self.hops(),
             bytes: self.bytes(),
             infeasible: self.infeasible(),
             certified: self.certified(),

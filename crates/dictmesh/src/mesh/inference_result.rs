@@ -28,6 +28,9 @@ pub struct Inference {
     pub disagreement: f64,
     /// Rounds done.
     pub rounds: usize,
+    /// Messages that follow one another: 1 per exchange with neighbours, the depth of the tree per
+    /// sum and per broadcast. Without those of the stopping rule.
+    pub hops: u64,
     /// Bytes that a network would send: eight per number on each directed edge.
     pub bytes: u64,
     /// The outcome.

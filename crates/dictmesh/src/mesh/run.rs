@@ -133,6 +133,13 @@ impl<'m> Run<'m> {
         each.max().unwrap_or(0)
     }
 
+    /// Messages so far that follow one another: 1 per exchange with neighbours, the depth of the
+    /// tree per sum and per broadcast. Without those of the stopping rule.
+    pub fn hops(&self) -> u64 {
+        let each = self.chunks.iter().map(|chunk| chunk.hops);
+        each.max().unwrap_or(0)
+    }
+
     /// Bytes sent over links so far, counted with all M rows as on a network, even if a speed-up
     /// removes rows. Arrays are counted exactly. Integers and broadcasts of R rows are an estimate:
     /// their bytes times M/R.

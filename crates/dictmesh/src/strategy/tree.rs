@@ -3,13 +3,14 @@
 //! ```text
 //! g(nu) = f*'(nu) - x + sum over all agents k of W_k y_k(nu)         one sum to the root
 //! p     = -H g                                                       at the root, to every agent
-//! t     : sum over k of y_k(nu + t p)'W_k'p + ... = 0                one small sum to the root
-//! nu    = projection of nu + t p onto the dual domain                at every agent
+//! nu    = nu + p, where the next g is evaluated                      at every agent
 //! ```
 //!
 //! H is the quasi-Newton approximation of the inverse Hessian by the last steps of the sample. A
-//! sum takes one message on each edge of the tree, whatever the graph, and the number of sums does
-//! not grow with N. Every agent holds the same nu, bit-identical.
+//! round is one broadcast and one sum. With g(nu + p), agents send their slopes along p: if the step
+//! is far too long, the root interpolates a better one, which takes another round. A sum takes one
+//! message on each edge of the tree, whatever the graph, and the number of sums does not grow with
+//! N. Every agent holds the same nu, bit-identical.
 //!
 //! The first informed agent alone subtracts x: the equal shares b_k of all informed ones would be
 //! rounded one by one.
@@ -24,10 +25,12 @@
 mod broadcast;
 mod certificate;
 mod gradient;
+mod near;
 mod order;
 mod pairs;
 mod part;
 mod proximal;
+mod reply;
 mod root;
 mod sample;
 mod search;
@@ -43,8 +46,9 @@ use crate::spec::Spec;
 use crate::Stop;
 pub use broadcast::Broadcast;
 use dictmesh_kernels::matrix::Matrix;
-use order::{Order, Probe, Proof, Scales};
+use order::{decode, encode, Task};
 use part::Part;
+use reply::Reply;
 use root::{capacity, Root};
 use std::sync::Arc;
 
@@ -57,7 +61,7 @@ pub(super) const DIRECTION_BITS: u32 = 8;
 
 /// Sequential passes over the spanning tree in a round, each of its depth in hops: two sums to the
 /// root and two broadcasts from it.
-pub const PASSES: usize = 4;
+pub const PASSES: usize = 2;
 
 /// The strategy with the number of bits that an agent sends per entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -143,13 +147,9 @@ enum Stage {
     /// Sum the magnitudes of the samples.
     #[default]
     Sizes,
-    /// Sum the parts at nu.
-    Evaluate(Vec<Scales>),
-    /// Sum the slopes along these directions.
-    Slopes(Vec<Probe>),
-    /// Sum the terms of certificates of infeasibility.
-    Prove(Vec<Option<Proof>>),
-    /// Receive the next order.
+    /// Perform the tasks of the samples and sum the replies.
+    Work(Vec<Task>),
+    /// Receive the next tasks.
     Order,
     Ended,
 }
@@ -159,13 +159,16 @@ enum Stage {
 struct Iterates {
     bits: u32,
     stage: Stage,
-    /// nu of the whole batch; the columns of `samples` are in `part`.
+    /// nu of the whole batch.
     nu: Matrix,
     /// The samples of the batch that are being coded, and the number of samples begun.
     samples: Vec<usize>,
     begun: usize,
+    /// Whether the next tasks are the first of these samples.
+    is_first: bool,
     part: Part,
-    reply: Integers,
+    reply: Reply,
+    sum: Integers,
     certified: Vec<Certified>,
     rounds: usize,
     verdict: Option<Stop>,
@@ -201,85 +204,73 @@ impl Iterates {
         let (window, _) = capacity(local.rows(), local.samples);
         let end = (self.begun + window).min(local.samples);
         self.samples = (self.begun..end).collect();
-        self.part = Part::new(self.nu.columns_range(self.begun..end));
-        self.part.refresh(local);
-        self.begun = end;
+        self.part = Part::new(local, &self.nu, &self.samples);
+        (self.begun, self.is_first) = (end, true);
     }
 
-    /// The first order for the samples just begun, at the root.
-    fn first_order(&mut self, local: &Local) -> Order {
+    /// The first tasks of the samples just begun, at the root.
+    fn first_tasks(&mut self, local: &Local) -> Vec<Task> {
         let (_, pairs) = capacity(local.rows(), local.samples);
         let sizes: Vec<_> = self.samples.iter().map(|j| self.sizes[*j]).collect();
-        let mut root = Root::new(local, (self.bits, pairs), &sizes, &self.part.nu);
-        let order = root.evaluate();
+        let constants = (self.bits, pairs);
+        let mut root = Root::new(local, constants, &sizes, &self.nu, &self.samples);
+        let tasks = root.evaluate();
         self.root = Some(root);
-        order
+        tasks
     }
 
-    /// The root takes a total and decides on the next order.
+    /// The root takes a total and decides on the next tasks.
     fn decide(&mut self, local: &Local, total: &Integers) {
         let total = total.values();
         let last = self.rounds + 1 >= local.rounds;
-        let order = match (std::mem::take(&mut self.stage), self.root.as_mut()) {
-            (Stage::Evaluate(_), Some(root)) => root.evaluated(local, &self.part.nu, total, last),
-            (Stage::Slopes(_), Some(root)) => root.stepped(local, total),
-            (Stage::Prove(proofs), Some(root)) => root.tried(local, &proofs, total, last),
+        let tasks = match (std::mem::take(&mut self.stage), self.root.as_mut()) {
+            (Stage::Work(tasks), Some(root)) => {
+                root.next(local, (&self.nu, &self.samples), (&tasks, total), last)
+            }
             _ => {
                 self.sizes = Part::sizes_from(total, local.samples);
-                self.first_order(local)
+                self.first_tasks(local)
             }
         };
-        self.broadcast = order.encode(DIRECTION_BITS);
+        self.broadcast = encode(&tasks, DIRECTION_BITS);
     }
 
-    /// Follows an order of the root. Returns whether it completes a round.
-    fn follow(&mut self, local: &Local, order: Order) -> bool {
-        match order {
-            Order::Evaluate(scales) => self.stage = Stage::Evaluate(scales),
-            Order::Step(steps) => {
-                let lengths = steps.iter().map(|(t, _)| f64::from(*t));
-                self.part.step(local, lengths);
-                let scales = steps.into_iter().map(|(_, scales)| scales);
-                self.stage = Stage::Evaluate(scales.collect());
-            }
-            Order::Prove(proofs) => self.stage = Stage::Prove(proofs),
-            Order::Next { ended, probes } => {
-                self.rounds += 1;
-                self.end(&ended);
-                self.stage = Stage::Slopes(probes);
-                if self.samples.is_empty() && self.begun < local.samples {
-                    self.rounds = 0; // the limit is that of each part
-                    self.begin_part(local);
-                    self.stage = Stage::Order;
-                    if local.is_root {
-                        self.broadcast = self.first_order(local).encode(DIRECTION_BITS);
-                    }
-                    return false;
-                }
-                if self.samples.is_empty() {
-                    let stops = self.certified.iter().map(|certified| certified.stop);
-                    self.verdict = Some(stops.fold(Stop::Converged, Stop::worse));
-                    self.stage = Stage::Ended;
-                }
-                return true;
-            }
+    /// Takes the tasks of the root. Returns whether they complete a round.
+    fn follow(&mut self, local: &Local, mut tasks: Vec<Task>) -> bool {
+        let is_round = !std::mem::take(&mut self.is_first);
+        self.rounds += usize::from(is_round);
+        self.end(&tasks);
+        tasks.retain(|task| !matches!(task, Task::End(_)));
+        self.stage = Stage::Work(tasks);
+        if !self.samples.is_empty() {
+            return is_round;
         }
-        false
+        if self.begun < local.samples {
+            self.rounds = 0; // the limit is that of each part
+            self.begin_part(local);
+            self.stage = Stage::Order;
+            if local.is_root {
+                self.broadcast = encode(&self.first_tasks(local), DIRECTION_BITS);
+            }
+            return false;
+        }
+        let stops = self.certified.iter().map(|certified| certified.stop);
+        self.verdict = Some(stops.fold(Stop::Converged, Stop::worse));
+        self.stage = Stage::Ended;
+        true
     }
 
     /// Stores the results of the samples that have ended.
-    fn end(&mut self, ended: &[Option<Certified>]) {
-        for (i, (j, ended)) in self.samples.iter().zip(ended).enumerate() {
-            // The others as well: nu is valid after every round.
-            self.nu
-                .column_mut(*j)
-                .copy_from_slice(self.part.nu.column(i));
-            if let Some(certified) = ended {
+    fn end(&mut self, tasks: &[Task]) {
+        let keep = |(j, task): (&usize, &Task)| match task {
+            Task::End(certified) => {
                 self.certified[*j] = *certified;
+                false
             }
-        }
-        if ended.iter().any(Option::is_some) {
-            let keep: Vec<bool> = ended.iter().map(Option::is_none).collect();
+            _ => true,
+        };
+        let keep: Vec<bool> = self.samples.iter().zip(tasks).map(keep).collect();
+        if keep.contains(&false) {
             self.part.retain(&keep);
             let mut keep = keep.into_iter();
             self.samples.retain(|_| keep.next() == Some(true));
@@ -298,14 +289,13 @@ impl AgentStrategy for Iterates {
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
-        let (part, reply) = (&mut self.part, &mut self.reply);
         match &self.stage {
-            Stage::Sizes => Part::sizes(local, reply),
-            Stage::Evaluate(scales) => {
-                part.evaluate(local, &self.samples, scales, self.bits, reply);
+            Stage::Sizes => Part::sizes(local, &mut self.sum),
+            Stage::Work(tasks) => {
+                let reply = (self.bits, &mut self.reply);
+                (self.part).work(local, &mut self.nu, &self.samples, tasks, reply);
+                self.reply.write(self.bits, local.agents, &mut self.sum);
             }
-            Stage::Slopes(probes) => part.slopes(local, probes, reply),
-            Stage::Prove(proofs) => Part::prove(local, &self.samples, proofs, reply),
             Stage::Order | Stage::Ended => return Exchange::Broadcast,
         }
         Exchange::SumToRoot
@@ -314,7 +304,7 @@ impl AgentStrategy for Iterates {
     fn outgoing(&self) -> Message<'_> {
         match self.stage {
             Stage::Order | Stage::Ended => Message::Bytes(&self.broadcast),
-            _ => Message::Integers(&self.reply),
+            _ => Message::Integers(&self.sum),
         }
     }
 
@@ -332,11 +322,11 @@ impl AgentStrategy for Iterates {
             }
         };
         let (samples, rows) = (self.samples.len(), local.rows());
-        match Order::decode(bytes, samples, rows, DIRECTION_BITS) {
-            Some(order) => self.follow(local, order),
+        match decode(bytes, samples, rows, DIRECTION_BITS) {
+            Some(tasks) => self.follow(local, tasks),
             None => {
                 let what = format!(
-                    "the root sent {} bytes that are no order for {samples} samples of {rows} rows",
+                    "the root sent {} bytes that are no tasks for {samples} samples of {rows} rows",
                     bytes.len()
                 );
                 self.fault = Some(what);

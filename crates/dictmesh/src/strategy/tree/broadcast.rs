@@ -1,34 +1,28 @@
 //! The content of a broadcast for an observer of the messages, such as an audit.
 
-use super::order::{power, Order};
+use super::order::{decode, power, Task};
 use super::DIRECTION_BITS;
 
-/// What the root asks of all agents.
-#[derive(Clone, Debug, PartialEq)]
+/// What the root asks of all agents for one sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Broadcast {
-    /// Send the differences of the parts, in these units of each sample.
-    Evaluate(Vec<f64>),
-    /// The round ends. `true` stands for a sample that ends with it.
-    Next(Vec<bool>),
-    /// Send the terms of certificates of infeasibility.
-    Prove,
+    /// The sample ends.
+    End,
+    /// Send the difference of the part, in this unit.
+    Part(f64),
+    /// Send slopes or the terms of a certificate, without a part.
+    Other,
 }
 
 impl Broadcast {
     /// Reads a broadcast for `samples` samples of `rows` rows; `None` if the bytes are no such.
-    pub fn read(bytes: &[u8], samples: usize, rows: usize) -> Option<Self> {
-        let order = Order::decode(bytes, samples, rows, DIRECTION_BITS)?;
-        Some(match order {
-            Order::Evaluate(each) => {
-                Broadcast::Evaluate(each.iter().map(|scales| power(scales.part)).collect())
-            }
-            Order::Step(each) => {
-                Broadcast::Evaluate(each.iter().map(|(_, scales)| power(scales.part)).collect())
-            }
-            Order::Next { ended, .. } => {
-                Broadcast::Next(ended.iter().map(Option::is_some).collect())
-            }
-            Order::Prove(_) => Broadcast::Prove,
-        })
+    pub fn read(bytes: &[u8], samples: usize, rows: usize) -> Option<Vec<Self>> {
+        let tasks = decode(bytes, samples, rows, DIRECTION_BITS)?;
+        let each = tasks.iter().map(|task| match (task, task.scales()) {
+            (Task::End(_), _) => Broadcast::End,
+            (_, Some(scales)) => Broadcast::Part(power(scales.part)),
+            (_, None) => Broadcast::Other,
+        });
+        Some(each.collect())
     }
 }

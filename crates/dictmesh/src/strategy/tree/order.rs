@@ -6,10 +6,8 @@ use crate::Stop;
 
 /// Bits of an exponent of two; those of all finite numbers fit.
 const EXPONENT: u32 = 12;
-/// Bits of the kind of an order.
-const KIND: u32 = 2;
-/// Bits of a grid of step lengths.
-const GRID: u32 = 2;
+/// Bits of the kind of a task.
+const KIND: u32 = 3;
 /// Bits of an outcome.
 const STOP: u32 = 2;
 
@@ -21,20 +19,23 @@ const STOPS: [Stop; 4] = [
     Stop::Infeasible,
 ];
 
-/// One broadcast. Lists have one entry per sample that is being coded, in their order.
+/// What all agents do next for one sample. A broadcast has one task for each sample that is being
+/// coded, in their order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Order {
-    /// Evaluate the parts at the current nu.
-    Evaluate(Vec<Scales>),
-    /// These samples have ended (`Some`); the others get a direction each.
-    Next {
-        ended: Vec<Option<Certified>>,
-        probes: Vec<Probe>,
-    },
-    /// Step along the directions and evaluate the parts there.
-    Step(Vec<(f32, Scales)>),
-    /// Contribute to a certificate of infeasibility for the samples with a direction.
-    Prove(Vec<Option<Proof>>),
+pub(super) enum Task {
+    /// The sample has ended at its nu.
+    End(Certified),
+    /// Send the part at nu.
+    Evaluate(Scales),
+    /// Take the direction p, and send the slopes along it at the step lengths [`WIDE`].
+    Slopes(Probe),
+    /// Take the direction p, step to nu + p, and send the part there. The slopes at the step lengths
+    /// [`BELOW`] are sent with it: they show whether the step is too long, and a better one.
+    Trial(Probe, Scales),
+    /// Step to nu + shift p, and send the part there.
+    Step(f32, Scales),
+    /// Send the terms of a certificate of infeasibility.
+    Prove(Proof),
 }
 
 /// The units of an evaluation, as exponents of two.
@@ -49,7 +50,6 @@ pub(super) struct Scales {
 /// A search direction p = 2^unit q with integers q.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Probe {
-    pub grid: Grid,
     pub unit: i32,
     /// The unit of the slopes, as an exponent of two.
     pub slope: i32,
@@ -66,123 +66,102 @@ pub(super) struct Proof {
     pub direction: Vec<f64>,
 }
 
-/// The step lengths at which agents evaluate their slopes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Grid {
-    /// Around 1, for quasi-Newton directions.
-    Near,
-    /// Up to 1, for directions that end at the boundary of the dual domain.
-    Bounded,
-    /// Over six orders of magnitude, for the first direction.
-    Wide,
-}
+/// Step lengths over six orders of magnitude, for directions without a scale; ascending.
+pub(super) const WIDE: [f64; 8] = {
+    let (mut points, mut i) = ([1.0 / 262_144.0; 8], 1);
+    while i < 8 {
+        points[i] = 8.0 * points[i - 1];
+        i += 1;
+    }
+    points
+};
 
-/// The number of step lengths of a grid. Eight points lead to as many sums as 24 do.
-pub(super) const POINTS: usize = 8;
+/// Step lengths up to that of a trial, which is 1; ascending.
+pub(super) const BELOW: [f64; 5] = [0.06, 0.15, 0.3, 0.55, 1.0];
 
-impl Grid {
-    const ALL: [Grid; 3] = [Grid::Near, Grid::Bounded, Grid::Wide];
+impl Task {
+    /// The step lengths at which slopes are sent.
+    pub fn points(&self) -> &'static [f64] {
+        match self {
+            Task::Slopes(_) => &WIDE,
+            Task::Trial(..) => &BELOW,
+            _ => &[],
+        }
+    }
 
-    /// The step lengths, ascending.
-    pub fn points(self) -> [f64; POINTS] {
-        std::array::from_fn(|i| match self {
-            // Factors of about 1.7 from .1 to 4.
-            Grid::Near => [0.1, 0.17, 0.29, 0.5, 0.84, 1.4, 2.4, 4.0][i],
-            Grid::Bounded => (i + 1) as f64 / POINTS as f64,
-            Grid::Wide => 8.0_f64.powi(i as i32 - 6),
+    /// The units of the part, if one is sent.
+    pub fn scales(&self) -> Option<Scales> {
+        match self {
+            Task::Evaluate(scales) | Task::Trial(_, scales) | Task::Step(_, scales) => {
+                Some(*scales)
+            }
+            _ => None,
+        }
+    }
+
+    fn push(&self, out: &mut Bits, bits: u32) {
+        match self {
+            Task::End(certified) => {
+                out.push(KIND, 0);
+                push_certified(out, certified);
+            }
+            Task::Evaluate(scales) => {
+                out.push(KIND, 1);
+                push_scales(out, scales);
+            }
+            Task::Slopes(probe) => {
+                out.push(KIND, 2);
+                push_probe(out, probe, bits);
+            }
+            Task::Trial(probe, scales) => {
+                out.push(KIND, 3);
+                push_probe(out, probe, bits);
+                push_scales(out, scales);
+            }
+            Task::Step(shift, scales) => {
+                out.push(KIND, 4);
+                out.push(u32::BITS, u64::from(shift.to_bits()));
+                push_scales(out, scales);
+            }
+            Task::Prove(proof) => {
+                out.push(KIND, 5);
+                out.push(u64::BITS, proof.size.to_bits());
+                push_exponent(out, proof.unit);
+                let entries = proof.direction.iter();
+                entries.for_each(|d| out.push(u64::BITS, d.to_bits()));
+            }
+        }
+    }
+
+    fn take(from: &mut BitReader, rows: usize, bits: u32) -> Option<Task> {
+        Some(match from.take(KIND)? {
+            0 => Task::End(take_certified(from)?),
+            1 => Task::Evaluate(take_scales(from)?),
+            2 => Task::Slopes(take_probe(from, rows, bits)?),
+            3 => Task::Trial(take_probe(from, rows, bits)?, take_scales(from)?),
+            4 => {
+                let shift = f32::from_bits(from.take(u32::BITS)? as u32);
+                Task::Step(Some(shift).filter(|t| t.is_finite())?, take_scales(from)?)
+            }
+            5 => Task::Prove(take_proof(from, rows)?),
+            _ => return None,
         })
     }
 }
 
-impl Order {
-    /// The order as bytes; the entries of directions have `bits` bits.
-    pub fn encode(&self, bits: u32) -> Vec<u8> {
-        let mut out = Bits::default();
-        match self {
-            Order::Evaluate(each) => {
-                out.push(KIND, 0);
-                each.iter().for_each(|scales| push_scales(&mut out, scales));
-            }
-            Order::Next { ended, probes } => {
-                out.push(KIND, 1);
-                for ended in ended {
-                    out.push(1, u64::from(ended.is_some()));
-                    if let Some(certified) = ended {
-                        push_certified(&mut out, certified);
-                    }
-                }
-                for probe in probes {
-                    out.push(GRID, probe.grid as u64);
-                    push_exponent(&mut out, probe.unit);
-                    push_exponent(&mut out, probe.slope);
-                    probe.q.iter().for_each(|q| out.push(bits, *q as u64));
-                }
-            }
-            Order::Step(each) => {
-                out.push(KIND, 2);
-                for (t, scales) in each {
-                    out.push(u32::BITS, u64::from(t.to_bits()));
-                    push_scales(&mut out, scales);
-                }
-            }
-            Order::Prove(each) => {
-                out.push(KIND, 3);
-                for proof in each {
-                    out.push(1, u64::from(proof.is_some()));
-                    if let Some(proof) = proof {
-                        out.push(u64::BITS, proof.size.to_bits());
-                        push_exponent(&mut out, proof.unit);
-                        let entries = proof.direction.iter();
-                        entries.for_each(|d| out.push(u64::BITS, d.to_bits()));
-                    }
-                }
-            }
-        }
-        out.finish()
-    }
+/// The tasks as bytes; the entries of directions have `bits` bits.
+pub(super) fn encode(tasks: &[Task], bits: u32) -> Vec<u8> {
+    let mut out = Bits::default();
+    tasks.iter().for_each(|task| task.push(&mut out, bits));
+    out.finish()
+}
 
-    /// The order for `samples` samples of `rows` rows; `None` if the bytes are no such order.
-    pub fn decode(bytes: &[u8], samples: usize, rows: usize, bits: u32) -> Option<Order> {
-        let mut from = BitReader::new(bytes);
-        let from = &mut from;
-        let order = match from.take(KIND)? {
-            0 => Order::Evaluate(
-                (0..samples)
-                    .map(|_| take_scales(from))
-                    .collect::<Option<_>>()?,
-            ),
-            1 => {
-                let ended = (0..samples).map(|_| {
-                    Some(match from.take(1)? {
-                        0 => None,
-                        _ => Some(take_certified(from)?),
-                    })
-                });
-                let ended: Vec<Option<Certified>> = ended.collect::<Option<_>>()?;
-                let left = ended.iter().filter(|ended| ended.is_none()).count();
-                let probes = (0..left).map(|_| take_probe(from, rows, bits));
-                let probes = probes.collect::<Option<_>>()?;
-                Order::Next { ended, probes }
-            }
-            2 => {
-                let each = (0..samples).map(|_| {
-                    let t = f32::from_bits(from.take(u32::BITS)? as u32);
-                    t.is_finite().then_some((t, take_scales(from)?))
-                });
-                Order::Step(each.collect::<Option<_>>()?)
-            }
-            _ => {
-                let each = (0..samples).map(|_| {
-                    Some(match from.take(1)? {
-                        0 => None,
-                        _ => Some(take_proof(from, rows)?),
-                    })
-                });
-                Order::Prove(each.collect::<Option<_>>()?)
-            }
-        };
-        from.is_finished().then_some(order)
-    }
+/// The tasks for `samples` samples of `rows` rows; `None` if the bytes are no such tasks.
+pub(super) fn decode(bytes: &[u8], samples: usize, rows: usize, bits: u32) -> Option<Vec<Task>> {
+    let mut from = BitReader::new(bytes);
+    let tasks = (0..samples).map(|_| Task::take(&mut from, rows, bits));
+    let tasks = tasks.collect::<Option<_>>()?;
+    from.is_finished().then_some(tasks)
 }
 
 fn push_exponent(out: &mut Bits, exponent: i32) {
@@ -224,12 +203,16 @@ fn take_certified(from: &mut BitReader) -> Option<Certified> {
     })
 }
 
+fn push_probe(out: &mut Bits, probe: &Probe, bits: u32) {
+    push_exponent(out, probe.unit);
+    push_exponent(out, probe.slope);
+    probe.q.iter().for_each(|q| out.push(bits, *q as u64));
+}
+
 fn take_probe(from: &mut BitReader, rows: usize, bits: u32) -> Option<Probe> {
-    let grid = *Grid::ALL.get(from.take(GRID)? as usize)?;
     let (unit, slope) = (take_exponent(from)?, take_exponent(from)?);
     let q = (0..rows).map(|_| Some(from.take_signed(bits)? as i32));
     Some(Probe {
-        grid,
         unit,
         slope,
         q: q.collect::<Option<_>>()?,
@@ -267,7 +250,7 @@ pub(super) fn exponent_of(value: f64) -> i32 {
 mod tests {
     use super::*;
 
-    fn orders() -> Vec<Order> {
+    fn tasks() -> Vec<Task> {
         let scales = Scales {
             part: -1074,
             cost: 1023,
@@ -278,8 +261,7 @@ mod tests {
             violation: 0.0,
             stop: Stop::Infeasible,
         };
-        let probe = |grid| Probe {
-            grid,
+        let probe = Probe {
             unit: -7,
             slope: 12,
             q: vec![127, -127, 0],
@@ -290,32 +272,29 @@ mod tests {
             direction: vec![0.5, -1.0, 1e-300],
         };
         vec![
-            Order::Evaluate(vec![scales; 3]),
-            Order::Next {
-                ended: vec![None, Some(certified), None],
-                probes: vec![probe(Grid::Near), probe(Grid::Wide)],
-            },
-            Order::Next {
-                ended: vec![Some(certified); 3],
-                probes: vec![],
-            },
-            Order::Step(vec![(0.25, scales), (3.0, scales), (1e-9, scales)]),
-            Order::Prove(vec![None, Some(proof), None]),
+            Task::End(certified),
+            Task::Evaluate(scales),
+            Task::Slopes(probe.clone()),
+            Task::Trial(probe, scales),
+            Task::Step(-0.25, scales),
+            Task::Prove(proof),
         ]
     }
 
     #[test]
-    fn orders_survive_encoding_and_damage_is_noticed() {
-        for order in orders() {
-            let bytes = order.encode(8);
-            assert_eq!(Order::decode(&bytes, 3, 3, 8), Some(order.clone()));
+    fn tasks_survive_encoding_and_damage_is_noticed() {
+        let each = tasks().into_iter().map(|task| vec![task]);
+        for tasks in each.chain([tasks(), tasks().repeat(3)]) {
+            let (bytes, count) = (encode(&tasks, 8), tasks.len());
+            assert_eq!(decode(&bytes, count, 3, 8), Some(tasks.clone()));
             for length in 0..bytes.len() {
-                assert_eq!(Order::decode(&bytes[..length], 3, 3, 8), None, "{order:?}");
+                assert_eq!(decode(&bytes[..length], count, 3, 8), None, "{tasks:?}");
             }
             let longer = [&bytes[..], &[0]].concat();
-            assert_eq!(Order::decode(&longer, 3, 3, 8), None);
-            assert_ne!(Order::decode(&bytes, 2, 3, 8), Some(order));
+            assert_eq!(decode(&longer, count, 3, 8), None);
+            assert_ne!(decode(&bytes, count - 1, 3, 8), Some(tasks));
         }
+        assert_eq!(decode(&[7], 1, 3, 8), None, "no such kind");
     }
 
     #[test]

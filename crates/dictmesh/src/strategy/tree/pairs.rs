@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 
 /// A pair counts if s'y exceeds this share of |s||y|; otherwise rounding dominates its curvature.
 const CURVATURE: f64 = 1e-10;
+/// H without pairs, relative to its estimate by the newest pair. The estimate is that of the
+/// directions of large curvature; those that no pair has yet are mostly of smaller curvature.
+const FLATTER: f64 = 2.0;
 
 /// The pairs (s, y): steps of nu with the changes of the gradient over them, the newest last.
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ impl Pairs {
             used.push((s, y, sy, a));
         }
         if let Some((_, y, sy, _)) = used.first() {
-            let scale = sy / dot(y, y);
+            let scale = FLATTER * sy / dot(y, y);
             q.iter_mut().for_each(|q| *q *= scale);
         }
         for (s, y, sy, a) in used.iter().rev() {

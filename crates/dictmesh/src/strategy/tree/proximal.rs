@@ -6,7 +6,7 @@
 //! has none.
 
 use super::order::Proof;
-use super::part::proof_unit;
+use super::reply::proof_unit;
 use super::sample::Sample;
 use crate::strategy::Local;
 use crate::Stop;

@@ -3,14 +3,13 @@
 //! The root alone decides on directions, step lengths, units, restarts and ends, so that agents on
 //! different processors cannot disagree.
 
-use super::order::{power, Order, Probe, Proof, POINTS};
-use super::part::{evaluated_length, Evaluated};
+use super::order::Task;
 use super::proximal::first_weight;
+use super::reply::answers;
 use super::sample::Sample;
-use crate::strategy::infeasible::proven;
 use crate::strategy::{Certified, Local};
 use crate::Stop;
-use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::matrix::{norm, Matrix};
 use rayon::prelude::*;
 
 /// Pairs per sample where memory allows. More help only residuals without curvature.
@@ -33,114 +32,72 @@ pub(super) fn capacity(rows: usize, samples: usize) -> (usize, usize) {
 pub(super) struct Root {
     bits: u32,
     samples: Vec<Sample>,
-    /// Rounds of these samples.
-    rounds: usize,
 }
 
 impl Root {
-    /// For samples with |x|_inf <= 2^e (`None`: x = 0) and their duals.
+    /// For samples with |x|_inf <= 2^e (`None`: x = 0) and their columns of nu.
     pub fn new(
         local: &Local,
         (bits, pairs): (u32, usize),
         sizes: &[Option<i32>],
         nu: &Matrix,
+        columns: &[usize],
     ) -> Self {
         let weight = first_weight(local);
-        let sample = |(size, nu): (&Option<i32>, &[f64])| Sample::new(*size, nu, pairs, weight);
+        let each = sizes.iter().zip(columns);
+        let sample = |(size, j): (&_, &usize)| Sample::new(*size, nu.column(*j), pairs, weight);
         Root {
             bits,
-            samples: sizes.iter().zip(nu.columns()).map(sample).collect(),
-            rounds: 0,
+            samples: each.map(sample).collect(),
         }
     }
 
-    /// The first order for these samples.
-    pub fn evaluate(&mut self) -> Order {
+    /// The first tasks of these samples.
+    pub fn evaluate(&mut self) -> Vec<Task> {
         let bits = self.bits;
         let each = self.samples.iter_mut();
-        Order::Evaluate(each.map(|sample| sample.next_scales(bits)).collect())
+        let evaluate = |sample: &mut Sample| {
+            let length = norm(&sample.nu);
+            Task::Evaluate(sample.next_scales(length, bits))
+        };
+        each.map(evaluate).collect()
     }
 
-    /// Takes the sum of an evaluation at `nu`. `last`: this round is the last that is allowed.
-    pub fn evaluated(&mut self, local: &Local, nu: &Matrix, total: &[i64], last: bool) -> Order {
-        self.rounds += 1;
-        let (bits, count, rows) = (self.bits, self.samples.len(), nu.rows());
-        if total.len() != evaluated_length(rows, count) {
-            return self.end(Stop::Diverged); // the carrier checks layouts
-        }
-        let each = self.samples.par_iter_mut().enumerate();
-        each.for_each(|(j, sample)| {
-            let sum = Evaluated::new(total, (j, count), rows, sample.scales, bits);
-            sample.evaluated(local, nu.column(j), &sum);
-        });
-        if local.residual.can_be_infeasible() {
-            let proofs: Vec<_> = self.samples.iter_mut().map(|s| s.proof(local)).collect();
-            if proofs.iter().any(Option::is_some) {
-                return Order::Prove(proofs);
-            }
-        }
-        self.next(local, last)
-    }
-
-    /// Takes the terms of the certificates of infeasibility.
-    pub fn tried(
+    /// Takes the sum over all agents for these tasks, and decides on the next ones. `columns` are
+    /// those of nu. `last`: this round is the last that is allowed.
+    pub fn next(
         &mut self,
         local: &Local,
-        proofs: &[Option<Proof>],
-        total: &[i64],
+        (nu, columns): (&Matrix, &[usize]),
+        (tasks, total): (&[Task], &[i64]),
         last: bool,
-    ) -> Order {
-        let mut terms = total.chunks_exact(2);
-        for (sample, proof) in self.samples.iter_mut().zip(proofs) {
-            if let (Some(proof), Some([seen, support])) =
-                (proof, proof.as_ref().and_then(|_| terms.next()))
-            {
-                let unit = power(proof.unit);
-                let (seen, support) = (*seen as f64 * unit, *support as f64 * unit);
-                let direction = &proof.direction;
-                sample.infeasible = proven(local.residual, direction, proof.size, seen, support);
-            }
-        }
-        self.next(local, last)
-    }
-
-    /// Ends samples, and gives the others a direction.
-    fn next(&mut self, local: &Local, last: bool) -> Order {
-        let each = self.samples.par_iter_mut();
-        let each: Vec<(Option<Certified>, Option<Probe>)> =
-            each.map(|sample| sample.next(local, last)).collect();
-        let (ended, probes): (Vec<_>, Vec<_>) = each.into_iter().unzip();
-        let mut left = ended.iter().map(Option::is_none);
+    ) -> Vec<Task> {
+        let bits = self.bits;
+        let Some(answers) = answers(total, tasks, nu.rows(), bits) else {
+            return self.end(Stop::Diverged); // the carrier checks layouts
+        };
+        let each = self
+            .samples
+            .par_iter_mut()
+            .zip(columns)
+            .zip(tasks.par_iter().zip(answers));
+        let next: Vec<Task> = each
+            .map(|((sample, j), (task, answer))| {
+                sample.next(local, nu.column(*j), (task, &answer), (bits, last))
+            })
+            .collect();
+        let mut left = next.iter().map(|task| !matches!(task, Task::End(_)));
         self.samples.retain(|_| left.next() == Some(true));
-        Order::Next {
-            ended,
-            probes: probes.into_iter().flatten().collect(),
-        }
+        next
     }
 
     /// Ends all samples.
-    fn end(&mut self, stop: Stop) -> Order {
-        let ended = self.samples.drain(..).map(|sample| {
-            Some(Certified {
-                stop,
-                ..sample.certified
-            })
-        });
-        Order::Next {
-            ended: ended.collect(),
-            probes: Vec::new(),
-        }
-    }
-
-    /// Takes the sum of the slopes, and decides on the lengths of the steps.
-    pub fn stepped(&mut self, local: &Local, total: &[i64]) -> Order {
-        let bits = self.bits;
-        let slopes = total.chunks_exact(POINTS);
-        let each = self.samples.par_iter_mut().zip(slopes.collect::<Vec<_>>());
-        let each = each.map(|(sample, slopes)| {
-            let t = sample.step_length(local, slopes);
-            (t, sample.next_scales_after(t, bits))
-        });
-        Order::Step(each.collect())
+    fn end(&mut self, stop: Stop) -> Vec<Task> {
+        let ended = |sample: Sample| Certified {
+            stop,
+            ..sample.certified
+        };
+        let all = self.samples.drain(..);
+        all.map(|sample| Task::End(ended(sample))).collect()
     }
 }

@@ -1,8 +1,9 @@
 //! The direction and the length of the next step of a sample.
 
 use super::gradient::{free_rows, is_smooth};
-use super::order::{exponent_of, power, Grid, Probe};
-use super::part::slope_bits;
+use super::order::{exponent_of, power, Probe, Task, BELOW, WIDE};
+use super::part;
+use super::reply::{largest_slope, slope_bits};
 use super::sample::Sample;
 use crate::problem::residual::Residual;
 use crate::strategy::Local;
@@ -10,26 +11,36 @@ use dictmesh_kernels::matrix::{axpy, dot, norm};
 
 /// |g| relative to the sample below which a step changes nothing.
 const STILL: f64 = 1e-15;
+/// A step is too long if the slope at its end exceeds this multiple of the descent at its base.
+/// Shorter ones gain less than the sum that they take.
+const TOO_LONG: f64 = 3.0;
+/// The longest trial relative to nu: longer ones would leave rounding errors in nu.
+const LONGEST: f64 = 100.0;
 
 impl Sample {
     /// The next direction: quasi-Newton where f* is smooth, otherwise a proximal gradient step.
-    pub(super) fn direction(&mut self, local: &Local) -> Option<Probe> {
+    pub(super) fn direction(&mut self, local: &Local, bits: u32) -> Option<Task> {
         let residual = local.residual;
         if norm(&self.gradient) + self.error <= STILL * self.size {
             return None;
         }
         let newton = is_smooth(residual, &self.nu)
             .then(|| self.quasi_newton(residual))
-            .and_then(|(target, is_bounded)| self.towards(residual, &target, is_bounded, local));
-        newton.or_else(|| {
+            .and_then(|(target, is_bounded)| self.towards(&target, is_bounded, local));
+        let probe = newton.or_else(|| {
             self.pairs.clear();
             let target = self.proximal_target(residual);
-            self.towards(residual, &target, true, local)
+            self.towards(&target, true, local)
+        })?;
+        let is_trial = !self.pairs.is_empty() && norm(&self.p) <= LONGEST * norm(&self.nu);
+        Some(match is_trial {
+            true => Task::Trial(probe, self.scales_at(1.0, bits)),
+            false => Task::Slopes(probe),
         })
     }
 
     /// The projection of nu - H g onto the dual domain, and whether it changed a row.
-    pub(super) fn quasi_newton(&self, residual: &dyn Residual) -> (Vec<f64>, bool) {
+    fn quasi_newton(&self, residual: &dyn Residual) -> (Vec<f64>, bool) {
         let free = free_rows(residual, &self.nu, &self.gradient);
         let mut target = self.pairs.direction(&self.gradient, free.as_deref());
         axpy(1.0, &self.nu, &mut target);
@@ -41,7 +52,7 @@ impl Sample {
 
     /// The proximal gradient step with the length of the last one: a descent direction for every
     /// residual.
-    pub(super) fn proximal_target(&self, residual: &dyn Residual) -> Vec<f64> {
+    fn proximal_target(&self, residual: &dyn Residual) -> Vec<f64> {
         let slope = norm(&self.total).max(f64::MIN_POSITIVE);
         let tau = match self.length {
             Some(length) if length > 0.0 => length / slope,
@@ -54,13 +65,8 @@ impl Sample {
     }
 
     /// The direction to `target` as integers; `None` if it does not descend.
-    pub(super) fn towards(
-        &mut self,
-        residual: &dyn Residual,
-        target: &[f64],
-        is_bounded: bool,
-        local: &Local,
-    ) -> Option<Probe> {
+    fn towards(&mut self, target: &[f64], is_bounded: bool, local: &Local) -> Option<Probe> {
+        let residual = local.residual;
         let top = (1_i64 << (super::DIRECTION_BITS - 1)) - 1;
         let apart = |m: usize| self.shortened * (target[m] - self.nu[m]);
         let is_bounded = is_bounded && self.shortened == 1.0;
@@ -86,30 +92,23 @@ impl Sample {
             rounded.clamp(-top as f64, top as f64) as i32
         };
         let q: Vec<i32> = (0..target.len()).map(entry).collect();
-        (self.p.iter_mut().zip(&q)).for_each(|(p, q)| *p = scale * f64::from(*q));
+        let mut probe = Probe { unit, slope: 0, q };
+        part::direction(local, &self.nu, &probe, &mut self.p);
+        self.smooth = dot(&self.total, &self.p);
         let slope = self.slope_at(residual, 0.0);
         // Not above 0, and not NaN.
         if slope.is_nan() || slope >= 0.0 {
             return None;
         }
-        self.grid = match (is_bounded, self.pairs.is_empty()) {
-            (_, true) => Grid::Wide,
-            (true, false) => Grid::Bounded,
-            (false, false) => Grid::Near,
-        };
-        // Slopes up to twice that at 0 are within the range; beyond its zero none is needed.
-        self.slope = exponent_of(slope) + 1 - slope_bits(local.agents) as i32;
-        Some(Probe {
-            grid: self.grid,
-            unit,
-            slope: self.slope,
-            q,
-        })
+        // Slopes are within the range as long as a step is not too long.
+        self.slope = exponent_of((TOO_LONG + 1.0) * slope) - slope_bits(local.agents) as i32;
+        probe.slope = self.slope;
+        Some(probe)
     }
 
-    /// The slope at t of the dual cost along p, with the agents' part at t = 0.
-    pub(super) fn slope_at(&self, residual: &dyn Residual, t: f64) -> f64 {
-        let smooth = dot(&self.total, &self.p);
+    /// The slope at t of the dual cost along p, with the agents' part at the base.
+    fn slope_at(&self, residual: &dyn Residual, t: f64) -> f64 {
+        let smooth = self.smooth;
         if let Some(c) = residual.conjugate_quadratic() {
             let square = dot(&self.p, &self.p);
             let own = c * (dot(&self.nu, &self.p) + t * square);
@@ -134,37 +133,39 @@ impl Sample {
         smooth + (at(t + step) - at(t)) / step
     }
 
-    /// No direction: the same nu is evaluated again, in finer units.
-    pub(super) fn hold(&mut self) -> Probe {
-        self.p.fill(0.0);
-        (self.grid, self.slope) = (Grid::Near, 0);
-        Probe {
-            grid: self.grid,
-            unit: 0,
-            slope: 0,
-            q: vec![0; self.p.len()],
-        }
-    }
-
-    /// The step length at which the slope is 0, from the sums of the agents' slopes.
-    pub(super) fn step_length(&mut self, local: &Local, slopes: &[i64]) -> f32 {
-        let largest = (1_i64 << slope_bits(local.agents)) - 1;
-        if slopes.first().is_some_and(|grown| *grown >= largest) {
+    /// The first step along a direction without a scale, from the sums of the agents' slopes.
+    pub(super) fn first_step(&mut self, local: &Local, slopes: &[i64], bits: u32) -> Task {
+        if slopes
+            .first()
+            .is_some_and(|grown| *grown >= largest_slope(local.agents))
+        {
             // Beyond the range at the shortest length: the zero is much nearer to 0.
-            self.shortened *= self.grid.points()[0];
-            return 0.0;
+            self.shortened *= WIDE[0];
+            return self.proceed(local, bits);
         }
         self.shortened = 1.0;
-        self.zero_of_slopes(local.residual, slopes)
+        let t = self.zero_of_slopes(local.residual, &WIDE, slopes);
+        Task::Step(t as f32, self.scales_at(f64::from(t as f32), bits))
     }
 
-    fn zero_of_slopes(&self, residual: &dyn Residual, slopes: &[i64]) -> f32 {
-        if self.p.iter().all(|p| *p == 0.0) {
-            return 0.0; // the same nu again
+    /// A shorter step if a trial was too long. Decided by slopes: the part of a step that is much
+    /// too long does not fit into its integers.
+    pub(super) fn shorter(&self, local: &Local, slopes: &[i64]) -> Option<f64> {
+        let (residual, last) = (local.residual, *slopes.last()?);
+        let descent = 0.0 - self.slope_at(residual, 0.0);
+        let slope = self.slope_at(residual, 1.0) + power(self.slope) * last as f64;
+        if slope <= TOO_LONG * descent {
+            return None;
         }
+        let t = self.zero_of_slopes(residual, &BELOW, slopes);
+        Some(self.t + f64::from((t - self.t) as f32))
+    }
+
+    /// The step length at which the slope is 0, from the agents' slopes at these step lengths.
+    fn zero_of_slopes(&self, residual: &dyn Residual, points: &[f64], slopes: &[i64]) -> f64 {
         let unit = power(self.slope);
         let (mut before, mut below) = (0.0, self.slope_at(residual, 0.0));
-        for (t, grown) in self.grid.points().into_iter().zip(slopes) {
+        for (t, grown) in points.iter().copied().zip(slopes) {
             let slope = self.slope_at(residual, t) + unit * *grown as f64;
             if slope.is_finite() && slope < 0.0 {
                 (before, below) = (t, slope);
@@ -174,8 +175,8 @@ impl Sample {
                 true => -below / (slope - below),
                 false => 0.5, // outside of the domain of f*
             };
-            return (before + share * (t - before)) as f32;
+            return before + share * (t - before);
         }
-        before as f32
+        before
     }
 }

@@ -9,8 +9,9 @@ use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 
 /// Differences beyond this number of units are clipped before they are rounded.
 const MOST: f64 = 1e9;
-/// The share of the range above which an entry counts as large.
-const LARGE: f64 = 0.4;
+/// The share of the range above which an entry counts as large, and the least such entry.
+const LARGE: f64 = 0.2;
+const FEW: f64 = 2.5;
 
 /// The unit of an error in units of the entries, as an exponent of two: rounding alone takes at
 /// most half of the range.
@@ -73,7 +74,7 @@ pub(super) fn send(
     Sent {
         saturated: error > top,
         clipped: most > top,
-        large: most > LARGE * top,
+        large: most > (LARGE * top).max(FEW),
         finite: true,
     }
 }
