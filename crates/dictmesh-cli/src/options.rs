@@ -3,7 +3,7 @@
 mod mesh;
 pub mod names;
 
-pub use mesh::{constant, dealt, tree};
+pub use mesh::{constant, dealt, with_bits};
 
 use crate::commands::say;
 use crate::data::Source;
@@ -122,7 +122,7 @@ pub struct Options {
         help_heading = "Inference"
     )]
     pub rho: Option<f64>,
-    /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
+    /// Bits of a number in a message, 4 to 16 [default: 8 with --strategy tree, else doubles]
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub bits: Option<u32>,
     /// Stop at this relative error of the dual, estimated [default: 1e-4]

@@ -58,7 +58,7 @@ pub struct JacobiAdmm {
 
 impl JacobiAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu", "penalty"])?;
+        spec.allow(&["mu", "penalty", "bits"])?;
         let (mu, penalty) = (spec.number("mu")?, spec.number("penalty")?);
         check_constant("mu", mu)?;
         check_constant("penalty", penalty)?;

@@ -76,7 +76,7 @@ pub struct RelaxedAdmm {
 
 impl RelaxedAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["rho", "alpha", "random_start"])?;
+        spec.allow(&["rho", "alpha", "random_start", "bits"])?;
         let strategy = RelaxedAdmm {
             rho: spec.number("rho")?,
             alpha: spec.number("alpha")?,

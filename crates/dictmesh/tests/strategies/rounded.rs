@@ -1,0 +1,230 @@
+//! Gossip with differences of few bits: the same limit, hardly more rounds, and bytes as packed.
+
+use super::*;
+use dictmesh::accel::Accels;
+use dictmesh::strategy::{Message, Rounded};
+use dictmesh::{laws, AtomInit, Stop, Stopping, Topology};
+
+const BITS: [u32; 4] = [4, 6, 8, 16];
+/// The strategies without a bias.
+const EXACT: [&str; 3] = ["relaxed-admm", "exact-diffusion", "jacobi-admm"];
+
+fn rounded(name: &str, bits: u32) -> Arc<dyn Strategy> {
+    strategy::build(&Spec::new(name).with("bits", bits)).unwrap()
+}
+
+/// Blocks of different sizes, an empty one among them, and two informed agents.
+fn mesh(residual: &Spec, strategy: Arc<dyn Strategy>, stopping: Stopping) -> (Mesh, Samples) {
+    let sizes = [3, 0, 4, 1, 2, 4];
+    let w = atoms(10, sizes.iter().sum(), 5);
+    let edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)];
+    let mesh = Mesh::builder(
+        task(residual, elastic_net()),
+        Topology::from_edges(6, &edges).unwrap(),
+    )
+    .informed(&[1, 4])
+    .strategy(strategy)
+    .stopping(stopping)
+    .build(10, &sizes, AtomInit::Given(&w))
+    .unwrap();
+    (mesh, reachable(&w, 3, 6))
+}
+
+/// Combinations that were not corrected by an agent's own rounding error would add up the errors of
+/// all rounds.
+#[test]
+fn the_limit_is_that_of_doubles() {
+    for residual in residuals() {
+        let strongly_convex = ["squared-l2", "huber"].contains(&residual.kind());
+        let rounds = if strongly_convex { 40_000 } else { 80_000 };
+        for name in EXACT {
+            for bits in [4, 8] {
+                let (mesh, x) = mesh(&residual, rounded(name, bits), Stopping::rounds(rounds));
+                let (nu, y, cost) = errors(&mesh, &x, &mesh.infer(&x).unwrap());
+                let label = format!("{residual:?} {name} {bits} bits");
+                println!("{label}: nu {nu:.1e} y {y:.1e} cost {cost:.1e}");
+                assert!(y <= 1e-8 && cost <= 1e-8, "{label}: {y:e} {cost:e}");
+                assert!(nu <= 1e-8 || !strongly_convex, "{label}: {nu:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bias_is_that_of_doubles() {
+    let residual = Spec::new("squared-l2");
+    let limit = |strategy| {
+        let (mesh, x) = mesh(&residual, strategy, Stopping::rounds(20_000));
+        mesh.infer(&x).unwrap().duals
+    };
+    for name in ["diffusion", "consensus"] {
+        let doubles = limit(named(name));
+        for bits in [4, 8] {
+            for (found, expected) in limit(rounded(name, bits)).iter().zip(&doubles) {
+                let apart = error(found, expected);
+                assert!(apart < 1e-9, "{name} {bits} bits: {apart:e}");
+            }
+        }
+    }
+}
+
+/// The rounding of a message must not pass for convergence: the error of nu is that which the
+/// tolerance asks for, and not larger than that of doubles by more than the estimate is accurate.
+#[test]
+fn a_tolerance_is_met_as_with_doubles() {
+    for residual in &residuals()[..2] {
+        for name in EXACT {
+            for tolerance in [1e-3, 1e-4, 1e-6, 1e-8] {
+                let run = |strategy| {
+                    let stopping = Stopping::tolerance(tolerance);
+                    let (mesh, x) = mesh(residual, strategy, stopping);
+                    let found = mesh.infer(&x).unwrap();
+                    let label = format!("{residual:?} {} {tolerance:e}", mesh.strategy().spec());
+                    assert_eq!(found.stop, Stop::Converged, "{label}");
+                    (errors(&mesh, &x, &found).0, found.rounds, label)
+                };
+                let (exact, rounds, _) = run(named(name));
+                for bits in BITS {
+                    let (error, taken, label) = run(rounded(name, bits));
+                    println!("{label}: {error:.1e} in {taken}, doubles {exact:.1e} in {rounds}");
+                    assert!(error <= 3.0 * tolerance, "{label}: {error:e}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_gossip_strategy_keeps_the_laws_with_few_bits() {
+    for name in strategy::GOSSIP {
+        for bits in [4, 8] {
+            let strategy = rounded(name, bits);
+            assert!(!strategy.is_rotation_equivariant());
+            laws::strategy(strategy).unwrap_or_else(|broken| panic!("{name} {bits}: {broken}"));
+        }
+    }
+}
+
+#[test]
+fn bytes_are_those_of_packed_messages() {
+    let w = atoms(7, 6, 1);
+    let x = reachable(&w, 5, 2);
+    for bits in 4..=16 {
+        let mesh = Mesh::builder(
+            task(&Spec::new("squared-l2"), elastic_net()),
+            Topology::path(3).unwrap(),
+        )
+        .strategy(rounded("relaxed-admm", bits))
+        .stopping(Stopping::rounds(2))
+        .build(7, &[2; 3], AtomInit::Given(&w))
+        .unwrap();
+        // Two rounds, four directed edges, five samples.
+        let bytes = 2 * 4 * 5 * (2 + (7 * u64::from(bits)).div_ceil(8));
+        assert_eq!(mesh.infer(&x).unwrap().bytes, bytes, "{bits} bits");
+        let mut run = mesh.run(&x).unwrap();
+        run.round();
+        for sent in run.sent() {
+            let Message::Differences(sent) = sent else {
+                panic!("{sent:?}");
+            };
+            let mut packed = Vec::new();
+            sent.pack(&mut packed);
+            assert_eq!(4 * packed.len() as u64, bytes / 2, "four messages a round");
+        }
+    }
+}
+
+/// Units belong to samples, so that the samples of a batch do not affect each other.
+#[test]
+fn chunks_and_threads_change_nothing() {
+    let w = atoms(40, 24, 3);
+    // Magnitudes that share no unit.
+    let mut x = reachable(&w, 300, 4).to_dense();
+    for j in 0..x.cols() {
+        let scale = 10_f64.powi(j as i32 % 7 - 3);
+        x.column_mut(j).iter_mut().for_each(|v| *v *= scale);
+    }
+    let x = Samples::dense(x).unwrap();
+    for name in strategy::GOSSIP {
+        let found = |accels: Accels, threads: usize| {
+            let mesh = Mesh::builder(
+                task(&Spec::new("squared-l2"), elastic_net()),
+                Topology::ring(8).unwrap(),
+            )
+            .strategy(rounded(name, 5))
+            .stopping(Stopping::rounds(25))
+            .accels(accels)
+            .threads(threads)
+            .build(40, &[3; 8], AtomInit::Given(&w))
+            .unwrap();
+            let found = mesh.infer(&x).unwrap();
+            (found.duals, found.bytes)
+        };
+        let whole = found(Accels::none(), 1);
+        assert_eq!(whole, found(Accels::parse("chunks").unwrap(), 3), "{name}");
+        assert_eq!(whole, found(Accels::none(), 3), "{name}");
+    }
+}
+
+/// A warm start lands in the same place.
+#[test]
+fn a_warm_start_sends_all_again() {
+    for name in strategy::GOSSIP {
+        let (mesh, x) = mesh(
+            &Spec::new("squared-l2"),
+            rounded(name, 6),
+            Stopping::rounds(5000),
+        );
+        let (first, second) = (x.range(0..1), x.range(1..2));
+        let cold = mesh.infer(&second).unwrap();
+        let mut run = mesh.run(&first).unwrap();
+        (0..50).for_each(|_| run.round());
+        let mut run = mesh.continue_from(run, &second).unwrap();
+        let stop = run.until(&mesh.stopping());
+        let apart = error(&run.found(stop).duals[3], &cold.duals[3]);
+        assert!(apart < 1e-6, "{name}: {apart:e}");
+    }
+}
+
+#[test]
+fn what_overflows_diverges() {
+    let w = atoms(4, 3, 1);
+    for name in strategy::GOSSIP {
+        for size in [1e200, 1e308] {
+            let x = Samples::dense_from_columns(4, &[[size; 4]]).unwrap();
+            for stopping in [Stopping::default(), Stopping::rounds(30)] {
+                let mesh = Mesh::builder(
+                    task(&Spec::new("squared-l2"), elastic_net()),
+                    Topology::path(3).unwrap(),
+                )
+                .strategy(rounded(name, 4))
+                .stopping(stopping)
+                .build(4, &[1; 3], AtomInit::Given(&w))
+                .unwrap();
+                assert_eq!(
+                    mesh.infer(&x).unwrap().stop,
+                    Stop::Diverged,
+                    "{name} {size:e} {stopping:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_are_checked() {
+    for name in strategy::GOSSIP {
+        for bad in [3.0, 17.0, 8.5, -4.0, f64::NAN, f64::INFINITY] {
+            let spec = Spec::new(name).with_number("bits", bad);
+            let said = strategy::build(&spec).unwrap_err().to_string();
+            assert!(said.contains("from 4 to 16"), "{name}: {said}");
+        }
+        let spec = Spec::new(name).with("bits", 8);
+        assert_eq!(strategy::build(&spec).unwrap().spec(), spec);
+        let said = strategy::build(&spec.with("bots", 8)).unwrap_err();
+        assert!(said.to_string().contains("bits"), "{said}");
+    }
+    assert!(Rounded::new(named("relaxed-admm"), 3).is_err());
+    let said = Rounded::new(named("tree"), 8).unwrap_err().to_string();
+    assert!(said.contains("tree") && said.contains("8 bits"), "{said}");
+}
