@@ -153,6 +153,7 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"strategy": "gradient-sums"}, "'tree'"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 3}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 8.5}}, "from 4 to 16"),
+        ({"n_agents": 2, "strategy": {"kind": "relaxed-admm", "bits": 17}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "mu": 0.1}}, "mu"),
         ({"informed": [3]}, "informed"),
         ({"max_iter": 0}, "max_iter == 0"),

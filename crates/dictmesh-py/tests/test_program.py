@@ -45,6 +45,11 @@ CASES = {
         {"n_agents": 4, "topology": "ring", "strategy": {"kind": "tree", "bits": 6}},
         ["--agents", "4", "--topology", "ring", "--strategy", "tree", "--bits", "6"],
     ),
+    "gossip with few bits": (
+        DictionaryLearning,
+        {"n_agents": 4, "topology": "ring", "strategy": {"kind": "relaxed-admm", "bits": 6}},
+        ["--agents", "4", "--topology", "ring", "--strategy", "relaxed-admm", "--bits", "6"],
+    ),
     "huber": (DictionaryLearning, {"loss": "huber", "eta": 0.3}, ["--residual", "huber", "--eta", "0.3"]),
     "nmf": (NMF, {}, ["--task", "nmf"]),
     "a constant step": (DictionaryLearning, {"dict_step": 0.1}, ["--update", "constant:0.1"]),

@@ -231,6 +231,14 @@ pub enum Message<'a> {
     /// The same as differences to earlier messages. The neighbours combine the known arrays. All
     /// agents of a mesh have the same number of bits.
     Differences(&'a Differences),
+    /// A result of [`Exchange::Combine`] with differences: the combination of known arrays, and
+    /// that of the agent itself.
+    Combined {
+        /// The combination.
+        array: &'a [f64],
+        /// The known array of the agent.
+        own: &'a [f64],
+    },
     /// For [`Exchange::SumToRoot`]; of the same layout at every agent.
     Integers(&'a Integers),
     /// For [`Exchange::Broadcast`]; only those of the root count.
@@ -238,12 +246,21 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The numbers of an array, or of the known array; empty for the other messages.
+    /// The numbers of an array, of the known array, or of a combination; empty for the other
+    /// messages.
     pub fn array(self) -> &'a [f64] {
         match self {
-            Message::Array(array) => array,
+            Message::Array(array) | Message::Combined { array, .. } => array,
             Message::Differences(differences) => differences.known(),
             _ => &[],
+        }
+    }
+
+    /// What the neighbours received of this agent's array: the array itself, or the known one.
+    pub fn own(self, sent: &'a [f64]) -> &'a [f64] {
+        match self {
+            Message::Combined { own, .. } => own,
+            _ => sent,
         }
     }
 }

@@ -88,7 +88,7 @@ def task(
 
 def strategy(given: str | dict[str, Any]) -> dict[str, Any]:
     """A strategy by its name, or as a dict with its constants: {"kind": "diffusion", "mu": 0.05} or
-    {"kind": "tree", "bits": 8}.
+    {"kind": "tree", "bits": 8}. Every strategy takes bits, 4 to 16; without, gossip sends doubles.
     """
     if isinstance(given, dict):
         one_of("strategy", given.get("kind"), STRATEGIES)

@@ -77,7 +77,8 @@ class DictionaryLearning(Learning):
         How agents find the dual vectors: "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion" or
         "consensus" by exchanges between neighbours, or "tree" by sums of small integers to the
         root of a spanning tree, with a certified gap for each sample. With constants:
-        ``{"kind": "diffusion", "mu": 0.05}``, or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits).
+        ``{"kind": "diffusion", "mu": 0.05}``, or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits). The others send
+        doubles, or with "bits" differences of few bits: ``{"kind": "relaxed-admm", "bits": 8}``.
     informed : list of int, default=None
         The agents that see the samples; all if None.
     inference_tol : float, default=1e-4

@@ -8,7 +8,8 @@
 //! known <- known + unit q                  at the sender and at every receiver
 //! ```
 //!
-//! The rounding error psi - known remains at the sender and is part of the next difference.
+//! The rounding error psi - known remains at the sender and is part of the next difference. A warm
+//! start sends its first array in full, as doubles.
 //!
 //! | bytes of a sample | content |
 //! |---|---|
@@ -37,6 +38,8 @@ pub struct Differences {
     integers: Vec<i16>,
     known: Vec<f64>,
     is_finite: bool,
+    /// Whether the message has the known array itself.
+    is_full: bool,
 }
 
 impl Differences {
@@ -49,6 +52,7 @@ impl Differences {
             integers: vec![0; rows * samples],
             known: vec![0.0; rows * samples],
             is_finite: true,
+            is_full: false,
         }
     }
 
@@ -66,7 +70,7 @@ impl Differences {
     /// includes them. A sample that [is not finite](Differences::is_finite) becomes known as it is,
     /// so that agents in the same process see it diverge.
     pub fn set(&mut self, array: &[f64]) {
-        self.is_finite = true;
+        (self.is_finite, self.is_full) = (true, false);
         let samples = self.exponents.iter_mut().enumerate();
         for (j, exponent) in samples {
             let range = j * self.rows..(j + 1) * self.rows;
@@ -88,9 +92,19 @@ impl Differences {
         }
     }
 
+    /// Replaces the message and the known array by `array` itself.
+    pub fn set_in_full(&mut self, array: &[f64]) {
+        self.known.copy_from_slice(array);
+        self.is_finite = array.iter().all(is_allowed);
+        self.is_full = true;
+    }
+
     /// The number of bytes of the message.
     pub fn bytes(&self) -> usize {
-        self.exponents.len() * (EXPONENT_BYTES + self.bytes_of_integers())
+        match self.is_full {
+            true => size_of::<f64>() * self.known.len(),
+            false => self.exponents.len() * (EXPONENT_BYTES + self.bytes_of_integers()),
+        }
     }
 
     fn bytes_of_integers(&self) -> usize {
@@ -99,6 +113,9 @@ impl Differences {
 
     /// Appends the message to `out`.
     pub fn pack(&self, out: &mut Vec<u8>) {
+        if self.is_full {
+            return out.extend(self.known.iter().flat_map(|v| v.to_le_bytes()));
+        }
         for (j, exponent) in self.exponents.iter().enumerate() {
             out.extend_from_slice(&exponent.to_le_bytes());
             let mut bits = Bits::with_capacity(self.bytes_of_integers());
@@ -109,7 +126,7 @@ impl Differences {
         }
     }
 
-    /// Adds a message of the same layout to `known`, the array of its sender.
+    /// Adds a message of the same layout to `known`, the array of its sender, or replaces it.
     ///
     /// # Errors
     ///
@@ -125,6 +142,16 @@ impl Differences {
                 self.rows,
                 self.bits
             ));
+        }
+        if self.is_full {
+            let numbers = message.as_chunks().0.iter().map(|v| f64::from_le_bytes(*v));
+            known.iter_mut().zip(numbers).for_each(|(k, v)| *k = v);
+            return match known.iter().find(|v| !is_allowed(v)) {
+                None => Ok(()),
+                Some(bad) => Err(format!(
+                    "it sent {bad:e}, but numbers are at most {LIMIT:e}"
+                )),
+            };
         }
         let samples = message.chunks_exact(EXPONENT_BYTES + self.bytes_of_integers());
         for (j, sample) in samples.enumerate() {
@@ -157,6 +184,11 @@ impl Differences {
         }
         Ok(())
     }
+}
+
+/// Whether an entry can be sent; not if it is NaN.
+fn is_allowed(entry: &f64) -> bool {
+    entry.abs() <= LIMIT
 }
 
 /// 2^exponent, for an exponent from -1022 to 1023.
@@ -193,7 +225,7 @@ impl WithSimd for Largest<'_> {
             let difference = (array - known).abs();
             largest = largest.max(difference);
             // `max` drops NaN; comparisons do not.
-            is_finite &= (array.abs() <= LIMIT) & (difference <= 2.0 * LIMIT);
+            is_finite &= is_allowed(array) & (difference <= 2.0 * LIMIT);
         }
         match is_finite {
             true => largest,
@@ -272,6 +304,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_array_in_full_replaces_the_known_one() {
+        let mut sender = Differences::new(5, ROWS, 5);
+        let mut receiver = vec![1.0; sender.known().len()];
+        sender.set(&arrays(0));
+        for (array, is_full) in [(arrays(1), true), (arrays(2), false)] {
+            match is_full {
+                true => sender.set_in_full(&array),
+                false => sender.set(&array),
+            }
+            let mut message = Vec::new();
+            sender.pack(&mut message);
+            assert_eq!(message.len(), sender.bytes());
+            sender.add_to(&mut receiver, &message).unwrap();
+            assert_eq!(receiver, sender.known());
+            assert_eq!(sender.known() == array, is_full);
+        }
+        sender.set_in_full(&vec![f64::NAN; ROWS * 5]);
+        assert!(!sender.is_finite());
+        let mut message = Vec::new();
+        sender.pack(&mut message);
+        assert!(sender.add_to(&mut receiver, &message).is_err());
+        assert!(sender.add_to(&mut receiver, &message[1..]).is_err());
     }
 
     #[test]

@@ -179,7 +179,6 @@ impl AgentStrategy for Iterates {
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let received = received.array();
         let two_rho = 2.0 * self.rho;
         dispatch(Absorb {
             alpha: self.alpha,
@@ -187,8 +186,8 @@ impl AgentStrategy for Iterates {
             sent: two_rho * local.degree as f64,
             s: self.s.as_mut_slice(),
             t: self.t.as_mut_slice(),
-            nu: self.nu.as_slice(),
-            sum: received,
+            nu: received.own(self.nu.as_slice()),
+            sum: received.array(),
         });
         true
     }

@@ -1,26 +1,23 @@
 //! Gossip with messages of few bits: a wrapper of any strategy that combines arrays of neighbours.
 //!
-//! Agent k sends its array psi_k as [`Differences`] to known_k, which it and its neighbours hold.
-//! The combination of the known arrays is corrected by the agent's own rounding error:
+//! Agent k sends its array psi_k as [`Differences`] to known_k, which it and its neighbours hold,
+//! and combines known arrays, its own included:
 //!
 //! ```text
 //! known_k <- known_k + unit round((psi_k - known_k) / unit)
-//! sum over l of a_lk known_l + (psi_k - known_k)              for weights a_lk with column sum 1
-//! sum over neighbours known_l + d_k (psi_k - known_k)         for the neighbour sum
 //! ```
 //!
-//! Equivalently, agent k combines psi_k + known_l - known_k in place of psi_l. The sum of the
-//! results over all agents is that of exact messages for symmetric weights. Without the correction,
-//! strategies that accumulate combinations (exact-diffusion and both kinds of ADMM) would add up
-//! the rounding errors of all rounds. The unit follows the largest difference, so that errors
-//! decrease with the steps of the strategy and its limit is unchanged.
+//! The unit follows the largest difference, so that rounding errors decrease with the steps of the
+//! strategy. Its limit is unchanged if the errors of all rounds do not add up. Strategies that
+//! accumulate combinations therefore use known_k where exact messages have psi_k:
+//! [`Message::Combined`] has it. Both kinds of ADMM then keep the sum of their memory over all
+//! agents, and exact-diffusion adds psi_k - known_k to it.
 //!
 //! A strategy by name has the wrapper if its parameter `bits` is given.
 
 use super::tree::BITS;
 use super::{
-    AgentStrategy, Certified, Combine, Differences, Exchange, Local, Message, SharedConstants,
-    Strategy,
+    AgentStrategy, Certified, Differences, Exchange, Local, Message, SharedConstants, Strategy,
 };
 use crate::error::{Error, Result};
 use crate::problem::residual::Residual;
@@ -28,7 +25,6 @@ use crate::random::Rng;
 use crate::spec::Spec;
 use crate::Stop;
 use dictmesh_kernels::matrix::{distance, norm, Matrix};
-use dictmesh_kernels::simd::{dispatch, Simd, WithSimd};
 use std::sync::Arc;
 
 /// A strategy whose arrays are sent as differences of few bits.
@@ -55,6 +51,9 @@ impl Rounded {
     /// # Errors
     ///
     /// If `bits` is not 4 to 16, or the strategy has messages other than arrays.
+    ///
+    /// A custom strategy must take its own array from [`Message::own`] where its update adds it up
+    /// over rounds.
     pub fn new(exact: Arc<dyn Strategy>, bits: u32) -> Result<Self> {
         if exact.decides() {
             return Err(Error::Unsupported {
@@ -112,9 +111,9 @@ impl Strategy for Rounded {
         Ok(Box::new(Iterates {
             exact: self.exact.agent(own)?,
             bits: self.bits,
-            exchange: None,
+            is_rounded: false,
             sent: Differences::default(),
-            corrected: Vec::new(),
+            in_full: false,
         }))
     }
 
@@ -144,19 +143,19 @@ impl Strategy for Rounded {
 struct Iterates {
     exact: Box<dyn AgentStrategy>,
     bits: u32,
-    /// The exchange of the last [`adapt`](AgentStrategy::adapt).
-    exchange: Option<Exchange>,
+    /// Whether the last exchange has differences.
+    is_rounded: bool,
     sent: Differences,
-    /// The combination that the strategy receives.
-    corrected: Vec<f64>,
+    /// Whether the next message is the whole array.
+    in_full: bool,
 }
 
 impl Iterates {
     /// What the neighbours hold is 0 again.
     fn reset(&mut self, local: &Local) {
-        self.exchange = None;
+        self.is_rounded = false;
         self.sent = Differences::new(self.bits, local.rows(), local.samples);
-        self.corrected = vec![0.0; local.rows() * local.samples];
+        self.in_full = false;
     }
 }
 
@@ -169,39 +168,40 @@ impl AgentStrategy for Iterates {
     fn resume(&mut self, local: &Local) {
         self.exact.resume(local);
         self.reset(local);
+        // A coarse first message would undo what was found before.
+        self.in_full = true;
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
         let exchange = self.exact.adapt(local);
-        if let Exchange::Combine(_) = exchange {
-            self.sent.set(self.exact.outgoing().array());
+        // A single agent sends nothing, and need not round its own array.
+        self.is_rounded = matches!(exchange, Exchange::Combine(_)) && local.degree > 0;
+        if self.is_rounded {
+            let array = self.exact.outgoing().array();
+            match std::mem::take(&mut self.in_full) {
+                true => self.sent.set_in_full(array),
+                false => self.sent.set(array),
+            }
         }
-        self.exchange = Some(exchange);
         exchange
     }
 
     fn outgoing(&self) -> Message<'_> {
-        match self.exchange {
-            Some(Exchange::Combine(_)) => Message::Differences(&self.sent),
-            _ => self.exact.outgoing(),
+        match self.is_rounded {
+            true => Message::Differences(&self.sent),
+            false => self.exact.outgoing(),
         }
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let Some(Exchange::Combine(rule)) = self.exchange else {
-            return self.exact.absorb(local, received);
-        };
-        dispatch(Correct {
-            weight: match rule {
-                Combine::Weights | Combine::LazyWeights => 1.0,
-                Combine::NeighbourSum => local.degree as f64,
+        let received = match self.is_rounded {
+            true => Message::Combined {
+                array: received.array(),
+                own: self.sent.known(),
             },
-            array: self.exact.outgoing().array(),
-            known: self.sent.known(),
-            received: received.array(),
-            corrected: &mut self.corrected,
-        });
-        self.exact.absorb(local, Message::Array(&self.corrected))
+            false => received,
+        };
+        self.exact.absorb(local, received)
     }
 
     fn dual(&self) -> &Matrix {
@@ -209,6 +209,9 @@ impl AgentStrategy for Iterates {
     }
 
     fn lag(&self) -> f64 {
+        if !self.is_rounded {
+            return self.exact.lag();
+        }
         let rows = self.dual().rows().max(1);
         let array = self.exact.outgoing().array().chunks_exact(rows);
         let each = array.zip(self.sent.known().chunks_exact(rows));
@@ -236,27 +239,5 @@ impl AgentStrategy for Iterates {
 
     fn fault(&self) -> Option<&str> {
         self.exact.fault()
-    }
-}
-
-/// `corrected = received + weight (array - known)`.
-struct Correct<'a> {
-    weight: f64,
-    array: &'a [f64],
-    known: &'a [f64],
-    received: &'a [f64],
-    corrected: &'a mut [f64],
-}
-
-impl WithSimd for Correct<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let own = self.array.iter().zip(self.known);
-        let each = self.corrected.iter_mut().zip(self.received).zip(own);
-        for ((corrected, received), (array, known)) in each {
-            *corrected = received + self.weight * (array - known);
-        }
     }
 }
