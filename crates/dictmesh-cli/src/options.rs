@@ -4,7 +4,7 @@ mod mesh;
 pub mod names;
 mod strategy;
 
-pub use mesh::{auto, constant, dealt, tree};
+pub use mesh::{auto, constant, dealt, with_bits};
 pub use strategy::StrategyArgs;
 
 use crate::commands::say;
@@ -125,7 +125,7 @@ pub struct Options {
         help_heading = "Inference"
     )]
     pub rho: Option<f64>,
-    /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
+    /// Bits of a number in a message, 4 to 16 [default: 8 with --strategy tree, else doubles]
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub bits: Option<u32>,
     /// Seconds of one hop between agents, for --strategy auto [default: 0.001]

@@ -162,8 +162,8 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
             "--bits 17: must be a whole number from 4 to 16",
         ),
         (
-            &["learn", "x.csv", "--bits", "8"],
-            "--bits 8: it belongs to --strategy tree; relaxed-admm has --rho",
+            &["learn", "x.csv", "--strategy", "diffusion", "--bits", "3"],
+            "--bits 3: must be a whole number from 4 to 16; leave it out for doubles",
         ),
         (
             &["learn", "x.csv", "--strategy", "tree", "--mu", "1"],
@@ -243,7 +243,7 @@ fn the_certified_gap_of_tree_is_printed() {
         &["infer", "tree.st", "x.csv", "-o", "c.npz", "--bits", "8"],
     );
     assert!(
-        said.contains("--bits 8: it belongs to --strategy tree"),
+        said.contains("--bits 8: --strategy exact has no messages"),
         "{said}"
     );
     let scored = |line: &str| {

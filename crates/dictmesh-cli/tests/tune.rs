@@ -319,4 +319,14 @@ fn sums_are_tuned_where_they_are_named() {
     }
     let without = ok(at, &args(&[]));
     assert!(!without.contains("tree"), "{without}");
+    // Gossip with few bits, too: a quarter of the bytes.
+    let gossip = ["--strategies", "relaxed-admm"];
+    let [doubles, few] = [vec![], vec!["--bits", "15"]].map(|bits| {
+        let found = json(at, &args(&[&gossip[..], &bits].concat()));
+        let best = found["curve"]["strategies"]["relaxed-admm"]["best"].clone();
+        (best["bytes_per_round"].as_f64().unwrap(), found)
+    });
+    assert!(few.0 > 0.24 * doubles.0 && few.0 < 0.27 * doubles.0);
+    let flags = few.1["flags"].to_string();
+    assert!(flags.contains("\"--bits\",\"15\""), "{flags}");
 }

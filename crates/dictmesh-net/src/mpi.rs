@@ -19,8 +19,10 @@ use calls::{Graph, Library};
 use dictmesh::AgentId;
 use std::time::Instant;
 
-/// Numbers in front of every frame: its tag, and how long its two parts are.
+/// Numbers that all ranks compare before a collective: the tag, and two lengths.
 const HEAD: usize = 6;
+/// Numbers in front of every frame: its tag, and the lengths of its three parts.
+const FRAME_HEAD: usize = HEAD + 1;
 /// With so many ranks an allreduce, which sends about two arrays, takes less than one array to each other rank.
 const WORTH_A_SUM: usize = 4;
 
@@ -236,9 +238,16 @@ impl Collectives for Mpi {
 fn write(frame: &Frame, numbers: &mut Vec<f64>) {
     numbers.clear();
     numbers.extend(head(frame.tag));
-    numbers.extend([frame.scalars.len() as f64, frame.dual.len() as f64]);
+    let lengths = [frame.scalars.len(), frame.dual.len(), frame.bytes.len()];
+    numbers.extend(lengths.map(|length| length as f64));
     numbers.extend_from_slice(&frame.scalars);
     numbers.extend_from_slice(&frame.dual);
+    // Eight bytes as the bits of a number, the last ones filled up with zeros.
+    numbers.extend(frame.bytes.chunks(8).map(|bytes| {
+        let mut eight = [0; 8];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        f64::from_le_bytes(eight)
+    }));
 }
 
 /// The tag as numbers; all are whole and small enough to be exact. The samples of closing rounds are counted down from the
@@ -258,7 +267,7 @@ fn head(tag: Tag) -> [f64; HEAD - 2] {
 
 /// A frame of the same round as `own`.
 fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
-    let Some((first, rest)) = numbers.split_at_checked(HEAD) else {
+    let Some((first, rest)) = numbers.split_at_checked(FRAME_HEAD) else {
         return Err(format!("its frame has {} numbers", numbers.len()));
     };
     if first[..HEAD - 2] != head(own.tag) {
@@ -267,23 +276,31 @@ fn read(own: &Frame, numbers: &[f64], frame: &mut Frame) -> Result<(), String> {
             first[0], first[1], first[2], first[3], own.tag
         ));
     }
-    let scalars = first[HEAD - 2] as usize;
-    if scalars > rest.len() || rest.len() - scalars != first[HEAD - 1] as usize {
+    let [scalars, dual, bytes] = [2, 1, 0].map(|i| first[HEAD - i] as usize);
+    let words = bytes.div_ceil(8);
+    let parts = scalars.checked_add(dual).and_then(|n| n.checked_add(words));
+    if parts != Some(rest.len()) {
         return Err(format!(
             "its frame has {} numbers behind its head",
             rest.len()
         ));
     }
-    let (scalars, dual) = rest.split_at(scalars);
+    let (finite, words) = rest.split_at(scalars + dual);
     // Without an early end, many numbers are looked at together.
-    if rest.iter().fold(false, |bad, v| bad | !v.is_finite()) {
+    if finite.iter().fold(false, |bad, v| bad | !v.is_finite()) {
         return Err("its frame holds numbers that are not finite".into());
     }
+    let (scalars, dual) = finite.split_at(scalars);
     frame.tag = own.tag;
     frame.scalars.clear();
     frame.scalars.extend_from_slice(scalars);
     frame.dual.clear();
     frame.dual.extend_from_slice(dual);
+    frame.bytes.clear();
+    frame
+        .bytes
+        .extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    frame.bytes.truncate(bytes);
     Ok(())
 }
 
@@ -302,7 +319,8 @@ mod tests {
             },
             scalars: vec![1.0, -2.0],
             dual: vec![0.5; 7],
-            bytes: Vec::new(),
+            // The first eight are a signalling NaN.
+            bytes: vec![1, 0, 0, 0, 0, 0, 0xf0, 0x7f, 5, 6, 7],
         };
         let (mut numbers, mut back) = (Vec::new(), Frame::default());
         write(&own, &mut numbers);
@@ -312,7 +330,7 @@ mod tests {
             assert!(read(&own, &numbers[..cut], &mut back).is_err(), "{cut}");
         }
         let mut wrong = numbers.clone();
-        wrong[8] = f64::NAN;
+        wrong[9] = f64::NAN;
         assert!(read(&own, &wrong, &mut back)
             .unwrap_err()
             .contains("finite"));

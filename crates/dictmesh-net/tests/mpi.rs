@@ -1,11 +1,12 @@
-//! Ranks of an MPI job sum and broadcast as the mesh in one process does, bit for bit.
+//! Ranks of an MPI job sum, broadcast and exchange differences of few bits as the mesh in one
+//! process does, bit for bit.
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, clippy::panic)] // The helpers stand outside the test functions.
 
 mod common;
 
-use common::summing;
-use dictmesh::Topology;
+use common::{summing, Plan};
+use dictmesh::{Spec, Topology};
 use dictmesh_net::agent::{Agent, Control, Outcome};
 use dictmesh_net::mpi::Job;
 use std::ops::ControlFlow::Continue;
@@ -39,9 +40,29 @@ fn rank() {
         5 => Topology::from_edges(5, &[(4, 0), (4, 1), (4, 2), (2, 3), (0, 1)]),
         _ => Topology::path(ranks),
     };
-    let mut plan = summing::plan(topology.unwrap(), 7, 20);
-    plan.batch = 3;
-    plan.informed = vec![ranks - 1];
+    let topology = topology.unwrap();
+    let sums = summing::plan(topology.clone(), 7, 20);
+    // On a complete graph, arrays of doubles would be summed in an order of MPI's own.
+    let graphs = [topology, Topology::complete(ranks).unwrap()];
+    let few_bits = graphs.into_iter().flat_map(|topology| {
+        let gossip = Plan::new(topology, 7, 20);
+        let names = ["relaxed-admm", "exact-diffusion"];
+        names.map(|name| Plan {
+            strategy: Spec::new(name).with("bits", 5),
+            ..gossip.clone()
+        })
+    });
+    for mut plan in std::iter::once(sums).chain(few_bits) {
+        plan.batch = 3;
+        plan.informed = vec![ranks - 1];
+        assert_equal(&job, &plan);
+    }
+    job.barrier().unwrap();
+    println!("rank {k} equals the mesh");
+}
+
+fn assert_equal(job: &Job, plan: &Plan) {
+    let k = job.rank();
     let mut mesh = plan.mesh(false);
     let exchange = job.exchange(plan.topology.neighbours(k)).unwrap();
     let (observer, control) = (Box::new(|_: &_| {}), Control::default());
@@ -57,7 +78,10 @@ fn rank() {
     .unwrap();
     assert_eq!(agent.run().unwrap(), Outcome::Ended);
     mesh.learn(&plan.x, |_| Continue(())).unwrap();
-    assert_eq!(agent.block().atoms(), mesh.block(k).atoms());
-    job.barrier().unwrap();
-    println!("rank {k} equals the mesh");
+    assert_eq!(
+        agent.block().atoms(),
+        mesh.block(k).atoms(),
+        "{}",
+        plan.strategy
+    );
 }

@@ -6,7 +6,7 @@ mod common;
 
 use bytes::Bytes;
 use common::{start_all, summing, Dripping, Plan, Running, Started};
-use dictmesh::{Mesh, Topology};
+use dictmesh::{Mesh, Spec, Topology};
 use dictmesh_net::agent::{Agent, Control, Outcome, Policy};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::grpc::{GrpcWire, Neighbour, Settings};
@@ -313,10 +313,17 @@ fn a_message_of_the_wrong_length_is_refused_with_the_name_of_its_sender() {
     }
 }
 
-/// Over gRPC in plain text: 1 is between 0 and 2.
 #[test]
 fn agents_over_grpc_equal_the_mesh() {
-    let plan = plan(Topology::path(3).unwrap(), 12);
+    let sums = plan(Topology::path(3).unwrap(), 12);
+    let mut gossip = Plan::new(Topology::path(3).unwrap(), 7, 12);
+    gossip.strategy = Spec::new("relaxed-admm").with("bits", 5);
+    gossip.batch = 3;
+    [sums, gossip].iter().for_each(assert_equal_over_grpc);
+}
+
+/// Over gRPC in plain text: 1 is between 0 and 2.
+fn assert_equal_over_grpc(plan: &Plan) {
     let mut mesh = plan.mesh(false);
     let wire = |k: usize, neighbours: &[(usize, String)]| {
         let settings = plan.settings(&mesh, k);

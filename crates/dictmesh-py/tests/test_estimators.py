@@ -170,6 +170,7 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"strategy": "gradient-sums"}, "'tree'"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 3}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 8.5}}, "from 4 to 16"),
+        ({"n_agents": 2, "strategy": {"kind": "relaxed-admm", "bits": 17}}, "from 4 to 16"),
         ({"n_agents": 2, "strategy": {"kind": "tree", "mu": 0.1}}, "mu"),
         ({"n_agents": 2, "strategy": {"kind": "auto", "latency": -1}}, "latency = -1"),
         ({"n_agents": 2, "strategy": {"kind": "auto", "bandwidth": 0}}, "bandwidth = 0"),

@@ -50,6 +50,11 @@ CASES = {
         {"n_agents": 6, "topology": "path", "strategy": {"kind": "auto", "latency": 0.5, "bandwidth": 1e9}},
         ["--agents", "6", "--topology", "path", "--strategy", "auto", "--latency", "0.5", "--bandwidth", "1e9"],
     ),
+    "gossip with few bits": (
+        DictionaryLearning,
+        {"n_agents": 4, "topology": "ring", "strategy": {"kind": "relaxed-admm", "bits": 6}},
+        ["--agents", "4", "--topology", "ring", "--strategy", "relaxed-admm", "--bits", "6"],
+    ),
     "huber": (DictionaryLearning, {"loss": "huber", "eta": 0.3}, ["--residual", "huber", "--eta", "0.3"]),
     "nmf": (NMF, {}, ["--task", "nmf"]),
     "a constant step": (DictionaryLearning, {"dict_step": 0.1}, ["--update", "constant:0.1"]),

@@ -9,7 +9,9 @@ pub mod infeasible {
 pub use crate::graph::weights::{lazy_column, own_column};
 pub use crate::mesh::learning::{plan_update, update_block, PlannedUpdate};
 pub use crate::mesh::rounds::{infer, round, Carrier, Received};
-pub use crate::mesh::stopping::{has_diverged, relative_change, Flood, Rounds, StoppingRule};
+pub use crate::mesh::stopping::{
+    has_diverged, max_or_nan, relative_change, Flood, Rounds, StoppingRule,
+};
 pub use crate::model::store::sync_directory;
 pub use dictmesh_kernels::combine::{combine, Order};
 pub use dictmesh_kernels::products::{product, product_of_fired, Firing};

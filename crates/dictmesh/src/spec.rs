@@ -63,6 +63,13 @@ impl Spec {
         }
     }
 
+    /// The same spec without this parameter.
+    pub fn without(&self, name: &str) -> Self {
+        let mut spec = self.clone();
+        spec.parameters.remove(name);
+        spec
+    }
+
     /// Adds a parameter if `value` is `Some`.
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {

@@ -10,6 +10,8 @@
 //! | [`tree`] | sums of W_k y_k - b_k to a root, steps of nu back | | nu, with a certificate |
 //! | [`auto`], the default | | | `tree` or `relaxed_admm`, whichever is predicted to be faster |
 //!
+//! [`Rounded`] sends the arrays of the first five as differences of few bits.
+//!
 //! A [`Strategy`] holds the constants and creates one [`AgentStrategy`] per agent, which holds that
 //! agent's iterates. Neither performs I/O, starts threads or reads a clock. The mesh in one process
 //! and agents on a network run the same objects.
@@ -20,6 +22,7 @@
 
 pub mod auto;
 pub mod consensus;
+pub mod differences;
 pub mod diffusion;
 pub(crate) mod divergence;
 pub mod exact_diffusion;
@@ -29,11 +32,13 @@ pub mod jacobi_admm;
 pub mod local;
 pub mod penalty_rule;
 pub mod relaxed_admm;
+pub mod rounded;
 mod sparse_codes;
 pub mod tree;
 
 pub use auto::Auto;
 pub use consensus::Consensus;
+pub use differences::Differences;
 pub use diffusion::Diffusion;
 pub use exact_diffusion::ExactDiffusion;
 pub use integers::Integers;
@@ -41,6 +46,7 @@ pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
 pub use penalty_rule::PenaltyRule;
 pub use relaxed_admm::RelaxedAdmm;
+pub use rounded::Rounded;
 pub use tree::Tree;
 
 use crate::error::{Error, Result};
@@ -179,6 +185,13 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The largest distance, over the samples, of the agent's array from what its neighbours hold
+    /// of it after the last exchange, relative to nu_k. Default: 0. The stopping rule counts it as
+    /// a change of nu_k.
+    fn lag(&self) -> f64 {
+        0.0
+    }
+
     /// The outcome of the argmin in the last [`adapt`](AgentStrategy::adapt), if the strategy
     /// solves one.
     fn argmin_stop(&self) -> Stop {
@@ -250,6 +263,17 @@ pub enum Message<'a> {
     Nothing,
     /// M x B numbers by columns, for [`Exchange::Combine`].
     Array(&'a [f64]),
+    /// The same as differences to earlier messages. The neighbours combine the known arrays. All
+    /// agents of a mesh have the same number of bits.
+    Differences(&'a Differences),
+    /// A result of [`Exchange::Combine`] with differences: the combination of known arrays, and
+    /// that of the agent itself.
+    Combined {
+        /// The combination.
+        array: &'a [f64],
+        /// The known array of the agent.
+        own: &'a [f64],
+    },
     /// For [`Exchange::SumToRoot`]; of the same layout at every agent.
     Integers(&'a Integers),
     /// For [`Exchange::Broadcast`]; only those of the root count.
@@ -257,11 +281,21 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The numbers of an array; empty for the other messages.
+    /// The numbers of an array, of the known array, or of a combination; empty for the other
+    /// messages.
     pub fn array(self) -> &'a [f64] {
         match self {
-            Message::Array(array) => array,
+            Message::Array(array) | Message::Combined { array, .. } => array,
+            Message::Differences(differences) => differences.known(),
             _ => &[],
+        }
+    }
+
+    /// What the neighbours received of this agent's array: the array itself, or the known one.
+    pub fn own(self, sent: &'a [f64]) -> &'a [f64] {
+        match self {
+            Message::Combined { own, .. } => own,
+            _ => sent,
         }
     }
 }
@@ -389,7 +423,10 @@ const fn names_of<const N: usize>(last: Kind) -> [&'static str; N] {
 /// The built-in strategies by name; [`Names::with`] registers others.
 pub fn names() -> Names<dyn Strategy> {
     let none = Names::<dyn Strategy>::new("strategy");
-    (BUILT_IN.iter()).fold(none, |names, (name, _, maker)| names.with(name, *maker))
+    (BUILT_IN.iter()).fold(none, |names, (name, kind, maker)| match kind {
+        Kind::Gossip => names.with(name, move |spec| Rounded::from_spec(spec, maker)),
+        Kind::Sums => names.with(name, *maker),
+    })
 }
 
 /// Builds a built-in strategy from its spec.
@@ -423,9 +460,9 @@ fn check_constant(name: &'static str, value: Option<f64>) -> Result<()> {
     }
 }
 
-/// The step mu of a description that has no other constant.
+/// The step mu of a description that has no other constant. [`Rounded`] has taken `bits` out.
 fn step_of(spec: &Spec) -> Result<Option<f64>> {
-    spec.allow(&["mu"])?;
+    spec.allow(&["mu", "bits"])?;
     let mu = spec.number("mu")?;
     check_constant("mu", mu)?;
     Ok(mu)

@@ -7,12 +7,12 @@ use super::choices::{Choices, Subject};
 use super::tune::{learn, AGENTS};
 use super::{say, Result, Speech};
 use crate::demo::Progress;
-use crate::options::Options;
+use crate::options::{with_bits, Options};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
-use dictmesh::{AtomInit, Error, Mesh, Samples};
+use dictmesh::{AtomInit, Error, Mesh, Samples, Spec};
 use dictmesh_apps::audit::{audit, audit_masked, Audit, SUMS};
 use dictmesh_apps::learning_curve::Target;
 use std::path::PathBuf;
@@ -192,7 +192,7 @@ fn strategies(args: &Args, options: &Options) -> Result<Vec<Tried>> {
                 ..options.clone()
             }
             .strategy()?,
-            None => strategy::named(name).map_err(say)?,
+            None => with_bits(Spec::new(name), options.bits)?,
         };
         let mut add = |name: String, strategy: &Arc<dyn Strategy>, is_masked: bool| {
             list.push(Tried {

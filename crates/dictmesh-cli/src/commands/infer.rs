@@ -7,12 +7,12 @@ use super::prepare::{DataArgs, Opened};
 use super::{check_apart, check_finite, check_place, page_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
-use crate::options::{auto, tree};
+use crate::options::{auto, with_bits};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
-use dictmesh::strategy::{self, Certified, Strategy};
-use dictmesh::{Matrix, Mesh, Samples, Stop};
+use dictmesh::strategy::{Certified, Strategy};
+use dictmesh::{Matrix, Mesh, Samples, Spec, Stop};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Args {
     /// All atoms in one place (exact), or a strategy of the mesh
     #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
-    /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
+    /// Bits of a number in a message of the mesh, 4 to 16 [default: 8 with --strategy tree, else doubles]
     #[arg(long, value_name = "N")]
     pub bits: Option<u32>,
     /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
@@ -86,13 +86,13 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
     }
     match (args.strategy.as_str(), args.bits) {
         (strategy::DEFAULT, None) => auto(args.latency, args.bandwidth).map(Some),
-        ("tree", bits) => tree(bits).map(Some),
-        (name, Some(bits)) => Err(format!(
-            "--bits {bits}: it belongs to --strategy tree, but this is {name}; name that strategy, or \
-             leave --bits out"
-        )),
+        (strategy::DEFAULT, bits) => with_bits(Spec::new("tree"), bits).map(Some),
         ("exact", None) => Ok(None),
-        (name, None) => strategy::named(name).map(Some).map_err(say),
+        ("exact", Some(bits)) => Err(format!(
+            "--bits {bits}: --strategy exact has no messages; name a strategy of the mesh, or leave \
+             --bits out"
+        )),
+        (name, bits) => with_bits(Spec::new(name), bits).map(Some),
     }
 }
 

@@ -27,12 +27,16 @@ pub fn constant(strategy: &str) -> &'static str {
     }
 }
 
-/// The strategy `tree` with integers of so many bits.
-pub fn tree(bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
-    let spec = Spec::new("tree").with_some_number("bits", bits.map(f64::from));
+/// The strategy of a spec, with integers of so many bits.
+pub fn with_bits(spec: Spec, bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
+    let spec = spec.with_some_number("bits", bits.map(f64::from));
     strategy::build(&spec).map_err(|e| match e {
         // Of this name there is another flag.
-        dictmesh::Error::Parameter { given, allowed, .. } => format!("--bits {given}: {allowed}"),
+        dictmesh::Error::Parameter {
+            name: "bits",
+            given,
+            allowed,
+        } => format!("--bits {given}: {allowed}"),
         e => say(e),
     })
 }
@@ -184,16 +188,10 @@ impl Options {
                 _ => format!("--rho belongs to relaxed-admm; {name} has --{own}"),
             });
         }
-        if own == "bits" {
-            return tree(self.bits);
-        }
-        if let Some(bits) = self.bits {
-            return Err(format!(
-                "--bits {bits}: it belongs to --strategy tree; {name} has --{own}"
-            ));
-        }
-        let value = if own == "mu" { self.mu } else { self.rho };
-        strategy::build(&Spec::new(name).with_some_number(own, value)).map_err(say)
+        let spec = given.into_iter().fold(Spec::new(name), |spec, (flag, v)| {
+            spec.with_some_number(flag, v)
+        });
+        with_bits(spec, self.bits)
     }
 
     /// The strategy that chooses another one.

@@ -68,7 +68,7 @@ impl Averaging<'_> {
             }
             let mut new = vec![0.0; g.len()];
             combine(
-                talk.weighted(self.id, self.weights, &g, |frame| &frame.scalars[2..]),
+                talk.weighted(self.id, self.weights, &g, |_, frame| &frame.scalars[2..]),
                 &mut new,
             );
             g = new;

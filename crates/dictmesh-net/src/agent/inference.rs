@@ -9,9 +9,12 @@ use crate::error::Error;
 use crate::exchange::{Phase, Tag};
 use crate::masks::Masks;
 use dictmesh::network::{
-    has_diverged, infer, relative_change, round, Carrier, Flood, Received, Rounds, StoppingRule,
+    has_diverged, infer, max_or_nan, relative_change, round, Carrier, Flood, Received, Rounds,
+    StoppingRule,
 };
-use dictmesh::strategy::{AgentStrategy, Combine, Exchange, Integers, Local, Message, Strategy};
+use dictmesh::strategy::{
+    AgentStrategy, Combine, Differences, Exchange, Integers, Local, Message, Strategy,
+};
 use dictmesh::{AgentId, Matrix, Stop, Stopping};
 
 /// What stays the same through the rounds of a batch.
@@ -70,6 +73,8 @@ struct Wire<'c, 'a> {
     /// Exchanges of the strategy and those of proofs.
     exchanges: u32,
     flood: Flood,
+    /// What the differences of each neighbour add up to, rising; the same as at the neighbour.
+    known: Vec<Vec<f64>>,
 }
 
 impl Inference<'_> {
@@ -92,6 +97,7 @@ impl Inference<'_> {
                 rounds: 0,
                 exchanges: 0,
                 flood: Flood::default(),
+                known: Vec::new(),
             },
             before: Matrix::default(),
             received: Received::default(),
@@ -182,7 +188,7 @@ impl Rounds for Course<'_, '_> {
         let (nu, degree) = (self.strategy.dual(), self.inference.local.degree);
         let sums = self.last == Some(Exchange::Combine(Combine::NeighbourSum));
         let sum = sums.then(|| (degree, self.received.arrays.as_slice()));
-        let residual = relative_change(nu, &self.before, sum);
+        let residual = max_or_nan(relative_change(nu, &self.before, sum), self.strategy.lag());
         (residual.is_finite() && !self.inference.has_diverged(nu)).then_some(residual)
     }
 
@@ -224,11 +230,16 @@ impl Carrier for Wire<'_, '_> {
         let outgoing = agent.outgoing();
         match exchange {
             Exchange::Combine(rule) => {
-                let (outgoing, arrays) = (outgoing.array(), &mut received.arrays);
-                if arrays.as_slice().len() != outgoing.len() {
-                    *arrays = Matrix::zeros(outgoing.len(), 1);
+                let (entries, arrays) = (outgoing.array().len(), &mut received.arrays);
+                if arrays.as_slice().len() != entries {
+                    *arrays = Matrix::zeros(entries, 1);
                 }
-                self.combine(rule, outgoing, arrays.as_mut_slice())
+                match outgoing {
+                    Message::Differences(sent) => {
+                        self.combine_known(rule, sent, arrays.as_mut_slice())
+                    }
+                    _ => self.combine(rule, outgoing.array(), arrays.as_mut_slice()),
+                }
             }
             Exchange::SumToRoot => {
                 received.total.clear();
@@ -278,9 +289,13 @@ impl Wire<'_, '_> {
             own.dual.fill(0.0);
             self.flood.report_trouble(self.rounds);
         }
-        own.scalars.clear();
-        own.scalars
-            .extend([self.flood.residual, self.flood.trouble]);
+        self.tell_flood();
+    }
+
+    fn tell_flood(&mut self) {
+        let scalars = &mut self.talk.own.scalars;
+        scalars.clear();
+        scalars.extend([self.flood.residual, self.flood.trouble]);
     }
 
     /// One round with all neighbours; their reports join the flood.
@@ -300,7 +315,44 @@ impl Wire<'_, '_> {
             return self.combine_by_sum(senders, outgoing, heard);
         }
         self.round()?;
-        senders.combine(self.inference.members, outgoing, self.talk, heard);
+        let talk = &*self.talk;
+        senders.combine(self.inference.members, outgoing, |l| talk.dual_of(l), heard);
+        Ok(())
+    }
+
+    /// The same with arrays that are sent as differences. Differences that are not finite are replaced by 0 and a
+    /// report.
+    fn combine_known(
+        &mut self,
+        rule: Combine,
+        sent: &Differences,
+        heard: &mut [f64],
+    ) -> Result<(), Halt> {
+        let own = &mut self.talk.own;
+        own.tag = self.inference.tag(&mut self.exchanges);
+        own.dual.clear();
+        own.bytes.clear();
+        match sent.is_finite() {
+            true => sent.pack(&mut own.bytes),
+            false => {
+                own.bytes.resize(sent.bytes(), 0);
+                self.flood.report_trouble(self.rounds);
+            }
+        }
+        self.tell_flood();
+        let done = self.round();
+        self.talk.own.bytes.clear(); // no other round has any
+        done?;
+        self.known
+            .resize_with(self.talk.degree(), || vec![0.0; heard.len()]);
+        for ((from, frame), known) in self.talk.heard().zip(&mut self.known) {
+            let added = sent.add_to(known, &frame.bytes);
+            added.map_err(|why| Error::Protocol { from, why })?;
+        }
+        let (senders, known) = (&self.inference.senders[rule as usize], &self.known);
+        let neighbours = self.talk.neighbours();
+        let known_of = |l: AgentId| neighbours.binary_search(&l).ok().map(|i| &known[i][..]);
+        senders.combine(self.inference.members, sent.known(), known_of, heard);
         Ok(())
     }
 

@@ -1,6 +1,5 @@
 //! The senders of an agent by a rule, and the sum over them.
 
-use super::talk::Talk;
 use dictmesh::network::Order;
 use dictmesh::AgentId;
 
@@ -38,18 +37,18 @@ impl Senders {
         (own, other)
     }
 
-    /// sum_l a_lk psi_l over what was heard in the last round; `outgoing` is the agent's own psi.
-    pub fn combine(
+    /// sum_l a_lk psi_l; `own` is the agent's psi, and `psi_of` that of a neighbour.
+    pub fn combine<'a>(
         &self,
         members: &[(AgentId, bool)],
-        outgoing: &[f64],
-        talk: &Talk,
+        own: &'a [f64],
+        psi_of: impl Fn(AgentId) -> Option<&'a [f64]> + Copy,
         sum: &mut [f64],
     ) {
         let part = |place: usize| match place == self.own {
-            true => outgoing,
+            true => own,
             // Every sender is a neighbour.
-            false => talk.dual_of(members[place].0).unwrap_or(outgoing),
+            false => psi_of(members[place].0).unwrap_or(own),
         };
         (self.order).combine(self.own, self.agents, &self.weights, part, sum);
     }

@@ -164,13 +164,14 @@ impl Talk {
     }
 
     /// What was said and heard with the weights of those who said it, where they have one, rising: what
-    /// [`combine`](dictmesh::network::combine) takes. Weights and neighbours are both rising.
+    /// [`combine`](dictmesh::network::combine) takes. Weights and neighbours are both rising. `part` has the place of a
+    /// neighbour among them and its frame.
     pub fn weighted<'a>(
         &'a self,
         id: AgentId,
         weights: &'a [(AgentId, f64)],
         own: &'a [f64],
-        part: impl Fn(&Frame) -> &[f64] + Clone + 'a,
+        part: impl Fn(usize, &'a Frame) -> &'a [f64] + Clone + 'a,
     ) -> impl Iterator<Item = (f64, &'a [f64])> + Clone {
         let at = |l: &AgentId| self.exchange.neighbours().binary_search(l).ok();
         let inbox = &self.inbox;
@@ -178,7 +179,7 @@ impl Talk {
             let said = if *l == id {
                 Some(own)
             } else {
-                at(l).map(|i| part(&inbox[i]))
+                at(l).map(|i| part(i, &inbox[i]))
             };
             said.map(|said| (*a, said))
         })

@@ -100,11 +100,13 @@ impl Agreed {
 
     /// Whether single precision can meet the tolerance, if there is one; the least was measured, see DESIGN.md.
     fn check_precision(&self) -> Result<()> {
-        if self.float32 && self.strategy.kind() == "tree" {
-            return Err(ConfigError::new(
-                "float32: with the strategy tree no dual vectors are sent, but integers of few \
-                 bits; leave it out",
-            ));
+        let integers = self.strategy.parameters().contains_key("bits");
+        if self.float32 && (integers || self.strategy.kind() == "tree") {
+            return Err(ConfigError::new(format!(
+                "float32: with the strategy {} no dual vectors are sent, but integers of few bits; \
+                 leave it out",
+                self.strategy
+            )));
         }
         let Some(tolerance) = self.stopping.tolerance.filter(|_| self.float32) else {
             return Ok(());

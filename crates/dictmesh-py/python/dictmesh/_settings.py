@@ -88,7 +88,8 @@ def task(
 
 def strategy(given: str | dict[str, Any]) -> dict[str, Any]:
     """A strategy by its name, or as a dict with its constants: {"kind": "diffusion", "mu": 0.05},
-    {"kind": "tree", "bits": 8} or {"kind": "auto", "latency": 0.05}.
+    {"kind": "tree", "bits": 8} or {"kind": "auto", "latency": 0.05}. Every strategy but "auto" takes
+    bits, 4 to 16; without, gossip sends doubles.
     """
     if isinstance(given, dict):
         one_of("strategy", given.get("kind"), STRATEGIES)

@@ -80,7 +80,8 @@ class DictionaryLearning(Learning):
         "relaxed-admm", whichever is predicted to take less time on a network: by sizes, graph,
         latency (seconds of a hop) and bandwidth (bytes per second), never by measured time. With
         constants: ``{"kind": "auto", "latency": 0.05, "bandwidth": 1e6}``,
-        ``{"kind": "diffusion", "mu": 0.05}`` or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits).
+        ``{"kind": "diffusion", "mu": 0.05}`` or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits). Gossip
+        sends doubles, or with "bits" differences of few bits: ``{"kind": "relaxed-admm", "bits": 8}``.
     informed : list of int, default=None
         The agents that see the samples; all if None.
     inference_tol : float, default=1e-4

@@ -300,15 +300,17 @@ impl<'m> SampleChunk<'m> {
             .collect()
     }
 
-    /// The largest relative change of nu over all agents and samples; where a plain neighbour sum
-    /// is exchanged, also its distance from the neighbours' mean.
+    /// The largest relative change of nu over all agents and samples, and what neighbours lack of
+    /// their arrays; where a plain neighbour sum is exchanged, also its distance from the
+    /// neighbours' mean.
     pub fn largest_residual(&self) -> f64 {
         let sums = self.exchange == Some(Exchange::Combine(Combine::NeighbourSum));
-        let each = self.duals().zip(&self.before).enumerate();
-        each.fold(0.0, |largest, (k, (nu, before))| {
+        let each = self.agents.iter().zip(&self.before).enumerate();
+        each.fold(0.0, |largest, (k, (agent, before))| {
             let degree = self.mesh.topology().degree(k);
             let sum = sums.then(|| (degree, self.received.arrays.column(k)));
-            max_or_nan(largest, relative_change(nu, before, sum))
+            let change = relative_change(agent.dual(), before, sum);
+            max_or_nan(largest, max_or_nan(change, agent.lag()))
         })
     }
 

@@ -102,7 +102,10 @@ impl<'m> Links<'m> {
                     received.arrays = Matrix::zeros(entries, agents.len());
                 }
                 self.combine(rule, agents, &mut received.arrays, parallel);
-                Sent::Arrays(self.degrees)
+                match agents[0].outgoing() {
+                    Message::Differences(sent) => Sent::Bytes(self.degrees * sent.bytes() as u64),
+                    _ => Sent::Arrays(self.degrees),
+                }
             }
             Exchange::SumToRoot => {
                 received.total.clear();

@@ -133,9 +133,15 @@ impl AgentStrategy for Iterates {
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let received = received.array();
-        self.z.as_mut_slice().copy_from_slice(received);
-        self.nu.as_mut_slice().copy_from_slice(received);
+        self.z.as_mut_slice().copy_from_slice(received.array());
+        self.nu.as_mut_slice().copy_from_slice(received.array());
+        if let Message::Combined { own, .. } = received {
+            // The sum of z_k over all agents is that of phi_k, whatever was rounded.
+            let unsent = self.phi.as_slice().iter().zip(own);
+            for (z, (phi, own)) in self.z.as_mut_slice().iter_mut().zip(unsent) {
+                *z += phi - own;
+            }
+        }
         let tau = self.mu / local.agents as f64;
         for j in 0..self.nu.cols() {
             local.residual.conjugate_prox(tau, self.nu.column_mut(j));

@@ -58,7 +58,7 @@ pub struct JacobiAdmm {
 
 impl JacobiAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["mu", "penalty"])?;
+        spec.allow(&["mu", "penalty", "bits"])?;
         let (mu, penalty) = (spec.number("mu")?, spec.number("penalty")?);
         check_constant("mu", mu)?;
         check_constant("penalty", penalty)?;
@@ -148,12 +148,11 @@ impl AgentStrategy for Iterates {
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let received = received.array();
         let degree = local.degree as f64;
-        let nu = self.nu.as_slice();
+        let nu = received.own(self.nu.as_slice());
         let multiplier = self.multiplier.as_mut_slice();
         for (i, (linear, sum)) in (self.linear.as_mut_slice().iter_mut())
-            .zip(received)
+            .zip(received.array())
             .enumerate()
         {
             multiplier[i] += self.mu * (sum - degree * nu[i]);

@@ -83,7 +83,7 @@ pub struct RelaxedAdmm {
 
 impl RelaxedAdmm {
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["rho", "alpha", "random_start", "adapt"])?;
+        spec.allow(&["rho", "alpha", "random_start", "adapt", "bits"])?;
         let strategy = RelaxedAdmm {
             rho: spec.number("rho")?,
             alpha: spec.number("alpha")?,
@@ -219,7 +219,6 @@ impl AgentStrategy for Iterates {
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let received = received.array();
         let two_rho = 2.0 * self.rho;
         dispatch(Absorb {
             alpha: self.alpha,
@@ -227,8 +226,8 @@ impl AgentStrategy for Iterates {
             sent: two_rho * local.degree as f64,
             s: self.s.as_mut_slice(),
             t: self.t.as_mut_slice(),
-            nu: self.nu.as_slice(),
-            sum: received,
+            nu: received.own(self.nu.as_slice()),
+            sum: received.array(),
         });
         true
     }

@@ -14,6 +14,7 @@ mod endings;
 mod landing;
 mod laws;
 mod reduction;
+mod rounded;
 mod rounds;
 mod tree;
 

@@ -4,10 +4,10 @@ use super::super::{say, Result};
 use super::words::four_digits;
 use super::Args;
 use crate::demo::Progress;
-use crate::options::Options;
+use crate::options::{with_bits, Options};
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
-use dictmesh::{Error, Mesh, Samples};
+use dictmesh::{Error, Mesh, Samples, Spec};
 use dictmesh_apps::learning_curve::{tune, LearningCurve, Target, Tuned, GOALS};
 
 /// Rounds a strategy gets, if nothing else is said.
@@ -89,7 +89,7 @@ pub fn compare(
         });
         let spec = match named.as_ref().filter(|named| named.name() == *name) {
             Some(named) => named.clone(),
-            None => strategy::named(name).map_err(say)?,
+            None => with_bits(Spec::new(name), options.bits)?,
         };
         let tuned = match tune(&target, mesh, &spec, goal, rounds) {
             Ok(tuned) => Ok(tuned),
@@ -147,12 +147,17 @@ impl Curves {
             return Vec::new();
         };
         let (constant, value) = constant(&*tuned.best.strategy);
-        vec![
+        let mut flags = vec![
             "--strategy".into(),
             name.into(),
             format!("--{constant}"),
             four_digits(value),
-        ]
+        ];
+        let bits = tuned.best.strategy.spec().number("bits").ok().flatten();
+        if let Some(bits) = bits.filter(|_| constant != "bits") {
+            flags.extend(["--bits".into(), bits.to_string()]);
+        }
+        flags
     }
 }
 
