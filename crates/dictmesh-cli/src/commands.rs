@@ -30,7 +30,9 @@ use crate::output::landing;
 pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
 use std::path::Path;
-pub use told::{given_up, port_refusal, refusal, say};
+pub use told::{
+    against_divergence, given_up, port_refusal, refusal, say, without_code, INFEASIBLE,
+};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;

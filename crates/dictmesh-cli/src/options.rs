@@ -123,8 +123,13 @@ pub struct Options {
     )]
     pub rho: Option<f64>,
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
-    #[arg(long, value_name = "N", help_heading = "Inference")]
-    pub bits: Option<u32>,
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
+    pub bits: Option<i64>,
     /// Stop at this relative error of the dual, estimated [default: 1e-4]
     #[arg(
         long,

@@ -33,8 +33,8 @@ pub struct Args {
     #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
-    #[arg(long, value_name = "N")]
-    pub bits: Option<u32>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub bits: Option<i64>,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,

@@ -28,8 +28,8 @@ pub fn constant(strategy: &str) -> &'static str {
 }
 
 /// The strategy `tree` with integers of so many bits.
-pub fn tree(bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
-    let spec = Spec::new("tree").with_some_number("bits", bits.map(f64::from));
+pub fn tree(bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
+    let spec = Spec::new("tree").with_some("bits", bits);
     strategy::build(&spec).map_err(|e| match e {
         // Of this name there is another flag.
         dictmesh::Error::Parameter { given, allowed, .. } => format!("--bits {given}: {allowed}"),
