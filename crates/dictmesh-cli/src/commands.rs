@@ -29,7 +29,9 @@ use dictmesh_data::{Format, Nan, ReadOptions};
 pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
 use std::path::Path;
-pub use told::{given_up, port_refusal, refusal, say};
+pub use told::{
+    against_divergence, given_up, port_refusal, refusal, say, without_code, INFEASIBLE,
+};
 
 /// What goes wrong is told in one sentence.
 pub type Result<T> = std::result::Result<T, String>;

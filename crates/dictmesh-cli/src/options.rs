@@ -126,8 +126,13 @@ pub struct Options {
     )]
     pub rho: Option<f64>,
     /// Bits of a number in a message, 4 to 16 [default: 8 with --strategy tree, else doubles]
-    #[arg(long, value_name = "N", help_heading = "Inference")]
-    pub bits: Option<u32>,
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        help_heading = "Inference"
+    )]
+    pub bits: Option<i64>,
     /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
     #[arg(
         long,

@@ -89,7 +89,34 @@ fn read<T: DeserializeOwned>(file: &Path, other: &OtherKind) -> Result<T> {
     })
 }
 
+/// Refuses NaN by its name: a piece would take it for omitted, as JSON has no such number. An
+/// infinite constant of a strategy is refused for the same reason.
+fn check_numbers(name: &str, value: &toml::Value) -> Result<()> {
+    let inner = |key: &str| match name.is_empty() {
+        true => key.to_string(),
+        false => format!("{name}.{key}"),
+    };
+    match value {
+        toml::Value::Float(v) if v.is_nan() || (v.is_infinite() && name.contains("strategy.")) => {
+            Err(ConfigError::new(format!(
+                "{name} = {v}: give a finite number, or leave it out"
+            )))
+        }
+        toml::Value::Table(table) => {
+            (table.iter()).try_for_each(|(key, value)| check_numbers(&inner(key), value))
+        }
+        toml::Value::Array(items) => {
+            (items.iter()).try_for_each(|value| check_numbers(name, value))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    // What is no TOML is refused below, with its line.
+    if let Ok(table) = toml::from_str::<toml::Table>(text) {
+        check_numbers("", &toml::Value::Table(table))?;
+    }
     toml::from_str(text).map_err(|e| {
         let at = e.span().map_or(0, |span| span.start.min(text.len()));
         let number = text.as_bytes()[..at]

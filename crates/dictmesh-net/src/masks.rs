@@ -13,14 +13,17 @@
 //! | key of a batch | HKDF-Expand(info: label, both agents, both public keys, epoch, position) |
 //! | mask of a sum | ChaCha20 key stream; its nonce is the number of the exchange |
 //!
-//! No mask is used twice:
+//! No mask is used twice. An attempt at a batch is the pair of its epoch and its position:
 //!
+//! - An agent begins epochs in increasing order. It follows a neighbour to a later epoch, and drops
+//!   frames of earlier ones.
 //! - Private keys exist in memory only, and each is consumed by one X25519 agreement. An agreement
 //!   of the mesh, which begins every epoch, draws new ones; so does a restarted process. Hence a
 //!   secret belongs to one epoch of two running processes.
 //! - Within an epoch a batch position occurs once: a batch that fails ends the epoch, and one that
 //!   succeeds advances the position. A batch begun again is in another epoch, with another key.
-//! - Within a batch the number of the exchange counts up, and each sum has its own.
+//! - Within a batch the number of the exchange counts up, and each sum has its own. The attempt
+//!   fails before that number wraps around.
 //! - A frame is resent as the cached bytes of its first transmission; nothing is masked again.
 //!
 //! One more integer of 64 bits stands behind those of the strategy. Each agent adds 1 to it, masked
@@ -126,6 +129,10 @@ impl Masks {
 
     /// Appends the count of this agent and masks all integers for the sum of this tag.
     pub fn hide(&self, tag: Tag, integers: &mut Integers) -> Result<(), Error> {
+        if tag.round == u32::MAX {
+            let why = "the batch has used all numbers of exchanges, and masks must not repeat";
+            return Err(Error::Engine(format!("{tag}: {why}; allow fewer rounds")));
+        }
         integers.push(COUNT_WIDTH, [1]);
         for edge in &self.edges {
             let mut stream = ChaCha20Rng::from_seed(edge.key(self.id, tag)?);

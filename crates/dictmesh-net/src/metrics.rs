@@ -31,6 +31,9 @@ pub struct Metrics {
     cost: AtomicU64,
     disagreement: AtomicU64,
     traffic: Vec<(AgentId, Arc<Traffic>)>,
+    /// Bytes written to sockets, and how many of them were taken.
+    written: Arc<AtomicU64>,
+    taken: AtomicU64,
 }
 
 impl Metrics {
@@ -46,7 +49,21 @@ impl Metrics {
             cost: AtomicU64::new(f64::NAN.to_bits()),
             disagreement: AtomicU64::new(f64::NAN.to_bits()),
             traffic,
+            written: Arc::default(),
+            taken: AtomicU64::new(0),
         }
+    }
+
+    /// With this count of bytes written to sockets.
+    pub fn with_written(mut self, written: Arc<AtomicU64>) -> Self {
+        self.written = written;
+        self
+    }
+
+    /// Bytes written to sockets since the last call.
+    pub fn take_written(&self) -> u64 {
+        let written = self.written.load(Ordering::Relaxed);
+        written.saturating_sub(self.taken.swap(written, Ordering::Relaxed))
     }
 
     /// A round of inference took so long.

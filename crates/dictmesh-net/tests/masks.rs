@@ -10,7 +10,7 @@ use dictmesh_net::agent::{Event, Outcome};
 use dictmesh_net::codec::HEADER;
 use dictmesh_net::memory::{Faults, Hub};
 use dictmesh_net::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow::Continue;
 use std::path::Path;
 use std::sync::Mutex;
@@ -137,6 +137,98 @@ fn a_leaf_sends_uniform_bytes_and_no_mask_twice() {
     println!(
         "{} messages, {resent} resent, statistic {statistic:.0}",
         messages.len()
+    );
+}
+
+static LEAVES: Mutex<Vec<Bytes>> = Mutex::new(Vec::new());
+
+/// The ring 0 - 1 - 2 - 3 - 0 has the root 0 and the leaves 2 and 3 of its tree, whose edge the tree
+/// does not use. Links are cut and healed while agents are killed and restarted, the root too. The
+/// frames of the leaves show their attempts: epochs rise within a process and positions within an
+/// epoch, a resent frame is identical, and no two sums have the same masks.
+#[test]
+fn attempts_rise_and_no_mask_is_used_twice_over_reconnected_links() {
+    let plan = plan(Topology::ring(4).unwrap(), "constant", 240);
+    let mesh = plan.mesh(false);
+    let (directory, hub) = (tempfile::tempdir().unwrap(), Hub::new(8));
+    // Most of the time of a batch passes on the links, so that agents die in mid-batch.
+    hub.set_faults(Faults {
+        delay: Duration::from_millis(1),
+        ..Faults::default()
+    });
+    let at = |k: usize| {
+        let mut agent = Started::new(&plan, &mesh, k).in_directory(directory.path());
+        if k >= 2 {
+            agent.says = |bytes| {
+                if bytes[5] == 2 {
+                    LEAVES.lock().unwrap().push(bytes.clone());
+                }
+                bytes
+            };
+        }
+        agent.start(&hub)
+    };
+    let mut agents: Vec<Running> = (0..4).map(at).collect();
+    let links = [(1, 2), (2, 3), (0, 3), (0, 1)];
+    for (turn, (a, b)) in links.into_iter().cycle().take(12).enumerate() {
+        agents[(turn + 1) % 4].until(15 * (turn as u64 + 1));
+        hub.cut(a, b);
+        let victim = (turn % 2 == 0).then_some(turn / 2 % 4);
+        if let Some(k) = victim {
+            assert!(agents.remove(k).dies_after(turn as i64), "ended");
+        }
+        std::thread::sleep(Duration::from_millis(30));
+        hub.heal(a, b);
+        if let Some(k) = victim {
+            agents.insert(k, at(k));
+        }
+    }
+    for agent in agents {
+        assert_eq!(agent.wait().unwrap().outcome, Outcome::Ended);
+    }
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    // By incarnation: (epoch, sample, exchange), and the bytes of each.
+    let mut attempts: BTreeMap<u64, Vec<(u64, u64, u64)>> = BTreeMap::new();
+    let mut messages: BTreeMap<(u64, (u64, u64, u64)), Bytes> = BTreeMap::new();
+    let mut resent = 0;
+    for frame in LEAVES.lock().unwrap().iter() {
+        let field = |from: usize, to: usize| number(&frame[from..to]);
+        let incarnation = field(24, 32);
+        let sum = (field(8, 12), field(16, 24), field(12, 16));
+        let content = frame.slice(HEADER..);
+        match messages.insert((incarnation, sum), content.clone()) {
+            Some(before) => {
+                assert_eq!(before, content, "a resent message differs: {sum:?}");
+                resent += 1;
+            }
+            None => attempts.entry(incarnation).or_default().push(sum),
+        }
+    }
+    let mut repeated = BTreeSet::new();
+    for sums in attempts.values() {
+        assert!(sums.is_sorted(), "an attempt was named twice: {sums:?}");
+        repeated.extend(
+            sums.iter()
+                .map(|(_, sample, exchange)| (*sample, *exchange)),
+        );
+    }
+    let distinct: BTreeSet<&Bytes> = messages.values().collect();
+    assert_eq!(distinct.len(), messages.len(), "a mask was used twice");
+    // Each leaf once, and more where a batch was begun again.
+    assert!(
+        messages.len() > 2 * repeated.len(),
+        "no batch was begun again"
+    );
+    assert!(attempts.len() > 2, "no leaf was restarted");
+    println!(
+        "{} messages, {resent} resent, {} processes",
+        messages.len(),
+        attempts.len()
     );
 }
 

@@ -51,7 +51,7 @@ impl fmt::Display for Stop {
         f.write_str(match self {
             Stop::Converged => "converged to the tolerance",
             Stop::RoundLimit => "stopped at the limit of rounds",
-            Stop::Diverged => "diverged: the step is too large for these atoms; give a smaller one",
+            Stop::Diverged => "diverged: the iterates grow without bound",
             Stop::Infeasible => {
                 "infeasible: no code can meet the residual's constraint; relax it (a larger sigma, \
                  or the squared-l2 residual) or add atoms"

@@ -425,7 +425,7 @@ pub fn names() -> Names<dyn Strategy> {
     let none = Names::<dyn Strategy>::new("strategy");
     (BUILT_IN.iter()).fold(none, |names, (name, kind, maker)| match kind {
         Kind::Gossip => names.with(name, move |spec| Rounded::from_spec(spec, maker)),
-        Kind::Sums => names.with(name, *maker),
+        Kind::Sums | Kind::Choice => names.with(name, *maker),
     })
 }
 

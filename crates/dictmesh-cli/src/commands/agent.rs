@@ -7,9 +7,12 @@ mod parent;
 pub(super) mod parts;
 pub(super) mod source;
 
-use super::{port_refusal, print, refusal, save_model, say, Ended, Result};
+use super::{
+    against_divergence, port_refusal, print, refusal, save_model, say, without_code, Ended, Result,
+};
 use crate::interrupt;
 use dictmesh::accel::Accels;
+use dictmesh::Stop;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
 use dictmesh_net::config::AgentConfig;
 use dictmesh_net::metrics::{Metered, Metrics};
@@ -18,7 +21,7 @@ use dictmesh_net::{Rounds, RoundsOptions};
 pub use logs::Look;
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 #[derive(Debug, clap::Args)]
@@ -84,8 +87,13 @@ fn work(args: &Args) -> Result<Ended> {
     leaving::check(&config.state, &config.name)?;
     leaving::watch(&config.state, &control.leave)?;
     let start = parts::start(&config)?;
-    let mut agent = begin(args, &config, start.as_ref(), control)?;
+    let (mut agent, told) = begin(args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
+    if args.events {
+        let written = told.metrics.take_written();
+        let line = json!({"event": "ended", "agent": config.id, "written": written});
+        tell(&format!("{line}\n"));
+    }
     let how = match outcome {
         Outcome::Diverged => agent.diverged(),
         _ => ending(outcome),
@@ -115,7 +123,11 @@ fn work(args: &Args) -> Result<Ended> {
                     ));
                 }
             }
-            Ok(Ended::Complete)
+            match told.infeasible.get() {
+                // Whoever reads the events has it from them.
+                Some((first, last)) if !args.events => Err(without_code(*first, *last)),
+                _ => Ok(Ended::Complete),
+            }
         }
         Outcome::Interrupted => {
             if let Some(taken) = source::taken(&config)? {
@@ -124,8 +136,9 @@ fn work(args: &Args) -> Result<Ended> {
             Ok(Ended::Interrupted)
         }
         Outcome::Diverged => Err(format!(
-            "{}; take a smaller mu or rho, or leave it out of mesh init for a good one",
-            agent.diverged()
+            "{}; in another run of mesh init, {}",
+            agent.diverged(),
+            against_divergence(config.agreed.strategy.kind())
         )),
     }
 }
@@ -170,7 +183,7 @@ fn begin(
     config: &AgentConfig,
     start: Option<&dictmesh::Model>,
     control: Control,
-) -> Result<Agent> {
+) -> Result<(Agent, Told)> {
     parts::check_memory(config)?;
     let mut settings = parts::settings(config)?;
     settings.accels = args.accel.clone();
@@ -188,7 +201,8 @@ fn begin(
         agent = config.id, run = %config.run, listens = %listens, tls = config.tls.is_some(),
         informed = source.is_some(), atoms = config.atoms, neighbours = %listed(&ids), "started"
     );
-    let metrics = Arc::new(Metrics::new(config.id, wire.traffic()));
+    let metrics = Metrics::new(config.id, wire.traffic()).with_written(wire.written());
+    let metrics = Arc::new(metrics);
     if let Some(address) = &config.metrics {
         let address = parts::resolve("metrics", address)?;
         let at = Arc::clone(&metrics).serve(address);
@@ -201,9 +215,13 @@ fn begin(
     options.float32 = config.agreed.float32;
     let rounds = Rounds::new(wire, &ids, options, Arc::clone(&control.interrupt));
     let exchange = Box::new(Metered::new(rounds, Arc::clone(&metrics)));
+    let told = Told {
+        metrics,
+        infeasible: Arc::default(),
+    };
     let mut teller = Teller {
         agent: config.id,
-        metrics,
+        heard: told.clone(),
         score: args.score,
         events: args.events,
         told: 0,
@@ -214,13 +232,22 @@ fn begin(
     let observer = Box::new(move |event: &Event| teller.hear(event));
     let source = source.map(|opened| opened.source);
     let state = Some(config.state.as_path());
-    Agent::new(settings, exchange, atoms, source, state, observer, control).map_err(say)
+    let agent = Agent::new(settings, exchange, atoms, source, state, observer, control);
+    Ok((agent.map_err(say)?, told))
+}
+
+/// What is known of an agent while it runs.
+#[derive(Clone)]
+struct Told {
+    metrics: Arc<Metrics>,
+    /// The first and the last sample of the first batch that no code can meet.
+    infeasible: Arc<OnceLock<(u64, u64)>>,
 }
 
 /// Tells others what happens.
 struct Teller {
     agent: usize,
-    metrics: Arc<Metrics>,
+    heard: Told,
     score: bool,
     events: bool,
     /// Samples whose score was printed: a batch that is done again is not told again.
@@ -258,13 +285,17 @@ impl Teller {
         let cost = batch.cost().unwrap_or(f64::NAN);
         let samples = batch.position + batch.samples as u64;
         let residual = batch.residual.unwrap_or(f64::NAN);
-        self.metrics.batch(samples, cost, residual);
+        self.heard.metrics.batch(samples, cost, residual);
+        let place = (batch.position, samples.saturating_sub(1));
+        if batch.stop == Stop::Infeasible && self.heard.infeasible.set(place).is_ok() {
+            tracing::warn!("{}", without_code(place.0, place.1));
+        }
         tracing::debug!(samples, rounds = batch.rounds, cost, "batch");
         if self.events {
             self.line(json!({
                 "event": "batch", "agent": self.agent, "position": batch.position, "samples": batch.samples,
                 "rounds": batch.rounds, "cost": batch.cost(), "sparsity": batch.sparsity, "movement": batch.movement,
-                "bytes": batch.bytes, "stop": batch.stop.name(),
+                "bytes": batch.bytes, "written": self.heard.metrics.take_written(), "stop": batch.stop.name(),
             }));
         }
         if self.score && samples > self.told {

@@ -33,8 +33,8 @@ pub struct Args {
     #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
     pub strategy: String,
     /// Bits of a number in a message of the mesh, 4 to 16 [default: 8 with --strategy tree, else doubles]
-    #[arg(long, value_name = "N")]
-    pub bits: Option<u32>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub bits: Option<i64>,
     /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub latency: Option<f64>,

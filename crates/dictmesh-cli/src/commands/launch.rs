@@ -7,12 +7,12 @@ mod told;
 
 pub use collect::blocks;
 pub use group::{Group, Member};
-pub use members::write_agents;
+pub use members::{write_agents, LOG};
 pub use told::Told;
 
 use super::mesh::files::mesh_file;
 use super::mesh::masks::{self, Switch};
-use super::{check_place, command_line_with, save_model, say, Ended, Result, Speech};
+use super::{check_place, command_line_with, save_model, say, without_code, Ended, Result, Speech};
 use crate::picture::{bytes, counted};
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
@@ -66,6 +66,9 @@ pub fn run(args: &Args) -> Result<Ended> {
     let reader = reader.map(|member| member.config.clone());
     let ended_before = members.iter().all(Member::has_ended);
     let told = Group::start(members)?.run(args.speech.quiet)?;
+    if let Some((first, last)) = told.infeasible() {
+        return Err(without_code(first, last));
+    }
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
             save_model(&collect::model(&mesh, place, args.speech.quiet)?, path)?;
@@ -133,6 +136,11 @@ fn where_atoms_are(model: Option<String>) -> String {
 /// What is said of batches that did not come to the tolerance.
 pub fn not_met(stopping: Stopping, batches: usize) -> String {
     match stopping.tolerance {
+        None if batches > 0 => format!(
+            "{batches} of these batches ended at the limit of {}, without a tolerance: their costs and \
+             codes may not be those of the problem; allow more rounds, or give --tolerance\n",
+            counted(stopping.rounds, "round"),
+        ),
         Some(tolerance) if batches > 0 => format!(
             "the tolerance {tolerance:e} was not met within {} in {batches} of these batches: their costs and codes are \
              not those of the problem; allow more rounds, or a larger tolerance\n",
@@ -150,7 +158,7 @@ fn learned(agents: usize, told: &Told) -> String {
         before => format!(", {} of them now,", samples.saturating_sub(before)),
     };
     let mut text = format!(
-        "{} learned {}{now} in {} and {}; {} went over the links\n",
+        "{} learned {}{now} in {} and {}; {} went over the links, {} with framing\n",
         counted(agents, "agent"),
         counted(samples as usize, "sample"),
         match told.batches.len() {
@@ -159,6 +167,7 @@ fn learned(agents: usize, told: &Told) -> String {
         },
         counted(told.rounds(), "round"),
         bytes(told.bytes()),
+        bytes(told.written),
     );
     if let (Some(first), Some(last)) = told.costs() {
         text += &format!(
@@ -186,7 +195,7 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Re
         "agents": agents, "samples": told.samples(), "samples_before": told.before.unwrap_or(0),
         "batches": told.batches.len(), "rounds": told.rounds(),
         "batches_at_limit": told.at_limit(),
-        "bytes": told.bytes(), "cost_first": first, "cost_last": last, "restarts": told.restarts,
+        "bytes": told.bytes(), "bytes_written": told.written, "cost_first": first, "cost_last": last, "restarts": told.restarts,
         "interrupted": interrupted, "model": collected.map(|path| path.display().to_string()),
         "resume": interrupted.then_some(&again), "feed": &feed,
     });

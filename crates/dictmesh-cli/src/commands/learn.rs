@@ -106,6 +106,8 @@ struct Learned {
     last: Option<Event>,
     /// Batches that ended at the limit of rounds.
     at_limit: usize,
+    /// Bytes on the links between processes: of frames, and with framing.
+    bytes: Option<(u64, u64)>,
     ended: Ended,
 }
 

@@ -262,7 +262,8 @@ pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Ve
     } else {
         let (agreed, stop, certified) = mesh.score_certified(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!("samples {first} to {last}: {}", given_up(stop, x)));
+            let why = given_up(stop, x, &mesh.strategy().name());
+            return Err(format!("samples {first} to {last}: {why}"));
         }
         let gaps = certified.iter().map(|c| c.relative_gap());
         (agreed.columns().map(|g| g[0]).collect(), gaps.collect())

@@ -1,6 +1,7 @@
 //! What went wrong, in the words of the command line: the library names its parameters, a person typed flags.
 
 use crate::canvas::numbers::exact;
+use crate::options::constant;
 use dictmesh::{Error, Samples, Stop};
 use dictmesh_data::DataError;
 use std::io::ErrorKind;
@@ -134,11 +135,33 @@ fn typed(name: &str, given: &str) -> Option<String> {
     })
 }
 
+/// What is said of samples that no code can meet.
+pub const INFEASIBLE: &str =
+    "infeasible: no code can meet the residual's constraint; give a larger --radius (of --residual \
+     ball), --residual squared-l2 or more --atoms";
+
+/// What agents say of a batch with such a sample, from the first sample to the last.
+pub fn without_code(first: u64, last: u64) -> String {
+    format!(
+        "samples {first} to {last}: {INFEASIBLE}. No agent learned from this batch; their atoms are \
+         those of the other samples"
+    )
+}
+
 /// Squares of larger numbers, summed up, leave the range of numbers.
 const LARGE: f64 = 1e150;
 
-/// Why the solution of samples `x` was given up.
-pub fn given_up(stop: Stop, x: &Samples) -> String {
+/// What to do where a run of this strategy diverged: only some have a constant that can be at fault.
+pub fn against_divergence(strategy: &str) -> &'static str {
+    match constant(strategy) {
+        "mu" => "give a smaller --mu, or leave it out for a good one",
+        "rho" => "give another --rho, or leave it out for a good one",
+        _ => "scale all samples (learn has --norm l2), or give a larger --delta",
+    }
+}
+
+/// Why the solution of samples `x` by this strategy was given up.
+pub fn given_up(stop: Stop, x: &Samples, strategy: &str) -> String {
     let entries = (0..x.len()).flat_map(|j| x.entries(j));
     let largest = entries.fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
     match stop {
@@ -146,12 +169,11 @@ pub fn given_up(stop: Stop, x: &Samples) -> String {
             "the data have entries as large as {largest:.0e}, whose squares are beyond all numbers; scale the \
              data (learn has --norm l2)"
         ),
-        Stop::Diverged => "diverged: the step is too large for these atoms; give a smaller --mu, or leave --mu \
-                           and --rho out"
-            .into(),
-        Stop::Infeasible => "infeasible: no code can meet the residual's constraint; give a larger --radius \
-                             (of --residual ball), --residual squared-l2 or more --atoms"
-            .into(),
+        Stop::Diverged => format!(
+            "diverged: dual vectors grew without bound; {}",
+            against_divergence(strategy)
+        ),
+        Stop::Infeasible => INFEASIBLE.into(),
         stop => stop.to_string(),
     }
 }

@@ -27,9 +27,9 @@ pub fn constant(strategy: &str) -> &'static str {
     }
 }
 
-/// The strategy of a spec, with integers of so many bits.
-pub fn with_bits(spec: Spec, bits: Option<u32>) -> Result<Arc<dyn Strategy>> {
-    let spec = spec.with_some_number("bits", bits.map(f64::from));
+/// The strategy of a spec, with integers of this number of bits.
+pub fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
+    let spec = spec.with_some("bits", bits);
     strategy::build(&spec).map_err(|e| match e {
         // Of this name there is another flag.
         dictmesh::Error::Parameter {

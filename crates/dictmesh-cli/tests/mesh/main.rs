@@ -3,6 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod alike;
 mod by_hand;
 #[path = "../common/mod.rs"]
 mod common;
@@ -16,6 +17,7 @@ mod learned;
 mod links;
 mod membership;
 mod mistakes;
+mod outcomes;
 mod run;
 mod shrinking;
 mod starting;

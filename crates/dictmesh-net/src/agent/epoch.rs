@@ -335,7 +335,10 @@ impl Agent {
                         .to_string(),
                 ));
             }
-            Taken::Samples(x) if x.rows() == self.settings.rows => Some(Some(x)),
+            Taken::Samples(x) if x.rows() == self.settings.rows => {
+                check_squares(&x, position).map_err(failed)?;
+                Some(Some(x))
+            }
             Taken::Samples(x) => {
                 let rows = self.settings.rows;
                 return Err(failed(format!(
@@ -423,4 +426,20 @@ impl Agent {
         let epoch = self.around.epoch + 1;
         Halt::Fault(Fault::NewEpoch { epoch, by })
     }
+}
+
+/// `Ok` if the squares of all samples are finite: agents add them up. The samples of other agents
+/// would turn out not to be numbers too, and none could name the agent that has them.
+fn check_squares(x: &Samples, position: u64) -> Result<(), String> {
+    let overflows = |j: &usize| !x.norm(*j).powi(2).is_finite();
+    let Some(j) = (0..x.len()).find(overflows) else {
+        return Ok(());
+    };
+    let largest = x
+        .entries(j)
+        .fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
+    Err(format!(
+        "sample {} has entries as large as {largest:.0e}, whose squares overflow; scale the samples",
+        position + j as u64
+    ))
 }

@@ -109,6 +109,21 @@ fn no_key_and_nonce_occur_twice() {
     assert_eq!((derived, seen.len()), (4 * 27 * 5, 4 * 27 * 5));
 }
 
+/// One more exchange would begin again with the nonces of the batch.
+#[test]
+fn exchanges_end_before_their_numbers_repeat() {
+    let all = agreed(2, &[(0, 1)]);
+    let mut last = part();
+    all[0].hide(tag(1, 0, u32::MAX - 1), &mut last).unwrap();
+    let mut beyond = part();
+    let error = all[0].hide(tag(1, 0, u32::MAX), &mut beyond).unwrap_err();
+    assert!(
+        error.to_string().contains("numbers of exchanges"),
+        "{error}"
+    );
+    assert_eq!(beyond, part(), "nothing is masked");
+}
+
 #[test]
 fn keys_that_are_no_keys_are_refused_with_the_name_of_their_sender() {
     for (wrong, said) in [

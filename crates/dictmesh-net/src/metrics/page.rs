@@ -34,6 +34,12 @@ impl Metrics {
         let number = |n: &AtomicU64| f64::from_bits(n.load(Ordering::Relaxed));
         for (name, kind, help, value) in [
             (
+                "bytes_written_total",
+                "counter",
+                "Bytes written to sockets: frames, hand-shakes, HTTP/2 and TLS.",
+                count(&self.written),
+            ),
+            (
                 "samples_total",
                 "counter",
                 "Samples learned.",

@@ -282,6 +282,54 @@ mod tests {
         }
     }
 
+    /// Agents never go back to an epoch: masks of its sums would be used again.
+    #[test]
+    fn frames_of_earlier_epochs_are_dropped_and_those_of_later_ones_followed() {
+        const INCARNATION: u64 = 7;
+        let frame = |epoch: u32, number: f64| Frame {
+            tag: Tag {
+                epoch,
+                sample: 4,
+                phase: Phase::Inference,
+                round: 0,
+            },
+            scalars: vec![number],
+            ..Frame::default()
+        };
+        let says = |epoch, number| WireEvent::Frame {
+            neighbour: 1,
+            bytes: codec::encode(&frame(epoch, number), INCARNATION, false, BytesMut::new()),
+        };
+        let up = WireEvent::Up {
+            neighbour: 1,
+            incarnation: INCARNATION,
+            epoch: 3,
+        };
+        let events = [
+            up,
+            says(2, 20.0),
+            says(1, 10.0),
+            says(3, 30.0),
+            says(2, 21.0),
+            says(5, 50.0),
+        ];
+        let options = RoundsOptions::new(1, Limits::new(5, 1));
+        let mut rounds = Rounds::new(Told(events.into()), &[1], options, Arc::default());
+        rounds.take_part(&[1]);
+        let mut ask = |epoch| {
+            let until = Instant::now() + Duration::from_secs(20);
+            let mut inbox = [Frame::default()];
+            let done = rounds.round(&frame(epoch, 0.0), &mut inbox, Some(until));
+            done.map(|()| inbox)
+        };
+        assert_eq!(ask(3).unwrap(), [frame(3, 30.0)]);
+        let fault = ask(4).unwrap_err();
+        assert!(
+            matches!(fault, Fault::NewEpoch { epoch: 5, by: 1 }),
+            "{fault}"
+        );
+    }
+
     /// A neighbour that says other numbers for a round than it has said already, in that round or after it: what came
     /// first counts, for all, as all may have gone on with it.
     #[test]

@@ -8,6 +8,7 @@
 //! for a while.
 
 mod accept;
+mod counted;
 mod credentials;
 mod dial;
 mod engine;
@@ -158,6 +159,7 @@ impl GrpcWire {
             events: tell,
             outbox: Default::default(),
             carried: AtomicUsize::new(0),
+            written: Arc::default(),
         });
         let kept = Arc::clone(&shared);
         let engine = Engine::start(move || {
@@ -182,6 +184,12 @@ impl GrpcWire {
     pub fn traffic(&self) -> Vec<(AgentId, Arc<Traffic>)> {
         let of = |edge: &Edge| (edge.neighbour.id, Arc::clone(&edge.traffic));
         self.shared.edges.iter().map(of).collect()
+    }
+
+    /// Bytes written to sockets so far: frames, hand-shakes, and all that HTTP/2 and TLS add. It
+    /// goes on counting.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shared.written)
     }
 }
 

@@ -315,7 +315,7 @@ class Learning(Coding):
             self.n_steps_ += len(heard["costs"])
             self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
             self._publish()
-        warn(heard["stop"], heard["why"], "Learning")
+        warn(heard["stop"], heard["why"], "Learning", self.strategy)
         return heard
 
     def _publish(self) -> None:
@@ -336,7 +336,7 @@ class Learning(Coding):
             raise ValueError("transform_alpha belongs to transform_method='exact': the agents code as they have learned.")
         with shown(self.verbose, "coding") as progress:
             found = self._mesh.infer(X, threads(self.n_jobs), False, progress)
-        warn(found["stop"], found["why"], "Inference")
+        warn(found["stop"], found["why"], "Inference", self.strategy)
         return (found["codes"] * self._signs).astype(X.dtype, copy=False), found["costs"]
 
     def _restore(self, mesh: _core.Mesh, description: dict[str, Any]) -> None:

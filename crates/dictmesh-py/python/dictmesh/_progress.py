@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -65,15 +66,33 @@ def threads(n_jobs: int | None) -> int:
 
 REMEDIES: dict[str, str] = {
     "round-limit": "Increase max_rounds or inference_tol, increase delta, or add links to the graph.",
-    "diverged": "Give a smaller step, or use strategy='relaxed-admm', which has none.",
+    "diverged": "Scale the samples, so that the squares of their entries are finite numbers.",
     "infeasible": "Increase radius, use loss='squared', or add atoms.",
 }
 
 
-def warn(stop: str, why: str, what: str) -> None:
+#: The constant of a strategy that lets it diverge, if it has one.
+CONSTANTS: dict[str, str] = {
+    "relaxed-admm": "another rho",
+    "exact-diffusion": "a smaller mu",
+    "jacobi-admm": "a smaller mu",
+    "diffusion": "a smaller mu",
+    "consensus": "a smaller mu",
+}
+
+
+def remedy(stop: str, strategy: Any = None) -> str:
+    """What to do where a run of this strategy, a name or a dict, ended like this."""
+    kind = strategy.get("kind") if isinstance(strategy, dict) else strategy
+    if stop == "diverged" and kind in CONSTANTS:
+        return f"Give {kind} {CONSTANTS[kind]}, or leave it out for a good one."
+    return REMEDIES[stop]
+
+
+def warn(stop: str, why: str, what: str, strategy: Any = None) -> None:
     """A ConvergenceWarning if it did not end as it should."""
     if stop in REMEDIES:
-        warnings.warn(f"{what} {why}. {REMEDIES[stop]}", ConvergenceWarning, stacklevel=3)
+        warnings.warn(f"{what} {why}. {remedy(stop, strategy)}", ConvergenceWarning, stacklevel=3)
 
 
 def unrested(max_iter: int, tol: float) -> None:

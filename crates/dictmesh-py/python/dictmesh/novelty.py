@@ -342,7 +342,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             self.n_iter_ = heard["passes"]
             self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
             self._publish()
-        warn(heard["stop"], heard["why"], "Learning")
+        warn(heard["stop"], heard["why"], "Learning", self.strategy)
 
     def _publish(self) -> None:
         self.components_ = self._mesh.dictionary().astype(self._precision, copy=False)

@@ -93,7 +93,7 @@ fn refused(bits: f64) -> Error {
 
 impl Strategy for Rounded {
     fn spec(&self) -> Spec {
-        self.exact.spec().with_number("bits", self.bits.into())
+        self.exact.spec().with("bits", self.bits)
     }
 
     fn check(&self, residual: &dyn Residual, symmetric_weights: bool) -> Result<()> {

@@ -100,7 +100,7 @@ fn refused_bits(bits: f64) -> Error {
 
 impl Strategy for Tree {
     fn spec(&self) -> Spec {
-        Spec::new("tree").with_some_number("bits", self.bits.map(f64::from))
+        Spec::new("tree").with_some("bits", self.bits)
     }
 
     fn check(&self, residual: &dyn Residual, _symmetric_weights: bool) -> Result<()> {

@@ -16,6 +16,9 @@ const ORPHANS: Duration = Duration::from_secs(2);
 /// How often it is looked whether they have.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// An agent's log in its directory.
+pub const LOG: &str = "agent.log";
+
 /// Writes the agents' own files as the mesh's says, and tells where they are. Those who left for good stay away. Nothing is
 /// written if one of them is running, or, unless `overwrite`, if the settings of one were changed by hand.
 pub fn write_agents(
@@ -50,7 +53,7 @@ fn member(mesh: &MeshConfig, k: usize, directory: PathBuf, accels: &Accels) -> R
     Ok(Member {
         name: mesh.agents[k].name.clone(),
         config: directory.join(MeshConfig::AGENT_FILE),
-        log: directory.join("agent.log"),
+        log: directory.join(LOG),
         reads: reads(mesh, k)?,
         accel: accels.to_string(),
     })

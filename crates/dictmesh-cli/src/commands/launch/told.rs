@@ -19,6 +19,8 @@ pub struct Told {
     pub before: Option<u64>,
     /// Samples that each agent is through with, of those who have told and have not left.
     pub positions: BTreeMap<usize, u64>,
+    /// Bytes that all agents wrote to sockets, with hand-shakes and batches that were begun again.
+    pub written: u64,
 }
 
 /// A batch.
@@ -29,6 +31,8 @@ pub struct BatchTold {
     pub cost: Option<f64>,
     /// It ended at the limit of rounds.
     pub at_limit: bool,
+    /// For some sample of it, no code meets the constraint.
+    pub is_infeasible: bool,
     /// Of each agent: coefficients that are not zero, the movement of its atoms, and bytes sent.
     pub agents: BTreeMap<usize, (f64, f64, u64)>,
 }
@@ -56,7 +60,11 @@ pub enum Line {
         sparsity: f64,
         movement: f64,
         bytes: u64,
+        written: u64,
         stop: String,
+    },
+    Ended {
+        written: u64,
     },
 }
 
@@ -69,6 +77,7 @@ impl Told {
             total: None,
             before: None,
             positions: BTreeMap::new(),
+            written: 0,
         }
     }
 
@@ -86,6 +95,10 @@ impl Told {
                 self.positions.remove(&agent);
                 return;
             }
+            Line::Ended { written } => {
+                self.written += written;
+                return;
+            }
             Line::Batch {
                 agent,
                 position,
@@ -95,11 +108,14 @@ impl Told {
                 sparsity,
                 movement,
                 bytes,
+                written,
                 stop,
             } => {
+                self.written += written;
                 let batch = self.batches.entry(position).or_default();
                 (batch.samples, batch.rounds, batch.cost) = (samples, rounds, cost);
                 batch.at_limit = stop == "round-limit";
+                batch.is_infeasible = stop == "infeasible";
                 batch.agents.insert(agent, (sparsity, movement, bytes));
                 (agent, position + samples as u64)
             }
@@ -125,6 +141,13 @@ impl Told {
     /// Batches that ended at the limit of rounds.
     pub fn at_limit(&self) -> usize {
         self.batches.values().filter(|batch| batch.at_limit).count()
+    }
+
+    /// The first and the last sample of the first batch that no code can meet.
+    pub fn infeasible(&self) -> Option<(u64, u64)> {
+        let mut all = self.batches.iter();
+        let found = all.find(|(_, batch)| batch.is_infeasible)?;
+        Some((*found.0, found.0 + found.1.samples as u64 - 1))
     }
 
     /// Bytes that crossed links.

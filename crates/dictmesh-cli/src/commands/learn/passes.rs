@@ -143,6 +143,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             past: Vec::new(),
             last: None,
             at_limit: 0,
+            bytes: None,
             ended: Ended::Complete,
         },
         state: &mut begun.state,
@@ -244,7 +245,8 @@ impl Session<'_> {
         });
         match stop.map_err(say)? {
             stop @ (Stop::Diverged | Stop::Infeasible) => {
-                Err(format!("learning stopped: {}", given_up(stop, x)))
+                let why = given_up(stop, x, &self.state.mesh.strategy().name());
+                Err(format!("learning stopped: {why}"))
             }
             _ => Ok(self.state.mesh.progress().samples_learned - before),
         }

@@ -1,8 +1,8 @@
 //! Learning by a process for each agent: the same start, samples and batches as in one process.
 
-use super::super::launch::{blocks, write_agents, Group, Told};
+use super::super::launch::{blocks, write_agents, Group, Told, LOG};
 use super::super::mesh::masks::{self, Switch};
-use super::super::{command_line_with, load_model, past, say, Ended, Result};
+use super::super::{command_line_with, load_model, past, say, Ended, Result, INFEASIBLE};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
 use crate::terminal::Bar;
@@ -79,7 +79,10 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
     for warning in masks::warnings(&mesh).iter().filter(|_| !args.speech.quiet) {
         eprintln!("dictmesh: warning: {warning}");
     }
-    let done = carry_out(begun, args, &mesh, &place);
+    let mut done = carry_out(begun, args, &mesh, &place);
+    if let (Err(why), None) = (&mut done, &args.resume) {
+        *why = keep_logs(why, &mesh, &place, &args.output);
+    }
     match &done {
         Ok(told) if told.ended == Ended::Interrupted => {
             let resume = place.display().to_string();
@@ -107,6 +110,22 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
     Ok(learned)
 }
 
+/// Copies the logs that a message names out of the directory of the agents, which is removed, to
+/// files beside the model. Returns the message with their names.
+fn keep_logs(why: &str, mesh: &MeshConfig, place: &Path, output: &Path) -> String {
+    let mut said = why.to_string();
+    for agent in &mesh.agents {
+        let log = place.join(&agent.name).join(LOG);
+        let shown = log.display().to_string();
+        let mut kept = output.as_os_str().to_os_string();
+        kept.push(format!(".{}.log", agent.name));
+        if said.contains(&shown) && fs::copy(&log, &kept).is_ok() {
+            said = said.replace(&shown, &PathBuf::from(kept).display().to_string());
+        }
+    }
+    said
+}
+
 /// Takes the agents' directories away once the model is saved; if they cannot go, that harms nobody.
 pub fn clear(args: &Args) {
     let place = (args.resume.clone()).unwrap_or_else(|| place(&args.output));
@@ -126,6 +145,9 @@ fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) ->
         }
     }
     let told = Group::start(members)?.run(args.speech.quiet)?;
+    if told.infeasible().is_some() {
+        return Err(format!("learning stopped: {INFEASIBLE}"));
+    }
     if told.ended == Ended::Complete {
         let (blocks, samples) = blocks(mesh, place)?;
         let mut model = start;
@@ -265,6 +287,7 @@ fn learned(begun: &Begun, told: &Told) -> Learned {
         past: Vec::new(),
         last: None,
         at_limit: told.at_limit(),
+        bytes: Some((told.bytes(), told.written)),
         ended: told.ended,
     };
     for (position, batch) in &told.batches {

@@ -3,8 +3,8 @@
 mod places;
 
 use super::super::agent::source::FileSource;
-use super::super::{check_place, load_model, note, save_model, say};
-use super::super::{Ended, Result};
+use super::super::{against_divergence, check_place, load_model, note, save_model, say};
+use super::super::{Ended, Result, INFEASIBLE};
 use super::{begin, Args, Begun};
 use crate::demo::Progress;
 use crate::interrupt;
@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::picture::{counted, thousands};
 use crate::terminal::Bar;
 use dictmesh::model::BlockData;
-use dictmesh::{Update, WeightRule};
+use dictmesh::{Stop, Update, WeightRule};
 use dictmesh_net::agent::{
     Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome, Weighting,
 };
@@ -113,11 +113,15 @@ fn run_agent(
     })?;
     if outcome != Outcome::Ended {
         return Err(format!(
-            "learning stopped: {}; give a smaller step, or leave it out for a good one",
-            agent.diverged()
+            "learning stopped: {}; {}",
+            agent.diverged(),
+            against_divergence(&mesh.strategy().name())
         ));
     }
     let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
+    if batches.iter().any(|batch| batch.stop == Stop::Infeasible) {
+        return Err(format!("learning stopped: {INFEASIBLE}"));
+    }
     Ok((agent, batches))
 }
 

@@ -10,7 +10,7 @@ use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
 use crate::canvas::numbers::fixed;
 use crate::memory::Sizes;
-use crate::picture::{counted, thousands};
+use crate::picture::{bytes, counted, thousands};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
@@ -142,7 +142,8 @@ pub fn tell(
         "model": saved, "samples": samples, "samples_before": learned.from, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
         "cost_first": first, "cost_last": last, "cost_batches": few, "unused_atoms": mesh.unused_atoms().len(),
         "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
-        "batches_at_limit": learned.at_limit, "resume": go_on, "preparation": begun.data.preparation.how.describe(),
+        "batches_at_limit": learned.at_limit, "bytes": learned.bytes.map(|b| b.0),
+        "bytes_written": learned.bytes.map(|b| b.1), "resume": go_on, "preparation": begun.data.preparation.how.describe(),
         "top_terms": terms, "report": page,
     });
     args.speech.tell(result, || {
@@ -207,6 +208,13 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         counted(begun.data.total, "sample"),
     );
     text += &not_met(mesh.stopping(), learned.at_limit);
+    if let Some((sent, written)) = learned.bytes {
+        text += &format!(
+            "{} went over the links, {} with framing\n",
+            bytes(sent),
+            bytes(written)
+        );
+    }
     if let Some(event) = &learned.last {
         text += &format!(
             "codes have {:.1} entries that are not zero\n",
@@ -357,6 +365,7 @@ mod tests {
             past: Vec::new(),
             last: None,
             at_limit: 0,
+            bytes: None,
             ended: Ended::Complete,
         };
         assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);

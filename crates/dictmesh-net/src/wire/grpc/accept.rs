@@ -1,5 +1,6 @@
 //! The side that is dialled: connections are let in one by one, and refused by name.
 
+use super::counted::Counted;
 use super::guard::{Guarded, Peer};
 use super::hello::shown;
 use super::lines::Lines;
@@ -74,6 +75,7 @@ async fn greet(
 ) -> Option<Connection> {
     let deadline = Instant::now() + HAND_SHAKE;
     let _ = socket.set_nodelay(true);
+    let socket = Counted::new(socket, &shared.written);
     let Some(tls) = &shared.tls else {
         let io: Box<dyn Io> = Box::new(socket);
         return Some(Guarded::new(io, (address, None), slot, refusals, deadline));

@@ -1,6 +1,7 @@
 //! The side that dials, and dials again.
 
 use super::accept::tls_words;
+use super::counted::Counted;
 use super::links::{words, Edge, Shared, UNSENT};
 use super::message::{Hello, Kind, Message, Piece, PATH};
 use super::read_ahead::ReadAhead;
@@ -120,6 +121,7 @@ async fn shake(shared: &Shared, edge: &Edge) -> Result<Shaken, NoLink> {
     let socket = TcpStream::connect(&edge.neighbour.address).await;
     let socket = socket.map_err(|e| NoLink::Absent(e.to_string()))?;
     let _ = socket.set_nodelay(true);
+    let socket = Counted::new(socket, &shared.written);
     let (first, who) = (First::default(), format!("agent {}", edge.neighbour.id));
     // One of us speaks TLS and the other does not: nothing else that is said of it helps.
     let or_mixed = |other: Tongue, why| match first.tongue() == Some(other) {

@@ -9,7 +9,7 @@ use super::{Neighbour, Tls, Traffic};
 use crate::WireEvent;
 use bytes::Bytes;
 use dictmesh::AgentId;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, OwnedSemaphorePermit, Semaphore};
@@ -42,6 +42,8 @@ pub struct Shared {
     pub outbox: Mutex<Vec<(AgentId, Bytes)>>,
     /// How many links are being carried.
     pub carried: AtomicUsize,
+    /// Bytes written to all sockets.
+    pub written: Arc<AtomicU64>,
 }
 
 /// An edge of the graph at this agent.

@@ -4,21 +4,20 @@ use std::io;
 use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// Bytes that are read ahead at most: a few records of TLS.
 const AHEAD: usize = 64 << 10;
 
-pub struct ReadAhead {
-    socket: TcpStream,
+pub struct ReadAhead<IO> {
+    socket: IO,
     buffer: Box<[u8]>,
     /// What of the buffer was read and not yet asked for.
     from: usize,
     to: usize,
 }
 
-impl ReadAhead {
-    pub fn new(socket: TcpStream) -> Self {
+impl<IO> ReadAhead<IO> {
+    pub fn new(socket: IO) -> Self {
         ReadAhead {
             socket,
             buffer: vec![0; AHEAD].into(),
@@ -28,7 +27,7 @@ impl ReadAhead {
     }
 }
 
-impl AsyncRead for ReadAhead {
+impl<IO: AsyncRead + Unpin> AsyncRead for ReadAhead<IO> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -47,7 +46,7 @@ impl AsyncRead for ReadAhead {
     }
 }
 
-impl AsyncWrite for ReadAhead {
+impl<IO: AsyncWrite + Unpin> AsyncWrite for ReadAhead<IO> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
