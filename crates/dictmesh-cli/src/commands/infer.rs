@@ -11,7 +11,7 @@ use crate::options::{auto, with_bits};
 use crate::output::Folder;
 use crate::terminal::Bar;
 use codes::{CodesFile, RowsFile};
-use dictmesh::strategy::{Certified, Strategy};
+use dictmesh::strategy::{self, Certified, Strategy};
 use dictmesh::{Matrix, Mesh, Samples, Spec, Stop};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
