@@ -239,8 +239,16 @@ impl Certified {
 
     /// The largest relative gap of these samples; `None` if there are none. NaN if one is.
     pub fn largest_gap(certified: &[Certified]) -> Option<f64> {
-        let larger = |a: f64, b: f64| if a.is_nan() || a >= b { a } else { b };
         certified.iter().map(Certified::relative_gap).reduce(larger)
+    }
+}
+
+/// The larger of two numbers; NaN propagates.
+fn larger(a: f64, b: f64) -> f64 {
+    if a.is_nan() || a >= b {
+        a
+    } else {
+        b
     }
 }
 

@@ -1,5 +1,5 @@
-//! The strategy `tree` between processes: the atoms of one process, bit-identical, with masks and
-//! without; killed agents; and what is said of masks.
+//! Integers between processes: the atoms of one process, bit-identical, with masks and without;
+//! killed agents; and what is said of masks.
 
 use crate::common::{json, ok, refused, run as program, said};
 use crate::inbox::Inbox;
@@ -34,6 +34,33 @@ fn sums_over_processes_are_bit_identical_to_one_process() {
     let words = ["--masks", "--over processes"];
     refused(at, "learn x.csv -o m.st --strategy tree --masks on", &words);
     let float32 = "learn x.csv -o m.st --agents 3 --strategy tree --over processes --float32";
+    refused(at, float32, &["float32", "integers", "leave it out"]);
+}
+
+/// The exact order of sums is that of one process without speed-ups that change it.
+#[test]
+fn differences_over_processes_are_bit_identical_to_one_process() {
+    let place = tempfile::tempdir().unwrap();
+    let at = place.path();
+    fs::write(at.join("x.csv"), table(60)).unwrap();
+    let sent = [
+        "--strategy relaxed-admm --bits 6",
+        "--strategy diffusion --bits 9",
+    ];
+    for how in sent {
+        let one = format!(
+            "learn x.csv -o one.st --agents 4 --atoms 8 --topology ring --batch 20 --tolerance 1e-3 \
+             --accel lanes {how} --json"
+        );
+        json(at, &one);
+        json(
+            at,
+            &format!("{one} --over processes").replace("one.st", "many.st"),
+        );
+        let off = distance(&blocks(&at.join("one.st")), &blocks(&at.join("many.st")));
+        assert_eq!(off, 0.0, "{how}");
+    }
+    let float32 = "learn x.csv -o m.st --agents 3 --bits 8 --over processes --float32";
     refused(at, float32, &["float32", "integers", "leave it out"]);
 }
 

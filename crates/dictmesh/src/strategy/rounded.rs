@@ -17,7 +17,8 @@
 
 use super::tree::BITS;
 use super::{
-    AgentStrategy, Certified, Differences, Exchange, Local, Message, SharedConstants, Strategy,
+    larger, AgentStrategy, Certified, Differences, Exchange, Local, Message, SharedConstants,
+    Strategy,
 };
 use crate::error::{Error, Result};
 use crate::problem::residual::Residual;
@@ -234,7 +235,7 @@ impl AgentStrategy for Iterates {
                 false => unsent / norm(nu).max(f64::MIN_POSITIVE),
             }
         });
-        each.fold(0.0, crate::mesh::stopping::max_or_nan)
+        each.fold(0.0, larger)
     }
 
     fn argmin_stop(&self) -> Stop {
