@@ -162,7 +162,7 @@ pub struct Options {
     pub rounds: Option<usize>,
 
     /// Speed-ups: all, none, or names separated by commas (single-agent, reduction, chunks, neighbour-sums,
-    /// lanes); results agree up to rounding [default: all]
+    /// lanes); results are bit-identical, or within 1e-9 with reduction [default: all]
     #[arg(long, value_name = "LIST", value_parser = speed_ups, help_heading = "Inference")]
     pub accel: Option<String>,
 

@@ -7,8 +7,9 @@
 use crate::loops::Correlate;
 use crate::matrix::{gemm, Matrix};
 use crate::simd::dispatch;
-use faer::prelude::ReborrowMut;
+use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{MatMut, MatRef};
+use std::cell::Cell;
 
 /// Atoms up to which inner products are used: a matrix product takes longer to set up.
 const HANDFUL: usize = 8;
@@ -41,16 +42,21 @@ pub fn correlate_columns(w: &Matrix, v: MatRef<'_, f64>, mut s: MatMut<'_, f64>)
         return gemm(s, w.view().transpose(), v, 1.0, false);
     }
     // Columns of zeros make it a large product.
-    let (mut wide, mut out) = (Matrix::zeros(rows, least), Matrix::zeros(atoms, least));
-    wide.view_mut().subcols_mut(0, columns).copy_from(v);
-    gemm(
-        out.view_mut(),
-        w.view().transpose(),
-        wide.view(),
-        1.0,
-        false,
-    );
-    s.copy_from(out.view().subcols(0, columns));
+    let mut memory = PADDED.take();
+    memory.clear();
+    memory.resize((rows + atoms) * least, 0.0);
+    let (wide, out) = memory.split_at_mut(rows * least);
+    let mut wide = MatMut::from_column_major_slice_mut(wide, rows, least);
+    let mut out = MatMut::from_column_major_slice_mut(out, atoms, least);
+    wide.rb_mut().subcols_mut(0, columns).copy_from(v);
+    gemm(out.rb_mut(), w.view().transpose(), wide.rb(), 1.0, false);
+    s.copy_from(out.rb().subcols(0, columns));
+    PADDED.set(memory);
+}
+
+thread_local! {
+    /// Padded arrays, so that rounds do not allocate.
+    static PADDED: Cell<Vec<f64>> = const { Cell::new(Vec::new()) };
 }
 
 #[cfg(test)]

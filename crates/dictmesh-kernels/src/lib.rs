@@ -29,6 +29,7 @@ pub mod products;
 pub mod quadratic;
 pub mod simd;
 pub mod subset_sums;
+pub mod weighted_sums;
 #[cfg(feature = "count-work")]
 pub mod work;
 #[cfg(not(feature = "count-work"))]

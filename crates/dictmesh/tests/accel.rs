@@ -104,24 +104,62 @@ fn all_speed_ups_together_are_within_1e_9() {
     assert_eq!(laws::accels(&Accels::all(), 1e-9), Ok(()));
 }
 
-/// Chunks are bit-identical for blocks of one atom. With several atoms, W_k'nu is a product, whose
-/// order of summation follows the width of a chunk.
+/// More meshes than those of the law: chunks of few samples, blocks of few and of many atoms,
+/// outliers, rounds without a tolerance, and all bit-identical speed-ups together.
 #[test]
-fn chunks_are_bit_identical_for_blocks_of_one_atom() {
-    let graph = Topology::erdos_renyi(40, 0.5, 1).unwrap();
-    for name in ["relaxed-admm", "diffusion"] {
-        let task = Task::sparse_svd(0.05, 0.1).unwrap();
-        let case: Case = (task, graph.clone(), vec![1; 40], name);
-        let x = samples(24, 1.0);
-        let found = |accels: &str| mesh(&case, Accels::parse(accels).unwrap()).infer(&x);
-        let (on, off) = (found("chunks").unwrap(), found("none").unwrap());
-        assert_eq!(apart(&on, &off), 0.0, "{name}");
-        let learned = |accels: &str| {
+fn all_but_the_reduction_are_bit_identical() {
+    let (squared, huber) = (
+        Task::sparse_svd(0.05, 0.1).unwrap(),
+        Task::nmf_huber(0.02, 0.1, 0.2).unwrap(),
+    );
+    let dense = Topology::erdos_renyi(90, 0.5, 1).unwrap();
+    let (alone, ring) = (Topology::ring(1).unwrap(), Topology::ring(3).unwrap());
+    let complete = Topology::complete(12).unwrap();
+    let cases: [(Case, usize); 9] = [
+        (
+            (squared.clone(), dense.clone(), vec![1; 90], "diffusion"),
+            6,
+        ),
+        (
+            (squared.clone(), dense.clone(), vec![2; 90], "diffusion"),
+            6,
+        ),
+        (
+            (squared.clone(), dense.clone(), vec![9; 90], "diffusion"),
+            6,
+        ),
+        ((squared.clone(), dense, vec![33; 90], "relaxed-admm"), 4),
+        ((squared.clone(), complete, vec![12; 12], "jacobi-admm"), 6),
+        (
+            (huber.clone(), ring.clone(), vec![20; 3], "relaxed-admm"),
+            8,
+        ),
+        ((squared.clone(), ring, vec![40; 3], "relaxed-admm"), 8),
+        (
+            (squared.clone(), alone.clone(), vec![64], "relaxed-admm"),
+            3,
+        ),
+        ((squared, alone, vec![5], "jacobi-admm"), 3),
+    ];
+    let exact: Vec<&str> = (BOUNDS.iter().filter(|(_, bound)| *bound == 0.0))
+        .map(|(name, _)| *name)
+        .collect();
+    let x = samples(25, 1.0);
+    for (case, rounds) in cases {
+        let run = |accels: &str| {
             let mut mesh = mesh(&case, Accels::parse(accels).unwrap());
+            mesh.set_stopping(Stopping::rounds(rounds)).unwrap();
+            let found = mesh.infer(&x).unwrap();
             mesh.learn(&x, |_| Continue(())).unwrap();
-            mesh.dictionary()
+            (found, mesh.dictionary())
         };
-        assert_eq!(learned("chunks"), learned("none"), "{name}");
+        let off = run("none");
+        for name in exact.iter().copied().chain([&*exact.join(",")]) {
+            let on = run(name);
+            let label = format!("{name}: {}, {} agents", case.3, case.2.len());
+            assert_eq!(apart(&on.0, &off.0), 0.0, "{label}");
+            assert!(on.1 == off.1, "{label}");
+        }
     }
 }
 

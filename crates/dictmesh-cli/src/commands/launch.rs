@@ -31,8 +31,8 @@ pub struct Args {
     /// Write agents' agent.toml anew from the mesh's file even where they were changed by hand
     #[arg(long)]
     pub overwrite: bool,
-    /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to single agents. Results agree up
-    /// to rounding
+    /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to single agents. Results are
+    /// bit-identical; over MPI, neighbour-sums agree up to rounding
     #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
     pub accel: Accels,
     /// Whether masks hide each agent's part of a sum from the others; written into the mesh's

@@ -7,11 +7,10 @@
 
 use super::{Accel, Combiner};
 use dictmesh_kernels::combine::Order;
-use dictmesh_kernels::matrix::gemm;
 use dictmesh_kernels::pool::PerThreadPool;
 use dictmesh_kernels::subset_sums::{Subsets, Sums};
-use dictmesh_kernels::Matrix;
-use faer::{MatMut, MatRef};
+use dictmesh_kernels::weighted_sums::WeightedSums;
+use faer::MatMut;
 
 /// Faster sums over many neighbours: subset sums or matrix products. Results are bit-identical to
 /// the plain sums. On a network, sums over all agents that the links provide (MPI) are added up in
@@ -25,8 +24,6 @@ const SUBSETS_PAY: (f64, f64) = (0.05, 10.0);
 const PRODUCT_PAYS: (f64, f64) = (0.3, 2.0);
 /// With at most this many agents no method pays for its set-up.
 const FEW: usize = 4;
-/// Agents up to which a matrix product adds up one by one; with more, it adds up blocks of them.
-const DEPTH: usize = 512;
 
 impl Accel for NeighbourSums {
     fn name(&self) -> &'static str {
@@ -55,10 +52,9 @@ impl Accel for NeighbourSums {
                 sums: PerThreadPool::default(),
             }));
         }
-        let by_product = pays(PRODUCT_PAYS) && weights.len() <= DEPTH;
-        if by_product && orders.all(|order| order == Order::OneByOne) {
+        if pays(PRODUCT_PAYS) && orders.all(|order| order == Order::OneByOne) {
             return Some(Box::new(Product {
-                weights: by_columns(weights),
+                sums: WeightedSums::new(weights),
                 copies: PerThreadPool::default(),
             }));
         }
@@ -88,8 +84,7 @@ impl Combiner for BySubsets {
 /// Dense graphs with different weights.
 #[derive(Debug)]
 struct Product {
-    /// a_lk in row l and column k.
-    weights: Matrix,
+    sums: WeightedSums,
     /// The messages of all agents, contiguous.
     copies: PerThreadPool<Vec<f64>>,
 }
@@ -101,32 +96,22 @@ impl Combiner for Product {
         from: usize,
         out: MatMut<'_, f64>,
     ) {
-        let (n, rows) = (self.weights.cols(), out.nrows());
+        let (agents, rows) = (out.ncols(), out.nrows());
         self.copies.with(|copies| {
             copies.clear();
-            for l in 0..n {
+            for l in 0..agents {
                 copies.extend_from_slice(&sent(l)[from..from + rows]);
             }
-            let sent = MatRef::from_column_major_slice(copies, rows, n);
-            gemm(out, sent, self.weights.view(), 1.0, false);
+            self.sums.add_up(copies, out);
         });
     }
-}
-
-fn by_columns(weights: &[Vec<(usize, f64)>]) -> Matrix {
-    let mut matrix = Matrix::zeros(weights.len(), weights.len());
-    for (k, column) in weights.iter().enumerate() {
-        for (l, a) in column {
-            matrix.column_mut(k)[*l] = *a;
-        }
-    }
-    matrix
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::{gaussian, stream};
+    use dictmesh_kernels::Matrix;
 
     fn method(weights: &[Vec<(usize, f64)>]) -> &'static str {
         match NeighbourSums.combiner(weights).map(|c| format!("{c:?}")) {

@@ -35,7 +35,7 @@ const LEARNED: f64 = 1e-9;
 /// ```
 /// use dictmesh::{accel::Lanes, laws};
 /// use std::sync::Arc;
-/// assert_eq!(laws::accel(Arc::new(Lanes), 1e-11), Ok(()));
+/// assert_eq!(laws::accel(Arc::new(Lanes), 0.0), Ok(()));
 /// ```
 pub fn accel(accel: Arc<dyn Accel>, bound: f64) -> Law {
     accels(&Accels::none().with(accel), bound)
@@ -45,7 +45,7 @@ pub fn accel(accel: Arc<dyn Accel>, bound: f64) -> Law {
 ///
 /// ```
 /// use dictmesh::{accel::Accels, laws};
-/// assert_eq!(laws::accels(&Accels::parse("chunks,neighbour-sums")?, 1e-9), Ok(()));
+/// assert_eq!(laws::accels(&Accels::parse("chunks,neighbour-sums")?, 0.0), Ok(()));
 /// # Ok::<(), dictmesh::Error>(())
 /// ```
 pub fn accels(accels: &Accels, bound: f64) -> Law {

@@ -174,11 +174,15 @@ impl Coding<'_> {
         let columns = columns.zip(cold).filter(|(_, cold)| **cold);
         columns.for_each(|((code, v), _)| self.finish(envelope, code, v));
         after.resize(cold.len() * n, 0.0);
+        // Reserved at once: later rounds do not allocate.
+        open_v.clear();
+        open_v.reserve(v.len().max(2 * m));
+        open_s.clear();
+        open_s.reserve(after.len().max(2 * n));
         if cold.iter().all(|cold| *cold) {
             return self.correlate_all(v, after, n);
         }
         let is_cold = |j: &usize| cold[*j];
-        open_v.clear();
         for j in (0..cold.len()).filter(is_cold) {
             open_v.extend_from_slice(&v[j * m..(j + 1) * m]);
         }
