@@ -128,7 +128,7 @@ pub struct Options {
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
     #[arg(long, value_name = "N", help_heading = "Inference")]
     pub bits: Option<u32>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
     #[arg(
         long,
         value_name = "SECONDS",

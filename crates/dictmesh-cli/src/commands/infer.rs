@@ -35,7 +35,7 @@ pub struct Args {
     /// Bits of the integers that agents add up with --strategy tree, 4 to 16 [default: 8]
     #[arg(long, value_name = "N")]
     pub bits: Option<u32>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub latency: Option<f64>,
     /// Bytes per second of an agent's link, for --strategy auto [default: 12.5e6, 100 Mbit/s]
