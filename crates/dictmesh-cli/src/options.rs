@@ -133,7 +133,7 @@ pub struct Options {
         help_heading = "Inference"
     )]
     pub bits: Option<i64>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
     #[arg(
         long,
         value_name = "SECONDS",

@@ -133,7 +133,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     std::fs::write(at.join("bad.csv"), "a,b\n1,2\n3,\n").unwrap();
     std::fs::write(at.join("bad.toml"), "atoms = 4\nagnets = 2\n").unwrap();
     std::fs::write(at.join("name.toml"), "task = \"nfm\"\n").unwrap();
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 21] = [
         (&["learn", "none.csv"], "none.csv"),
         (&["learn", "bad.csv"], "--nan"),
         (&["learn", "x.csv", "--delta", "0"], "above 0"),
@@ -164,6 +164,26 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         (
             &["learn", "x.csv", "--strategy", "diffusion", "--bits", "3"],
             "--bits 3: must be a whole number from 4 to 16; leave it out for doubles",
+        ),
+        (
+            &["learn", "x.csv", "--mu", "1"],
+            "--mu: auto chooses a strategy with its own constants; name the one it is for",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "auto", "--bits", "8"],
+            "--strategy tree",
+        ),
+        (
+            &["learn", "x.csv", "--strategy", "tree", "--latency", "1"],
+            "--latency belongs to --strategy auto; tree has --bits",
+        ),
+        (
+            &["learn", "x.csv", "--latency", "-1"],
+            "--latency -1: must be 0 or above",
+        ),
+        (
+            &["learn", "x.csv", "--bandwidth", "0"],
+            "--bandwidth 0: must be above 0",
         ),
         (
             &["learn", "x.csv", "--strategy", "tree", "--mu", "1"],

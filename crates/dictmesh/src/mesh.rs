@@ -344,7 +344,7 @@ impl Mesh {
         Ok(())
     }
 
-    /// Runs `work` in the mesh's own thread pool, if it has one.
+    /// Runs `work` in the mesh's own thread pool, or in the global one.
     fn in_pool<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         in_pool(&self.pool, work)
     }
@@ -353,6 +353,8 @@ impl Mesh {
 fn in_pool<T: Send>(pool: &Option<Arc<rayon::ThreadPool>>, work: impl FnOnce() -> T + Send) -> T {
     match pool {
         Some(pool) => pool.install(work),
-        None => work(),
+        None if rayon::current_thread_index().is_some() => work(),
+        // From outside, every parallel step of a round would wake the pool and wait for it.
+        None => rayon::scope(|_| work()),
     }
 }

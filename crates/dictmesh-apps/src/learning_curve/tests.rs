@@ -24,7 +24,9 @@ fn problem() -> (Mesh, Samples) {
 fn rounds_are_those_of_the_relative_error() {
     let (mesh, x) = problem();
     let target = Target::new(&mesh, &x).unwrap();
-    let curve = target.curve(&mesh, &strategy::named("relaxed-admm").unwrap(), 2000).unwrap();
+    let curve = target
+        .curve(&mesh, &strategy::named("relaxed-admm").unwrap(), 2000)
+        .unwrap();
     let star = mesh.exact(&x).unwrap().duals;
     let mut run = mesh.run(&x).unwrap();
     let mut first = [None; 3];
@@ -52,11 +54,24 @@ fn rounds_are_those_of_the_relative_error() {
 fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
     let (mesh, x) = problem();
     let target = Target::new(&mesh, &x).unwrap();
-    let good = tune(&target, &mesh, &strategy::named("relaxed-admm").unwrap(), 1, 2000).unwrap();
+    let good = tune(
+        &target,
+        &mesh,
+        &strategy::named("relaxed-admm").unwrap(),
+        1,
+        2000,
+    )
+    .unwrap();
     assert!(!good.default.is_better(&good.best, 1));
     let rho = good.default.strategy.spec().required("rho").unwrap();
     let bad = strategy::build(&Spec::new("relaxed-admm").with("rho", 8.0 * rho)).unwrap();
-    let beyond = tune(&target, &mesh, &strategy::named("relaxed-admm").unwrap(), GOALS.len(), 10);
+    let beyond = tune(
+        &target,
+        &mesh,
+        &strategy::named("relaxed-admm").unwrap(),
+        GOALS.len(),
+        10,
+    );
     assert!(beyond.unwrap_err().to_string().contains("goal = 3"));
     let mended = tune(&target, &mesh, &bad, 1, 2000).unwrap();
     let rounds = |curve: &LearningCurve| curve.both()[1].unwrap();

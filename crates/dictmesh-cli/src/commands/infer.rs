@@ -35,7 +35,7 @@ pub struct Args {
     /// Bits of a number in a message of the mesh, 4 to 16 [default: 8 with --strategy tree, else doubles]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub bits: Option<i64>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub latency: Option<f64>,
     /// Bytes per second of an agent's link, for --strategy auto [default: 12.5e6, 100 Mbit/s]
@@ -86,7 +86,10 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
     }
     match (args.strategy.as_str(), args.bits) {
         (strategy::DEFAULT, None) => auto(args.latency, args.bandwidth).map(Some),
-        (strategy::DEFAULT, bits) => with_bits(Spec::new("tree"), bits).map(Some),
+        (strategy::DEFAULT, Some(bits)) => Err(format!(
+            "--bits {bits}: auto chooses a strategy with its own bits; name --strategy tree or another \
+             one, or leave --bits out"
+        )),
         ("exact", None) => Ok(None),
         ("exact", Some(bits)) => Err(format!(
             "--bits {bits}: --strategy exact has no messages; name a strategy of the mesh, or leave \

@@ -13,7 +13,7 @@ pub struct StrategyArgs {
     /// --bandwidth [default: auto; diffusion with --paper]
     #[arg(long, value_parser = OneOf::new(names::STRATEGIES), value_name = "NAME", help_heading = "Inference")]
     pub strategy: Option<String>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.001]
+    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
     #[arg(
         long,
         value_name = "SECONDS",

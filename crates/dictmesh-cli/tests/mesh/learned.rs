@@ -44,6 +44,15 @@ fn learn_over_processes_gives_the_model_of_one_process() {
             "--agents 5 --atoms 10 --topology complete --batch 50 --rounds 40 --informed 0,3",
         ),
         ("relaxed-admm", "--agents 1 --atoms 5 --batch 50"),
+        // The same choice on both sides: sums where bytes are dear, gossip where hops are.
+        (
+            "auto",
+            "--agents 5 --atoms 10 --topology ring --batch 50 --bandwidth 1e3",
+        ),
+        (
+            "auto",
+            "--agents 5 --atoms 10 --topology ring --batch 50 --latency 1",
+        ),
     ] {
         let what = format!("{strategy} {how}");
         let one = format!("learn x.csv -o one.st {how} --strategy {strategy} --json");

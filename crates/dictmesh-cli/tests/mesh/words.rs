@@ -293,6 +293,13 @@ fn advice_is_of_the_place_it_is_given_for() {
         said.contains("relaxed-admm (") && !said.contains('{'),
         "{said}"
     );
+    // auto's choice is what the mesh file has.
+    for (name, links) in [("tree", "--bandwidth 100"), ("relaxed-admm", "--latency 1")] {
+        let said = ok(at, &format!("mesh init {name} --data x.csv {init} {links}"));
+        assert!(said.contains(&format!("strategy: {name} (")), "{said}");
+        let file = fs::read_to_string(at.join(name).join("mesh.toml")).unwrap();
+        assert!(file.contains(name) && !file.contains("auto"), "{file}");
+    }
     let said = ok(
         at,
         &format!("mesh init near --rows 12 --watch nowhere {init}"),

@@ -21,9 +21,9 @@ use crate::random::Rng;
 use crate::spec::Spec;
 use std::sync::Arc;
 
-/// The default latency of a hop, in seconds: a message within one city, or its handling by two
-/// busy processes. A local network has a tenth of it, a continent thirty times as much.
-pub const DEFAULT_LATENCY: f64 = 1e-3;
+/// The default latency of a hop, in seconds: a message between two processes at one site or in one
+/// city. A machine or rack has a fifth of it, a continent fifty times as much.
+pub const DEFAULT_LATENCY: f64 = 5e-4;
 /// The default bandwidth of an agent, in bytes per second, both directions together: 100 Mbit/s,
 /// the uplink of an office, or a tenth of a shared local network.
 pub const DEFAULT_BANDWIDTH: f64 = 12.5e6;

@@ -127,7 +127,7 @@ fn the_choice_is_made_once_and_stored() {
 }
 
 /// The witness: rounds and bytes of both strategies as they run, at the latency and bandwidth that
-/// auto assumes. Its choice takes at most twice the seconds of the other one.
+/// auto assumes. Its choice takes at most 2.5 times the seconds of the other one.
 #[test]
 fn the_choice_is_near_the_better_one_by_measured_rounds() {
     let random = |n, p| Topology::erdos_renyi(n, p, 1).unwrap();
@@ -169,7 +169,11 @@ fn the_choice_is_near_the_better_one_by_measured_rounds() {
                 graph.agents(),
                 graph.edges().len()
             );
-            assert!(chosen <= 2.0 * tree.min(gossip), "{}", mesh.strategy().name());
+            assert!(
+                chosen <= 2.5 * tree.min(gossip),
+                "{}",
+                mesh.strategy().name()
+            );
         }
     }
 }

@@ -82,7 +82,11 @@ fn relaxed_admm_with_its_default_rho_on_a_random_graph() {
 
 #[test]
 fn relaxed_admm_with_its_default_rho_on_the_ring() {
-    let needed = medians(|_| Topology::ring(50).unwrap(), &named("relaxed-admm"), 2000);
+    let needed = medians(
+        |_| Topology::ring(50).unwrap(),
+        &named("relaxed-admm"),
+        2000,
+    );
     println!("relaxed-admm, ring: {needed:?}");
     // Half of the 340 / 700 / 1,800 that the rho of theory needs.
     for (needed, allowed) in needed.iter().zip([170, 350, 900]) {

@@ -121,7 +121,11 @@ fn cases(args: &Args, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec
     let plan = [
         ("diffusion, complete, mu = .5", &complete, step(0.5)),
         ("diffusion, p = .5, mu = .05", &sparse, step(0.05)),
-        ("relaxed-admm, p = .5", &sparse, Arc::new(RelaxedAdmm::default())),
+        (
+            "relaxed-admm, p = .5",
+            &sparse,
+            Arc::new(RelaxedAdmm::default()),
+        ),
     ];
     let total = plan.len();
     let mut cases = Vec::new();
