@@ -5,6 +5,7 @@ mod common;
 
 use common::{Plan, Running, Started};
 use dictmesh::problem::TaskSpec;
+use dictmesh::strategy::PenaltyRule;
 use dictmesh::Spec;
 use dictmesh::{Mesh, Stopping, Topology};
 use dictmesh_net::agent::{AgentSettings, Outcome, Policy};
@@ -122,14 +123,19 @@ fn eight(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// The checkpoint of an agent with atoms as a program of another version would have written it: up to version 2 with
-/// W'W behind the atoms, and version 1 did not name the settings.
+/// The checkpoint of an agent with atoms as a program of another version would have written it: up to version 3
+/// without the state of the penalty's rule, up to version 2 with W'W behind the atoms, and version 1 did not name the
+/// settings.
 fn of_version(bytes: &[u8], version: u32) -> Vec<u8> {
     let mut body = bytes[20..].to_vec();
     let settings = 8 + eight(&body, 0) + 8; // behind the run's name and the agent's number
     let mut behind = settings + 8;
     for _ in 0..2 * eight(&body, settings) {
         behind += 8 + eight(&body, behind);
+    }
+    if version < 4 {
+        let penalty = 8 + 8 * PenaltyRule::default().to_numbers().len();
+        body.truncate(body.len() - penalty);
     }
     if version < 3 {
         let mut atoms = behind + 3 * 8;
@@ -166,14 +172,14 @@ fn rewrite(place: &Path, version: u32) {
 
 #[test]
 fn versions_before_are_gone_on_from_and_a_later_one_is_refused() {
-    for version in [1, 2] {
+    for version in [1, 2, 3] {
         let (plan, place) = (plan(), tempfile::tempdir().unwrap());
         let mesh = plan.mesh(false);
         killed(&plan, &mesh, place.path());
-        rewrite(place.path(), 4);
+        rewrite(place.path(), 5);
         for agent in start(&plan, &mesh, place.path(), |_| {}) {
             let said = agent.wait().unwrap_err().to_string();
-            let words = "of version 4, and this program reads 1 to 3";
+            let words = "of version 5, and this program reads 1 to 4";
             assert!(said.contains(words), "{said}");
         }
         rewrite(place.path(), version);

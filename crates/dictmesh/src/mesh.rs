@@ -232,10 +232,6 @@ impl Mesh {
         let samples = batch.len() as u64;
         // Inference: nu_k by exchanges with the neighbours, then y_k.
         let mut found = self.code(block, batch, carry)?;
-        if self.adapts() && found.stop != Some(Stop::Interrupted) {
-            let converged = found.stop == Some(Stop::Converged);
-            (self.progress.penalty).after_batch(converged.then_some(found.rounds));
-        }
         // Dictionary update: local to each agent.
         let movement = match found.stop {
             Some(Stop::Converged | Stop::RoundLimit) => {
@@ -247,6 +243,10 @@ impl Mesh {
         if movement.is_some_and(f64::is_finite) {
             self.progress.samples_learned += samples;
             self.progress.blocks_learned = s;
+            if self.adapts() {
+                let converged = found.stop == Some(Stop::Converged);
+                (self.progress.penalty).after_batch(converged.then_some(found.rounds));
+            }
         }
         Ok((found, movement.unwrap_or(0.0)))
     }

@@ -31,7 +31,8 @@ impl Agent {
             true => found.stop.worse(Stop::Diverged),
             false => found.stop,
         };
-        if self.adapts(mesh) {
+        // As in one process: batches that change no atom do not count.
+        if self.adapts(mesh) && matches!(stop, Stop::Converged | Stop::RoundLimit) {
             let converged = stop == Stop::Converged;
             (self.state.penalty).after_batch(converged.then_some(found.rounds));
         }
