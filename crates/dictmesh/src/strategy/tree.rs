@@ -57,7 +57,7 @@ pub const DEFAULT_BITS: u32 = 8;
 /// The allowed numbers of bits.
 pub const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Bits of the entries of a direction.
-const DIRECTION_BITS: u32 = 8;
+const DIRECTION_BITS: u32 = 7;
 
 /// The strategy with the number of bits that an agent sends per entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
