@@ -87,6 +87,7 @@ impl Integers {
         }
     }
 
+    #[inline]
     fn combine(&mut self, other: &[i64], operation: impl Fn(i64, i64) -> i64) {
         let mut from = 0;
         for section in &self.sections {
@@ -195,6 +196,13 @@ impl<'a> BitReader<'a> {
 
     /// The next `width` bits (1 to 64); `None` if there are fewer.
     pub fn take(&mut self, width: u32) -> Option<u64> {
+        if self.filled < width {
+            if let Some((eight, rest)) = self.bytes.as_slice().split_first_chunk::<8>() {
+                self.buffer |= u128::from(u64::from_le_bytes(*eight)) << self.filled;
+                self.filled += u64::BITS;
+                self.bytes = rest.iter();
+            }
+        }
         while self.filled < width {
             self.buffer |= u128::from(*self.bytes.next()?) << self.filled;
             self.filled += 8;

@@ -57,10 +57,10 @@ pub const DEFAULT_BITS: u32 = 8;
 /// The allowed numbers of bits.
 pub const BITS: std::ops::RangeInclusive<u32> = 4..=16;
 /// Bits of the entries of a direction.
-pub(super) const DIRECTION_BITS: u32 = 8;
+pub(super) const DIRECTION_BITS: u32 = 7;
 
-/// Sequential passes over the spanning tree in a round, each of its depth in hops: two sums to the
-/// root and two broadcasts from it.
+/// Sequential passes over the spanning tree in a round, each of its depth in hops: a broadcast from
+/// the root and a sum to it.
 pub const PASSES: usize = 2;
 
 /// The strategy with the number of bits that an agent sends per entry.

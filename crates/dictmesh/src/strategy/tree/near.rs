@@ -105,9 +105,8 @@ impl Products {
     /// Whether the list of atoms holds from nu to nu + reach p.
     fn holds(&self, nu: &[f64], reach: f64) -> bool {
         self.near.as_ref().is_some_and(|near| {
-            let mut end = nu.to_vec();
-            axpy(reach, &self.p, &mut end);
-            distance(nu, &near.centre).max(distance(&end, &near.centre)) <= near.radius
+            // No point of the step is farther from the centre than this.
+            SAFETY * (distance(nu, &near.centre) + reach * norm(&self.p)) <= near.radius
         })
     }
 

@@ -27,8 +27,8 @@ pub(super) enum Task {
     End(Certified),
     /// Send the part at nu.
     Evaluate(Scales),
-    /// Take the direction p, and send the slopes along it at the step lengths [`WIDE`].
-    Slopes(Probe),
+    /// Take the direction p, and send the slopes along it at the step lengths of the grid.
+    Slopes(Grid, Probe),
     /// Take the direction p, step to nu + p, and send the part there. The slopes at the step lengths
     /// [`BELOW`] are sent with it: they show whether the step is too long, and a better one.
     Trial(Probe, Scales),
@@ -66,8 +66,30 @@ pub(super) struct Proof {
     pub direction: Vec<f64>,
 }
 
+/// The step lengths at which agents send their slopes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grid {
+    /// [`WIDE`].
+    Wide,
+    /// [`CLOSE`].
+    Close,
+}
+
+impl Grid {
+    /// The step lengths, ascending.
+    pub fn points(self) -> &'static [f64] {
+        match self {
+            Grid::Wide => &WIDE,
+            Grid::Close => &CLOSE,
+        }
+    }
+}
+
+/// Step lengths around those of quasi-Newton directions from few pairs; ascending.
+const CLOSE: [f64; 8] = [0.01, 0.03, 0.08, 0.17, 0.33, 0.62, 1.1, 2.0];
+
 /// Step lengths over six orders of magnitude, for directions without a scale; ascending.
-pub(super) const WIDE: [f64; 8] = {
+const WIDE: [f64; 8] = {
     let (mut points, mut i) = ([1.0 / 262_144.0; 8], 1);
     while i < 8 {
         points[i] = 8.0 * points[i - 1];
@@ -83,7 +105,7 @@ impl Task {
     /// The step lengths at which slopes are sent.
     pub fn points(&self) -> &'static [f64] {
         match self {
-            Task::Slopes(_) => &WIDE,
+            Task::Slopes(grid, _) => grid.points(),
             Task::Trial(..) => &BELOW,
             _ => &[],
         }
@@ -109,8 +131,9 @@ impl Task {
                 out.push(KIND, 1);
                 push_scales(out, scales);
             }
-            Task::Slopes(probe) => {
+            Task::Slopes(grid, probe) => {
                 out.push(KIND, 2);
+                out.push(1, u64::from(*grid == Grid::Close));
                 push_probe(out, probe, bits);
             }
             Task::Trial(probe, scales) => {
@@ -137,7 +160,13 @@ impl Task {
         Some(match from.take(KIND)? {
             0 => Task::End(take_certified(from)?),
             1 => Task::Evaluate(take_scales(from)?),
-            2 => Task::Slopes(take_probe(from, rows, bits)?),
+            2 => {
+                let grid = match from.take(1)? {
+                    0 => Grid::Wide,
+                    _ => Grid::Close,
+                };
+                Task::Slopes(grid, take_probe(from, rows, bits)?)
+            }
             3 => Task::Trial(take_probe(from, rows, bits)?, take_scales(from)?),
             4 => {
                 let shift = f32::from_bits(from.take(u32::BITS)? as u32);
@@ -274,7 +303,8 @@ mod tests {
         vec![
             Task::End(certified),
             Task::Evaluate(scales),
-            Task::Slopes(probe.clone()),
+            Task::Slopes(Grid::Wide, probe.clone()),
+            Task::Slopes(Grid::Close, probe.clone()),
             Task::Trial(probe, scales),
             Task::Step(-0.25, scales),
             Task::Prove(proof),
@@ -284,7 +314,7 @@ mod tests {
     #[test]
     fn tasks_survive_encoding_and_damage_is_noticed() {
         let each = tasks().into_iter().map(|task| vec![task]);
-        for tasks in each.chain([tasks(), tasks().repeat(3)]) {
+        for tasks in each.chain([tasks(), [tasks(), tasks()].concat()]) {
             let (bytes, count) = (encode(&tasks, 8), tasks.len());
             assert_eq!(decode(&bytes, count, 3, 8), Some(tasks.clone()));
             for length in 0..bytes.len() {

@@ -35,8 +35,18 @@ impl Pairs {
         self.pairs.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
     pub fn clear(&mut self) {
         self.pairs.clear();
+    }
+
+    /// Follows a change of the curvature by `change` in all directions.
+    pub fn bend(&mut self, change: f64) {
+        (self.pairs.iter_mut()).for_each(|pair| axpy(change, &pair.s, &mut pair.y));
+        (self.pairs).retain(|Pair { s, y }| has_curvature(dot(s, y), s, y));
     }
 
     /// Adds a pair if its curvature is positive beyond rounding; drops the oldest for it.
@@ -120,6 +130,16 @@ mod tests {
             pairs.push(s, y);
         }
         assert!(x.iter().all(|x| (x - 1.0).abs() < 1e-12), "{x:?}");
+    }
+
+    #[test]
+    fn pairs_follow_a_change_of_the_curvature() {
+        let mut pairs = Pairs::new(2);
+        pairs.push(vec![1.0, 0.0], vec![3.0, 0.0]);
+        pairs.bend(-1.0);
+        assert_eq!(pairs.direction(&[1.0, 0.0], None), [-0.5, 0.0]);
+        pairs.bend(-2.0);
+        assert!(pairs.is_empty());
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Part {
         self.take_directions(local, nu, samples, tasks);
         for (i, (j, task)) in samples.iter().zip(tasks).enumerate() {
             match task {
-                Task::Slopes(probe) => self.slopes(local, i, probe, task.points(), reply),
+                Task::Slopes(_, probe) => self.slopes(local, i, probe, task.points(), reply),
                 Task::Trial(probe, _) => {
                     self.slopes(local, i, probe, task.points(), reply);
                     self.step(local, (i, *j), 1.0, nu);
@@ -114,7 +114,7 @@ impl Part {
     fn take_directions(&mut self, local: &Local, nu: &Matrix, samples: &[usize], tasks: &[Task]) {
         let mut taken = Vec::new();
         for (i, (j, task)) in samples.iter().zip(tasks).enumerate() {
-            if let Task::Slopes(probe) | Task::Trial(probe, _) = task {
+            if let Task::Slopes(_, probe) | Task::Trial(probe, _) = task {
                 direction(local, nu.column(*j), probe, &mut self.products[i].p);
                 let last = task.points().last().map_or(1.0, |t| t.max(1.0));
                 taken.push((i, *j, last));
@@ -128,12 +128,13 @@ impl Part {
     fn step(&mut self, local: &Local, (i, j): (usize, usize), t: f64, nu: &mut Matrix) {
         let products = &mut self.products[i];
         products.step(t);
-        let column = nu.column_mut(j);
+        let (column, before) = (nu.column_mut(j), &mut self.part);
         axpy(t, &products.p, column);
-        let before = column.to_vec();
+        before.clear();
+        before.extend_from_slice(column);
         local.residual.project_dual(column);
         // Directions end inside of the domain up to rounding.
-        if distance(&before, column) > ROUNDING * norm(column) {
+        if before != column && distance(before, column) > ROUNDING * norm(column) {
             refresh(&mut self.products, local, nu, &[(i, j)]);
         }
     }
@@ -243,11 +244,11 @@ fn codes(
 pub(super) fn direction(local: &Local, nu: &[f64], probe: &Probe, p: &mut [f64]) {
     let unit = power(probe.unit);
     (p.iter_mut().zip(&probe.q)).for_each(|(p, q)| *p = unit * f64::from(*q));
-    let mut end = nu.to_vec();
-    axpy(1.0, p, &mut end);
-    let before = end.clone();
+    let mut end: Vec<f64> = nu.iter().zip(&*p).map(|(nu, p)| nu + p).collect();
     local.residual.project_dual(&mut end);
-    if before != end {
-        (p.iter_mut().zip(end).zip(nu)).for_each(|((p, end), nu)| *p = end - nu);
+    for ((p, end), nu) in p.iter_mut().zip(end).zip(nu) {
+        if nu + *p != end {
+            *p = end - nu;
+        }
     }
 }

@@ -38,11 +38,13 @@ impl Sample {
         gradient
     }
 
-    /// Moves the centre of the proximal term to nu and changes its weight; the gradient follows.
+    /// Moves the centre of the proximal term to nu and changes its weight; the gradient and the
+    /// pairs follow.
     pub(super) fn recentre(&mut self, weight: f64) {
         axpy(-self.weight, &self.nu, &mut self.gradient);
         axpy(self.weight, &self.centre, &mut self.gradient);
         self.centre.copy_from_slice(&self.nu); // where the gradient of the new term is 0
+        self.pairs.bend(weight - self.weight);
         self.weight = weight;
     }
 

@@ -2,7 +2,7 @@
 
 use super::certificate::Evidence;
 use super::gradient::{free_rows, gradient, is_smooth, masked};
-use super::order::{exponent_of, power, Scales, Task};
+use super::order::{exponent_of, power, Grid, Scales, Task};
 use super::pairs::Pairs;
 use super::reply::{Answer, Evaluated, COST_BITS};
 use super::send::top;
@@ -55,8 +55,10 @@ pub(super) struct Sample {
     pub(super) smooth: f64,
     /// The unit of the slopes, as an exponent of two.
     pub(super) slope: i32,
-    /// The step length of the last evaluation.
+    pub(super) grid: Grid,
+    /// The step length of the last evaluation, and the trials in succession that were too long.
     pub(super) t: f64,
+    pub(super) rejected: usize,
     pub(super) certified: Certified,
     /// The proximal term weight/2 |nu - centre|^2 of a sample that may be infeasible, whose nu
     /// would grow without bound; otherwise the weight is 0.
@@ -90,7 +92,9 @@ impl Sample {
             p: vec![0.0; rows],
             smooth: 0.0,
             slope: 0,
+            grid: Grid::Wide,
             t: 0.0,
+            rejected: 0,
             certified: Certified {
                 cost: 0.0,
                 gap: f64::INFINITY,

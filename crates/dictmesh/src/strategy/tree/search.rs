@@ -1,7 +1,7 @@
 //! The direction and the length of the next step of a sample.
 
 use super::gradient::{free_rows, is_smooth};
-use super::order::{exponent_of, power, Probe, Task, BELOW, WIDE};
+use super::order::{exponent_of, power, Grid, Probe, Task, BELOW};
 use super::part;
 use super::reply::{largest_slope, slope_bits};
 use super::sample::Sample;
@@ -16,6 +16,11 @@ const STILL: f64 = 1e-15;
 const TOO_LONG: f64 = 3.0;
 /// The longest trial relative to nu: longer ones would leave rounding errors in nu.
 const LONGEST: f64 = 100.0;
+/// The number of pairs from which on a step is tried without slopes first: with few, it is mostly
+/// too long.
+const TRUSTED: usize = 3;
+/// Trials in succession that were too long, after which slopes come first again.
+const REJECTED: usize = 2;
 
 impl Sample {
     /// The next direction: quasi-Newton where f* is smooth, otherwise a proximal gradient step.
@@ -32,10 +37,15 @@ impl Sample {
             let target = self.proximal_target(residual);
             self.towards(&target, true, local)
         })?;
-        let is_trial = !self.pairs.is_empty() && norm(&self.p) <= LONGEST * norm(&self.nu);
-        Some(match is_trial {
+        let is_long = norm(&self.p) > LONGEST * norm(&self.nu);
+        self.grid = match is_long || self.pairs.is_empty() || self.shortened < 1.0 {
+            true => Grid::Wide,
+            false => Grid::Close,
+        };
+        let is_trusted = self.pairs.len() >= TRUSTED && self.rejected < REJECTED;
+        Some(match is_trusted && self.grid == Grid::Close {
             true => Task::Trial(probe, self.scales_at(1.0, bits)),
-            false => Task::Slopes(probe),
+            false => Task::Slopes(self.grid, probe),
         })
     }
 
@@ -140,23 +150,28 @@ impl Sample {
             .is_some_and(|grown| *grown >= largest_slope(local.agents))
         {
             // Beyond the range at the shortest length: the zero is much nearer to 0.
-            self.shortened *= WIDE[0];
+            self.shortened *= self.grid.points()[0];
             return self.proceed(local, bits);
         }
         self.shortened = 1.0;
-        let t = self.zero_of_slopes(local.residual, &WIDE, slopes);
+        let t = self.zero_of_slopes(local.residual, self.grid.points(), slopes);
+        if t >= BELOW[1] {
+            self.rejected = 0;
+        }
         Task::Step(t as f32, self.scales_at(f64::from(t as f32), bits))
     }
 
     /// A shorter step if a trial was too long. Decided by slopes: the part of a step that is much
     /// too long does not fit into its integers.
-    pub(super) fn shorter(&self, local: &Local, slopes: &[i64]) -> Option<f64> {
+    pub(super) fn shorter(&mut self, local: &Local, slopes: &[i64]) -> Option<f64> {
         let (residual, last) = (local.residual, *slopes.last()?);
         let descent = 0.0 - self.slope_at(residual, 0.0);
         let slope = self.slope_at(residual, 1.0) + power(self.slope) * last as f64;
         if slope <= TOO_LONG * descent {
+            self.rejected = 0;
             return None;
         }
+        self.rejected += 1;
         let t = self.zero_of_slopes(residual, &BELOW, slopes);
         Some(self.t + f64::from((t - self.t) as f32))
     }
