@@ -47,20 +47,18 @@ pub struct Rounded {
 }
 
 impl Rounded {
-    /// The strategy `exact` with messages of this number of bits per entry.
+    /// The strategy `exact` with messages of this number of bits per entry. A custom strategy must
+    /// take its own array from [`Message::own`] where its update adds it up over rounds.
     ///
     /// # Errors
     ///
-    /// If `bits` is not 4 to 16, or the strategy has messages other than arrays.
-    ///
-    /// A custom strategy must take its own array from [`Message::own`] where its update adds it up
-    /// over rounds.
+    /// If `bits` is not 4 to 16, or the messages of the strategy are not arrays of doubles.
     pub fn new(exact: Arc<dyn Strategy>, bits: u32) -> Result<Self> {
-        if exact.decides() {
+        if exact.decides() || exact.spec().parameters().contains_key("bits") {
             return Err(Error::Unsupported {
                 what: format!("the strategy \"{}\"", exact.name()),
                 with: format!("differences of {bits} bits"),
-                why: "only strategies that combine arrays of neighbours have them".to_string(),
+                why: "they replace arrays of doubles, which it does not send".to_string(),
             });
         }
         match BITS.contains(&bits) {
