@@ -82,6 +82,7 @@ impl ReadArgs {
             header: self.header,
             array: self.array.clone(),
             features: None,
+            width: 0,
             if_there: false,
         }
     }

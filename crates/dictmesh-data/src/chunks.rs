@@ -2,6 +2,7 @@
 
 use crate::error::Result;
 use dictmesh::Samples;
+use std::sync::Arc;
 
 /// The parts of a file. After an error there is no further part.
 pub struct Chunks {
@@ -9,8 +10,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Samples that are in memory, `count` at a time.
-    pub fn of(all: Samples, count: usize) -> Chunks {
+    /// Samples in memory, `count` at a time.
+    pub(crate) fn of(all: Arc<Samples>, count: usize) -> Chunks {
         let (samples, count) = (all.len(), count.max(1));
         let starts = (0..samples).step_by(count);
         let parts = starts.map(move |s| Ok(all.range(s..(s + count).min(samples))));

@@ -41,7 +41,7 @@ pub struct DenseReader {
 }
 
 impl DenseReader {
-    /// Samples are the rows of the file, or its columns if the options say so.
+    /// Samples are the rows of the file, or its columns if transposed.
     pub fn new(file: Box<dyn DenseFile>, options: &ReadOptions) -> Self {
         DenseReader {
             file,
@@ -153,7 +153,7 @@ impl DenseReader {
     }
 }
 
-/// Where an entry is, in the words of the file.
+/// The row and column of an entry in the file.
 pub fn place(transpose: bool, sample: usize, feature: usize) -> String {
     let (row, column) = if transpose {
         (feature, sample)
@@ -237,7 +237,7 @@ fn finish(x: Matrix, source: &Source) -> Result<Samples> {
     Samples::dense(x).map_err(|e| core_error(source, &e))
 }
 
-/// A refusal of the core library, in the words of a reader.
+/// An error of the library as an error of a file.
 pub fn core_error(source: &Source, e: &dictmesh::Error) -> DataError {
     source.error(
         e.to_string(),

@@ -11,8 +11,7 @@ const WINDOWS: [char; 32] = [
     '\u{2dc}', '\u{2122}', '\u{161}', '\u{203a}', '\u{153}', '\u{9d}', '\u{17e}', '\u{178}',
 ];
 
-/// Bytes as text: UTF-8, or else the Western European encoding that old files mostly have, so that no letter
-/// is lost.
+/// Bytes as text: UTF-8, otherwise Windows-1252, the most frequent encoding of old files.
 pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
@@ -27,7 +26,7 @@ fn western(byte: u8) -> char {
     windows.copied().unwrap_or(char::from(byte))
 }
 
-/// What to say of a file of which `line` is the first that is not UTF-8.
+/// The message about a file whose first line that is not UTF-8 is `line`.
 pub fn foreign_words(line: u64) -> String {
     format!(
         "line {line} is not UTF-8 and was read as Western European text (Windows-1252); if it is something \

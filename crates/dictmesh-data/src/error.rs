@@ -1,7 +1,7 @@
 //! The error of every reader.
 
-/// What a file holds that cannot be used: where it is, what was found, what is expected and what to
-/// do, all four in every message.
+/// A file that cannot be used. Every message has four parts: the place, what was found, what is
+/// expected, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {found}; expected {expected}. {remedy}", self.location())]
 pub struct DataError {
@@ -9,11 +9,11 @@ pub struct DataError {
     pub file: String,
     /// The line, entry or column inside it.
     pub place: Option<String>,
-    /// What is there.
+    /// What was found.
     pub found: String,
-    /// What should be there.
+    /// What was expected.
     pub expected: String,
-    /// What the user can do, as a sentence.
+    /// The remedy, as a sentence.
     pub remedy: String,
 }
 

@@ -1,7 +1,8 @@
 //! File formats, by name or by first bytes.
 
 use crate::error::Result;
-use crate::source::Source;
+use crate::source::{extension, Source};
+use std::path::Path;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +20,14 @@ pub enum Format {
     Tsv,
     /// Text, one document a line
     Lines,
-    /// Text, a JSON object a line
+    /// JSON, a line a document or a sample
     Jsonl,
+    /// svmlight or libsvm
+    Svmlight,
 }
 
 impl Format {
-    /// The format an extension says.
+    /// The format of an extension.
     pub fn by_extension(extension: &str) -> Option<Format> {
         Some(match extension.to_ascii_lowercase().as_str() {
             "npy" => Format::Npy,
@@ -34,21 +37,30 @@ impl Format {
             "tsv" | "tab" => Format::Tsv,
             "txt" => Format::Lines,
             "jsonl" | "ndjson" | "json" => Format::Jsonl,
+            "svm" | "svmlight" | "libsvm" => Format::Svmlight,
             _ => return None,
         })
     }
 
-    /// Whether it can hold nothing but a matrix.
-    pub fn is_matrix(self) -> bool {
-        matches!(self, Format::Npy | Format::Npz | Format::Mtx)
+    /// The format of a name; `.gz` and `.zst` are ignored.
+    pub fn by_name(path: &Path) -> Option<Format> {
+        Format::by_extension(&extension(path))
     }
 
-    /// Whether it can hold nothing but text.
+    /// Whether it holds nothing but a matrix.
+    pub fn is_matrix(self) -> bool {
+        matches!(
+            self,
+            Format::Npy | Format::Npz | Format::Mtx | Format::Svmlight
+        )
+    }
+
+    /// Whether it is text by default.
     pub fn is_text(self) -> bool {
         matches!(self, Format::Lines | Format::Jsonl)
     }
 
-    /// The format that is asked for, or that the extension says, or that the first bytes show.
+    /// The format that the caller asks for, else that of the extension, else that of the first bytes.
     /// Text on standard input is taken for a table.
     pub fn of(source: &Source, asked: Option<Format>) -> Result<Format> {
         if let Some(format) = asked.or(Format::by_extension(&source.extension())) {
@@ -61,12 +73,14 @@ impl Format {
             Ok(Format::Npz)
         } else if head.starts_with(b"%%MatrixMarket") {
             Ok(Format::Mtx)
+        } else if matches!(head.first(), Some(b'[' | b'{')) {
+            Ok(Format::Jsonl)
         } else if source.extension().is_empty() && source.name() == "standard input" {
             Ok(Format::Csv)
         } else {
             Err(source.error(
                 format!("a name that ends in \".{}\"", source.extension()),
-                ".npy, .npz, .mtx, .csv or .tsv",
+                ".npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl",
                 "Say what it is with --format.",
             ))
         }

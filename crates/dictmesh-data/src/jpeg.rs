@@ -7,7 +7,8 @@ use zune_jpeg::errors::DecodeErrors;
 use zune_jpeg::zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
 
-/// What strict decoding says of bytes between headers, which cameras leave there and which do no harm.
+/// The strict decoder's message about bytes between headers, which cameras write and which are
+/// harmless.
 const HARMLESS: &str = "[strict-mode]: Extra bytes between headers";
 
 /// `Ok(Err(..))` says what is wrong with a JPEG that is cut off or damaged. The format has no checksums, so
@@ -26,7 +27,7 @@ pub fn check(source: &Source) -> Result<std::result::Result<(), String>> {
         .decode_headers()
         .map(|()| decoder.output_buffer_size());
     let decoded = match headed {
-        // The decoder that reads it afterwards has its own words for what is too large.
+        // The decoder that reads it afterwards reports the size.
         Ok(size) if size.is_none_or(|size| size > MOST_BYTES) => return Ok(Ok(())),
         Ok(_) => decoder.decode().map(|_| ()),
         Err(e) => Err(e),
@@ -37,7 +38,7 @@ pub fn check(source: &Source) -> Result<std::result::Result<(), String>> {
     })
 }
 
-/// The most pixels along a side that the format has room for.
+/// The most pixels along a side in this format.
 const LARGEST: usize = 65_535;
 /// Unpacked; the limit of the `image` crate.
 const MOST_BYTES: usize = 512 << 20;

@@ -6,11 +6,12 @@ use super::npy::Header;
 use super::source::Source;
 use crate::format::Format;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The labels in `path`, one for each of `expected` samples: a column of a table (named, or the
 /// first), one label a line, or a numpy vector.
 pub fn read_labels(path: &Path, column: Option<&str>, expected: usize) -> Result<Vec<String>> {
-    let source = Source::open(path)?;
+    let source = Arc::new(Source::open(path)?);
     let labels = match Format::of(&source, None) {
         Ok(Format::Npy) => from_npy(&source)?,
         found => {
@@ -40,7 +41,7 @@ fn check_labels(file: &str, labels: &[String], expected: usize) -> Result<()> {
 }
 
 fn from_table(
-    source: &Source,
+    source: &Arc<Source>,
     separator: u8,
     column: Option<&str>,
     expected: usize,
@@ -67,7 +68,7 @@ fn from_table(
     while records.advance()?.is_some() {
         labels.push(text(records.field(at)));
     }
-    // Labels are often text themselves, so that only their number tells whether there is a header.
+    // Labels are often text: only their number shows whether there is a header.
     if !labels.is_empty() && (named.is_some() || labels.len() == expected.saturating_add(1)) {
         labels.remove(0);
     }

@@ -14,8 +14,11 @@
 //! | .npy | `npyz` | streams, seeks, all dtypes (ndarray-npy reads whole arrays only) |
 //! | .npz | `zip` for the directory, `flate2` for the entries | three entries are read side by side; npyz reads npz through zip 0.6 |
 //! | .csv, .tsv | `csv` | |
-//! | .mtx | own reader | no crate reads it as a stream |
-//! | images | `image` | png, jpeg and pnm |
+//! | .jsonl | `serde_json`, then as .csv | labels, names and missing entries as in any table |
+//! | .mtx, .svm | own readers | no crate reads them as a stream |
+//! | .gz, .zst | `flate2`, `ruzstd` | both without C code |
+//! | UTF-16 | `encoding_rs` | |
+//! | images | `image` | png, jpeg, pnm and tiff |
 
 mod chunks;
 mod delimited;
@@ -25,7 +28,9 @@ mod entries;
 mod error;
 mod format;
 mod jpeg;
+mod json_table;
 mod labels;
+mod lines;
 mod missing;
 mod mtx;
 mod npy;
@@ -38,12 +43,14 @@ mod read;
 mod sort;
 mod source;
 mod sparse;
+mod svmlight;
 mod table;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
 pub use chunks::Chunks;
+pub use delimited::TableFile;
 pub use error::{DataError, Error, Result};
 pub use format::Format;
 pub use labels::read_labels;

@@ -1,11 +1,11 @@
 //! What missing entries (NaN) get.
 
-use super::error::Result;
+use super::error::{DataError, Result};
 use super::source::Source;
 use crate::options::Nan;
 
 /// How many places a message lists.
-const SHOWN: usize = 3;
+pub const SHOWN: usize = 3;
 
 /// What to put in the place of a NaN.
 pub enum Fill {
@@ -41,7 +41,7 @@ impl Fill {
 }
 
 /// Fills every NaN among `(sample, feature, value)`. An infinity, or a NaN that gets no value, is
-/// an error that counts them and says where the first ones are.
+/// an error with their number and the first places.
 pub fn settle<'a>(
     values: impl Iterator<Item = (usize, usize, &'a mut f64)>,
     fill: &Fill,
@@ -63,28 +63,47 @@ pub fn settle<'a>(
         }
     }
     if infinite.count > 0 {
-        return Err(source.error(
-            infinite.describe("infinite", "entry", "entries"),
-            "finite numbers",
-            "Replace or remove them (a logarithm of 0 gives one); --nan fills only missing entries.",
-        ));
+        return Err(infinite_error(source, infinite.count, &infinite.first));
     }
-    if missing.count > 0 {
-        let found = missing.describe("missing (NaN)", "entry", "entries");
-        return Err(match fill {
-            Fill::Error | Fill::Zero => source.error(
-                found,
-                "a number in every entry",
-                "Fill them with --nan mean (of the feature) or --nan zero.",
-            ),
-            Fill::Mean(_) | Fill::SparseMean(_) => source.error(
-                format!("{found} in features without any number"),
-                "at least one number in a feature whose mean fills the rest",
-                "Leave these features out, or use --nan zero.",
-            ),
-        });
+    match (missing.count, fill) {
+        (0, _) => Ok(()),
+        (count, Fill::Error | Fill::Zero) => Err(missing_error(source, count, &missing.first)),
+        (count, _) => Err(unfillable_error(source, count, &missing.first)),
     }
-    Ok(())
+}
+
+/// The error for infinite entries; `places` are the first.
+pub fn infinite_error(source: &Source, count: usize, places: &[String]) -> DataError {
+    source.error(
+        describe(count, "infinite", places),
+        "finite numbers",
+        "Replace or remove them (a logarithm of 0 gives one); --nan fills only missing entries.",
+    )
+}
+
+/// The error for missing entries that nothing fills.
+pub fn missing_error(source: &Source, count: usize, places: &[String]) -> DataError {
+    source.error(
+        describe(count, "missing (NaN)", places),
+        "a number in every entry",
+        "Fill them with --nan mean (of the feature) or --nan zero.",
+    )
+}
+
+/// The error for missing entries of features that have no mean.
+pub fn unfillable_error(source: &Source, count: usize, places: &[String]) -> DataError {
+    let found = describe(count, "missing (NaN)", places);
+    source.error(
+        format!("{found} in features without any number"),
+        "at least one number in a feature whose mean fills the rest",
+        "Leave these features out, or use --nan zero.",
+    )
+}
+
+fn describe(count: usize, what: &str, places: &[String]) -> String {
+    let noun = if count == 1 { "entry" } else { "entries" };
+    let more = if count > places.len() { "; ..." } else { "" };
+    format!("{count} {what} {noun}: {}{more}", places.join("; "))
 }
 
 #[derive(Default)]
@@ -99,16 +118,5 @@ impl Bad {
         if self.first.len() < SHOWN {
             self.first.push(place());
         }
-    }
-
-    fn describe(&self, what: &str, one: &str, many: &str) -> String {
-        let noun = if self.count == 1 { one } else { many };
-        let more = if self.count > self.first.len() {
-            "; ..."
-        } else {
-            ""
-        };
-        let (count, places) = (self.count, self.first.join("; "));
-        format!("{count} {what} {noun}: {places}{more}")
     }
 }

@@ -15,7 +15,7 @@ use super::sparse::{Entries, Entry, Rising, SparseFile};
 use lines::Lines;
 use std::sync::Arc;
 
-/// What the banner and the size line say.
+/// The content of the banner and the size line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Header {
     coordinate: bool,
@@ -117,7 +117,7 @@ impl DenseFile for MtxMatrix {
     fn row_major(&self) -> bool {
         false
     }
-    /// A symmetric array holds only its lower triangle, which is kept in memory here.
+    /// A symmetric array holds only its lower triangle, which memory holds.
     fn values(&self) -> Result<Values> {
         let mut lines = Lines::new(self.source.clone())?;
         let header = lines.header()?;

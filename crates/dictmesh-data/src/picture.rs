@@ -53,7 +53,7 @@ impl Image {
     }
 }
 
-/// Reads a .png, .jpg or .pgm/.ppm; what it is, its first bytes tell.
+/// Reads a .png, .jpg, .pgm, .ppm or .tif; the first bytes determine the format.
 pub fn read_image(path: &Path) -> Result<Image> {
     let source = Source::open(path)?;
     let refused = |found: String| refused(&source, found);
@@ -70,6 +70,9 @@ pub fn read_image(path: &Path) -> Result<Image> {
     let colour = picture.color();
     let planes = if colour.has_color() { 3 } else { 1 };
     let bytes = colour.bytes_per_pixel() / colour.channel_count();
+    if bytes > 2 {
+        return Err(refused("a picture of more than 16 bits a value".into()));
+    }
     let values: Vec<f64> = match (bytes, planes, colour.has_alpha()) {
         (1, 1, false) => to_f64(picture.into_luma8().into_raw(), 1.0),
         (1, 1, true) => to_f64(picture.into_luma_alpha8().into_raw(), 1.0),
@@ -104,7 +107,7 @@ pub fn image_head(path: &Path) -> Result<((usize, usize), bool)> {
     Ok(((height as usize, width as usize), colour))
 }
 
-/// What a decoder found, in one line and in no words of its own about chunks, markers and buffers.
+/// A decoder's error in one line, without its internals.
 fn words(e: &ImageError) -> String {
     match e {
         ImageError::Limits(_) => "a picture that is too large".into(),
@@ -132,7 +135,8 @@ fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {
 fn refused(source: &Source, found: String) -> DataError {
     source.error(
         found,
-        "a picture: .png, .jpg, .pgm or .ppm, complete and of at most 512 MB unpacked",
+        "a picture: .png, .jpg, .pgm, .ppm or .tif, complete, of 8 or 16 bits a value and of at most \
+         512 MB unpacked",
         "Convert it to .png, or copy it again.",
     )
 }
@@ -141,7 +145,7 @@ fn to_f64<T: Into<f64>>(raw: Vec<T>, scale: f64) -> Vec<f64> {
     raw.into_iter().map(|v| v.into() / scale).collect()
 }
 
-/// The bytes of a picture: the extension of `path` says the format. Values are rounded and kept from 0 to
+/// The bytes of a picture in the format of the extension of `path`. Values are rounded and clipped from 0 to
 /// 255; 16 bits go to .png and .pgm only: a .jpg gets 8, a .ppm is refused. Only a .png keeps transparency.
 pub fn encode_image(path: &Path, image: &Image) -> Result<Vec<u8>> {
     let wrong = |found: String, remedy: &str| wrong_name(path, found, remedy);
@@ -161,7 +165,7 @@ pub fn encode_image(path: &Path, image: &Image) -> Result<Vec<u8>> {
         ImageFormat::Jpeg => {
             picture.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, 95))
         }
-        // Left alone, the encoder writes PAM, which few programs know by these names.
+        // By default the encoder writes PAM, which few programs read under these names.
         ImageFormat::Pnm => {
             let header = pnm_header(&picture, image.is_grey(), bits);
             picture.write_with_encoder(PnmEncoder::new(&mut bytes).with_header(header))
@@ -193,7 +197,7 @@ fn pnm_header(picture: &DynamicImage, grey: bool, bits: u8) -> PnmHeader {
     }
 }
 
-/// `Ok` if the name says a format that can hold such a picture, with what gets lost in it.
+/// `Ok` if the format of the name can hold such a picture, with a message about what is lost in it.
 pub fn check_image_name(path: &Path, image: &Image) -> Result<Option<String>> {
     let opaque = format_for(path, image)? != ImageFormat::Png;
     Ok((opaque && image.alpha.is_some()).then(|| {
@@ -215,6 +219,7 @@ fn format_for(path: &Path, image: &Image) -> Result<ImageFormat> {
         }
         ("png", _) => Ok(ImageFormat::Png),
         ("jpg" | "jpeg", _) => Ok(ImageFormat::Jpeg),
+        ("tif" | "tiff", _) => Ok(ImageFormat::Tiff),
         ("pgm", true) | ("ppm", false) | ("pnm", _) => Ok(ImageFormat::Pnm),
         ("pgm", false) => wrong("a colour picture".into(), "Name it .ppm or .png."),
         ("ppm", true) => wrong("a grey picture".into(), "Name it .pgm or .png."),
@@ -223,7 +228,7 @@ fn format_for(path: &Path, image: &Image) -> Result<ImageFormat> {
 }
 
 fn wrong_name(path: &Path, found: String, remedy: &str) -> DataError {
-    let expected = "a name that ends in .png, .jpg, .pgm (grey) or .ppm (colour)";
+    let expected = "a name that ends in .png, .jpg, .tif, .pgm (grey) or .ppm (colour)";
     DataError::new(path.display().to_string(), found, expected, remedy)
 }
 

@@ -78,7 +78,7 @@ impl Default for How {
     }
 }
 
-/// The reading flags a model was learned with; those given with new data win.
+/// The reading options of a model; those given with new data take precedence.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reading {
@@ -114,7 +114,7 @@ pub struct DataOptions {
 }
 
 impl Reading {
-    /// What the options say.
+    /// The reading part of `args`.
     pub fn of(args: &DataOptions) -> Self {
         Reading {
             transpose: args.read.transpose,
@@ -220,25 +220,25 @@ impl How {
         }
     }
 
-    /// The data a model with this preparation and `rows` rows expects.
+    /// A description of the data that a model with this preparation and `rows` rows takes.
     pub fn expects(&self, rows: usize) -> String {
         match self {
-            How::Numbers(_) => format!("samples of {rows} numbers (.npy, .npz, .mtx, .csv or .tsv)"),
+            How::Numbers(_) => format!("samples of {rows} numbers (.npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl)"),
             How::Counts { .. } => {
-                format!("counts of {rows} terms a document (.npy, .npz, .mtx, .csv or .tsv)")
+                format!("counts of {rows} terms a document (.npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl)")
             }
             How::Text { .. } => "raw text (a directory, one document a line, or .csv, .tsv or .jsonl with \
                                  a column of text)"
                 .into(),
             How::Patches(cut) => format!(
-                "pictures (.png, .jpg, .pgm, .ppm or a directory of them), which it cuts into patches of \
+                "pictures (.png, .jpg, .pgm, .ppm, .tif or a directory of them), which it cuts into patches of \
                  {side} x {side}",
                 side = cut.side
             ),
         }
     }
 
-    /// It in a line.
+    /// A description in one line.
     pub fn describe(&self) -> String {
         match self {
             How::Numbers(Numbers { centre, norm, .. }) => {
@@ -279,7 +279,7 @@ impl How {
         }
     }
 
-    /// What a row of the samples stands for, if that has a name.
+    /// The name of a row of the samples, if it has one.
     pub fn row_name(&self, row: usize, names: Option<&[String]>) -> Option<String> {
         match self {
             How::Text { vectoriser } => Some(vectoriser.describe(row)),
@@ -288,7 +288,7 @@ impl How {
         }
     }
 
-    /// The task that suits such samples: what counts words has no words to take away.
+    /// The default task of such samples. Weights of terms are non-negative and stay so.
     pub fn usual_task(&self) -> &'static str {
         match self {
             How::Text { .. } | How::Counts { .. } => "nmf",

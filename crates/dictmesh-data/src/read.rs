@@ -1,15 +1,16 @@
 //! Opens a file by its format; reads it whole or in parts.
 
 use crate::chunks::Chunks;
-use crate::delimited::{self, separator};
+use crate::delimited::TableFile;
 use crate::dense::{self, DenseReader};
 use crate::error::Result;
 use crate::format::Format;
 use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::sparse::{self, SparseReader};
+use crate::svmlight::SvmlightFile;
 use crate::table::Table;
-use crate::{mtx, npy, npz};
+use crate::{json_table, mtx, npy, npz};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ pub fn read_source(source: &Arc<Source>, options: &ReadOptions) -> Result<Table>
     let samples = match open(source.clone(), options)? {
         Opened::Dense(file) => file.read()?,
         Opened::Sparse(file) => file.read()?,
-        Opened::Table(source, separator) => return delimited::read(&source, separator, options),
+        Opened::Table(file) => return file.read(),
     };
     Ok(Table {
         samples,
-        labels: None,
+        labels: svmlight_labels(source, options)?,
         sample_names: None,
         feature_names: None,
         feature_labels: None,
@@ -40,17 +41,15 @@ pub fn size(source: &Arc<Source>, options: &ReadOptions) -> Result<(usize, usize
     Ok(match open(source.clone(), options)? {
         Opened::Dense(file) => file.size(),
         Opened::Sparse(file) => file.size(),
-        Opened::Table(source, separator) => {
-            let all = delimited::read(&source, separator, options)?.samples;
-            (all.len(), all.rows())
-        }
+        Opened::Table(file) => file.size(),
     })
 }
 
-/// Reads a file in parts of `count` samples (the last may have fewer), so that it need not fit into
-/// memory. A .csv or .tsv is read whole. What comes through a pipe, and a file whose samples do not
-/// follow each other, is first brought into order in a temporary file; `Nan::Mean` takes one more
-/// pass. With `Nan::Error`, the error counts the missing entries of the part it met.
+/// Reads a file in parts of `count` samples (the last may have fewer); memory holds one part.
+///
+/// Input from a pipe, compressed files, and files whose samples are not contiguous are first copied
+/// to a temporary file. `Nan::Mean` takes one more pass. With `Nan::Error`, the error of a matrix
+/// counts the missing entries of one part, that of a table those of the whole file.
 pub fn chunks(source: &Arc<Source>, options: &ReadOptions, count: usize) -> Result<Chunks> {
     Ok(match open(source.clone(), options)? {
         Opened::Dense(file) => Chunks {
@@ -59,16 +58,14 @@ pub fn chunks(source: &Arc<Source>, options: &ReadOptions, count: usize) -> Resu
         Opened::Sparse(file) => Chunks {
             parts: Box::new(file.chunks(count)?),
         },
-        Opened::Table(source, separator) => {
-            Chunks::of(delimited::read(&source, separator, options)?.samples, count)
-        }
+        Opened::Table(file) => file.chunks(count)?,
     })
 }
 
 enum Opened {
     Dense(DenseReader),
     Sparse(SparseReader),
-    Table(Arc<Source>, u8),
+    Table(Box<TableFile>),
 }
 
 fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
@@ -88,14 +85,43 @@ fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
         },
         Format::Csv | Format::Tsv => {
             let usual = if format == Format::Csv { b',' } else { b'\t' };
-            let separator = separator(&source, usual, options.format.is_some())?;
-            Opened::Table(source, separator)
+            Opened::Table(Box::new(TableFile::open(source, usual, options)?))
         }
-        Format::Lines | Format::Jsonl => return Err(source.error(
+        Format::Svmlight => sparse(Box::new(SvmlightFile::open(source, options.width)?))?,
+        Format::Jsonl => {
+            let table = Arc::new(json_table::to_table(&source)?);
+            Opened::Table(Box::new(TableFile::open(table, b',', options)?))
+        }
+        Format::Lines => return Err(source.error(
             "text",
-            "numbers: .npy, .npz, .mtx, .csv or .tsv",
+            "numbers: .npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl",
             "Text is read by learn, score, infer and novelty; if these are numbers, say what they \
                  are with --format.",
         )),
     })
+}
+
+fn svmlight_labels(source: &Arc<Source>, options: &ReadOptions) -> Result<Option<Vec<String>>> {
+    match Format::of(source, options.format)? {
+        Format::Svmlight if !options.transpose => {
+            let file = SvmlightFile::open(source.clone(), options.width)?;
+            file.labels().map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The table in a file of a format that has columns; `None` of other formats.
+pub fn open_table(
+    source: &Arc<Source>,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Option<TableFile>> {
+    if !matches!(format, Format::Csv | Format::Tsv | Format::Jsonl) {
+        return Ok(None);
+    }
+    match open(source.clone(), options)? {
+        Opened::Table(table) => Ok(Some(*table)),
+        _ => Ok(None),
+    }
 }

@@ -1,6 +1,7 @@
 //! A file that can be opened again and again, even if it came through a pipe.
 
 mod bytes;
+mod unpack;
 
 use super::error::{DataError, Result};
 pub use bytes::Bytes;
@@ -9,15 +10,17 @@ use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file to read: what arrives through a pipe is first kept in a temporary file, so that every
-/// reader can look twice and seek without holding it in memory. That file has no name, so that nothing
-/// stays behind however the program ends.
+/// A file to read. Input from a pipe, compressed files and UTF-16 text are first copied to a
+/// temporary file, so that readers can seek and read twice in bounded memory. That file has no name:
+/// it vanishes with the process.
 #[derive(Debug)]
 pub struct Source {
     name: String,
     path: PathBuf,
     file: Arc<File>,
     len: u64,
+    /// Whether the first line is a header that the original file does not have.
+    named: bool,
 }
 
 impl Source {
@@ -25,7 +28,7 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self> {
         let source = if path == Path::new("-") {
             let (name, stdin) = ("standard input", io::stdin());
-            // What cannot be asked is read as it comes.
+            // Without metadata it is read as a pipe.
             if let (false, Ok(about)) = (stdin.is_terminal(), about_stdin()) {
                 check_kind(name, &about, &mut stdin.lock())?;
             }
@@ -43,12 +46,14 @@ impl Source {
                     path: path.to_path_buf(),
                     file: Arc::new(file),
                     len: about.len(),
+                    named: false,
                 }
             } else {
                 check_kind(&name, &about, &mut file)?;
                 Source::spool(name, path, &mut file)?
             }
         };
+        let source = unpack::unpacked(source)?;
         if source.len == 0 {
             return Err(source.error(
                 "the file is empty",
@@ -80,22 +85,46 @@ impl Source {
             path: path.to_path_buf(),
             file: Arc::new(spool),
             len,
+            named: false,
         })
     }
 
-    /// What to call it in a message.
+    /// Whether line 1 is a header that was added: lines of the original file begin at line 2.
+    pub(crate) fn has_names(&self) -> bool {
+        self.named
+    }
+
+    /// The name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name's extension in lower case, or "".
+    /// The name's extension in lower case, without that of a compression, or "".
     pub fn extension(&self) -> String {
-        let extension = self.path.extension().and_then(|e| e.to_str());
-        extension.unwrap_or("").to_ascii_lowercase()
+        extension(&self.path)
+    }
+
+    /// The same file with other bytes.
+    fn replaced(&self, file: File, len: u64) -> Source {
+        Source {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            file: Arc::new(file),
+            len,
+            named: false,
+        }
+    }
+
+    /// The same file as a table; `named` if its first line was added as a header.
+    pub(crate) fn with_names(&self, file: File, len: u64, named: bool) -> Source {
+        Source {
+            named,
+            ..self.replaced(file, len)
+        }
     }
 
     /// The number of bytes.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
@@ -127,6 +156,18 @@ impl Source {
     /// The operating system's refusal to read this file.
     pub fn io_error(&self, e: &io::Error) -> DataError {
         DataError::io(&self.name, e)
+    }
+}
+
+/// The extension of a name in lower case, without that of a compression: "csv" of `a.csv.gz`.
+pub fn extension(path: &Path) -> String {
+    let of = |path: &Path| {
+        let extension = path.extension().and_then(|e| e.to_str());
+        extension.unwrap_or("").to_ascii_lowercase()
+    };
+    match of(path).as_str() {
+        "gz" | "zst" => of(Path::new(path.file_stem().unwrap_or_default())),
+        extension => extension.to_string(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::iter::Peekable;
 pub enum Rising {
     Rows,
     Columns,
-    /// Only reading it tells.
+    /// Unknown before reading.
     Unknown,
 }
 
@@ -41,7 +41,7 @@ pub struct SparseReader {
 }
 
 impl SparseReader {
-    /// Samples are the rows of the file, or its columns if the options say so.
+    /// Samples are the rows of the file, or its columns if transposed.
     pub fn new(file: Box<dyn SparseFile>, options: &ReadOptions) -> Result<Self> {
         let (rows, cols) = file.shape();
         let source = file.source();

@@ -2,7 +2,7 @@
 
 use dictmesh::Samples;
 
-/// Samples with what their file says about them.
+/// Samples with their names and labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// One column per sample.
@@ -15,6 +15,6 @@ pub struct Table {
     pub feature_names: Option<Vec<String>>,
     /// One label per feature: the label column of a transposed table.
     pub feature_labels: Option<Vec<String>>,
-    /// What was taken for labels and names or left out, for a person to read.
+    /// A message: which columns are labels and names, and which are left out.
     pub note: Option<String>,
 }

@@ -1,10 +1,14 @@
 //! Laws of the readers, over all formats.
 
 mod bytes;
+mod compressed;
 mod errors;
 mod formats;
+mod json_lines;
 mod memory;
 mod pictures;
+mod preparation;
+mod svmlight;
 mod tables;
 
 use super::*;

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The noisy picture: .png, .jpg, .pgm or .ppm, grey or colour
+    /// The noisy picture: .png, .jpg, .pgm, .ppm or .tif, grey or colour
     pub image: PathBuf,
     /// Where the picture without noise goes; its ending says the format
     #[arg(short, long, value_name = "OUT")]

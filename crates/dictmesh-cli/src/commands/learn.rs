@@ -26,9 +26,9 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The samples: numbers (.npy, .npz, .mtx, .csv, .tsv), raw text (a directory, .txt with one document a
-    /// line, .jsonl, or .csv and .tsv with --text-column) or pictures (.png, .jpg, .pgm, .ppm, or a directory
-    /// of them); - is standard input
+    /// The samples: numbers (.npy, .npz, .mtx, .csv, .tsv, .svm, .jsonl), raw text (a directory, .txt with one
+    /// document a line, .jsonl, or .csv and .tsv with --text-column) or pictures (.png, .jpg, .pgm, .ppm, .tif,
+    /// or a directory of them); .gz and .zst are unpacked; - is standard input
     pub data: PathBuf,
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]

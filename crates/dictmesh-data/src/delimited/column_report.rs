@@ -1,22 +1,31 @@
-//! What a table's columns were taken for, told to the person who has the table.
+//! The message about which columns are labels and names, and which are left out.
 
 use super::infer_layout::Layout;
 use crate::encoding::foreign_words;
 
-/// Columns that are no numbers to learn from.
-pub struct ColumnReport {
-    pub label: Option<usize>,
-    pub names: Option<usize>,
-    pub left_out: Vec<usize>,
+/// Columns that are not learned from.
+pub struct ColumnReport<'a> {
+    label: Option<usize>,
+    names: Option<usize>,
+    left_out: &'a [usize],
     /// The first line that is not UTF-8.
-    pub foreign: Option<u64>,
+    foreign: Option<u64>,
 }
 
-/// Columns that are named one by one; of more, the rest is counted.
+/// Columns that the message names; the rest is counted.
 const SHOWN: usize = 4;
 
-impl ColumnReport {
-    /// A line about `file`, if there is anything to say.
+impl<'a> ColumnReport<'a> {
+    pub fn of(layout: &'a Layout) -> Self {
+        ColumnReport {
+            label: layout.label,
+            names: layout.names,
+            left_out: &layout.left_out,
+            foreign: layout.foreign,
+        }
+    }
+
+    /// The message about `file`, if there is one.
     pub fn note(&self, file: &str, layout: &Layout) -> Option<String> {
         let mut parts = Vec::new();
         if let Some(column) = self.label {
@@ -30,7 +39,7 @@ impl ColumnReport {
             parts.push(format!("names are {}{why}", layout.describe(column)));
         }
         if !self.left_out.is_empty() {
-            parts.push(format!("left out {}: text", listed(&self.left_out, layout)));
+            parts.push(format!("left out {}: text", listed(self.left_out, layout)));
         }
         if let Some(extra) = &layout.extra {
             if !extra.is_empty() {
@@ -49,7 +58,7 @@ impl ColumnReport {
     }
 }
 
-/// Columns as a person finds them; of many, the first.
+/// The first columns by name or number, and how many more there are.
 fn listed(columns: &[usize], layout: &Layout) -> String {
     let shown = columns.iter().take(SHOWN);
     let mut words: Vec<String> = shown.map(|&c| layout.describe(c)).collect();

@@ -4,14 +4,22 @@ use super::Field;
 use crate::error::{DataError, Result};
 use crate::source::Source;
 
-/// Lines that are looked at.
+/// How the fields of a table are separated and read.
+#[derive(Clone, Copy, Debug)]
+pub struct Dialect {
+    pub separator: u8,
+    /// Whether a field that is a single dash is missing.
+    pub dash_is_missing: bool,
+}
+
+/// Lines that show the separator.
 const LOOK: usize = 20;
 
 const KNOWN: [u8; 3] = [b',', b'\t', b';'];
 
-/// The separator the first line uses: the expected one, or the only one of the others there. With
-/// `asked`, the expected one was asked for, and only semicolons, which nobody can ask for, take its place.
-/// Semicolons win over commas that are decimal commas.
+/// The separator of the first line: the expected one, or the only other one in it. With `asked`, the
+/// caller chose the expected one, and only semicolons (which have no format of their own) replace
+/// it. Semicolons win over decimal commas.
 pub fn separator(source: &Source, expected: u8, asked: bool) -> Result<u8> {
     let head = source.head(1 << 16)?;
     let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
@@ -32,7 +40,7 @@ pub fn separator(source: &Source, expected: u8, asked: bool) -> Result<u8> {
     })
 }
 
-/// Whether the first lines have as many semicolons each, and no comma but in numbers and in quotes.
+/// Whether the first lines have equally many semicolons, and commas only in numbers and quotes.
 fn has_decimal_commas(head: &[u8]) -> bool {
     let lines: Vec<&[u8]> = head.split(|&b| b == b'\n').take(LOOK).collect();
     // The last one may be cut off.
@@ -58,7 +66,7 @@ pub struct Decimals {
 }
 
 impl Decimals {
-    /// Looks at a number in a line.
+    /// Adds a number of a line.
     pub fn add(&mut self, number: &[u8], line: u64) {
         if number.contains(&b',') {
             self.comma.get_or_insert(line);
@@ -67,8 +75,7 @@ impl Decimals {
         }
     }
 
-    /// Whether there are decimal commas. With points beside them nobody can tell whether 1.234 is more
-    /// than a thousand.
+    /// Whether there are decimal commas. Points beside them are ambiguous: 1.234 may be 1234.
     pub fn are_commas(&self, source: &Source) -> Result<bool> {
         match (self.comma, self.point) {
             (Some(comma), Some(point)) => Err(source.error(
@@ -92,7 +99,7 @@ pub fn is_almost_number(field: &[u8], separator: u8) -> bool {
     field.contains(&b',') && is_number(&plain)
 }
 
-/// The error for a column of such texts: 1,234 may be more than a thousand, or less than two.
+/// The error for a column of such texts: 1,234 may be 1234 or 1.234.
 pub fn no_plain_numbers(source: &Source, column: &str) -> DataError {
     let error = source.error(
         "numbers with commas or separators of thousands in them",

@@ -1,27 +1,27 @@
-//! The features a model learned from, found by their names in another table.
+//! Finds the features of a model by name in another table.
 
 use crate::error::Result;
 use crate::source::Source;
-use crate::table::Table;
 use std::collections::{HashMap, HashSet};
 
 /// Names that a message lists.
 const SHOWN: usize = 8;
 
-/// Whether names tell the features of a model apart.
+/// Whether all names differ.
 pub fn tell_apart(names: &[String]) -> bool {
     let mut seen = HashSet::with_capacity(names.len());
     names.iter().all(|name| seen.insert(name))
 }
 
-/// Whether a first line is a header, since it has all the features of a model. Numbers alone could be data.
+/// Whether a first line is a header because it has all features of a model. Numbers alone may be
+/// data.
 pub fn heads(first: &[String], features: &[String]) -> bool {
     let first: HashSet<&String> = first.iter().collect();
     features.iter().any(|name| name.parse::<f64>().is_err())
         && features.iter().all(|name| first.contains(name))
 }
 
-/// The places of a model's `features` among `given`, which are the names of "columns" or "rows".
+/// The indices of a model's `features` among `given`, the names of "columns" or "rows".
 pub fn places(
     source: &Source,
     features: &[String],
@@ -57,32 +57,34 @@ pub fn places(
     Ok(features.iter().map(|f| places[f][0]).collect())
 }
 
-/// A transposed table with only the rows a model learned from, in its order, if names can tell.
-pub fn rows_of_model(table: Table, source: &Source, features: Option<&[String]>) -> Result<Table> {
-    let (Some(given), Some(features)) = (&table.feature_names, features) else {
-        return Ok(table);
+/// Rows of a transposed table, in the order of a model's features.
+#[derive(Clone)]
+pub struct RowMatch {
+    pub rows: Vec<usize>,
+    /// A message about it.
+    pub report: String,
+}
+
+/// The rows that a model learned from, where the names `given` to the rows differ from its own.
+pub fn match_rows(
+    given: Option<&[String]>,
+    source: &Source,
+    features: Option<&[String]>,
+) -> Result<Option<RowMatch>> {
+    let (Some(given), Some(features)) = (given, features) else {
+        return Ok(None);
     };
     if !tell_apart(features) || given == features {
-        return Ok(table);
+        return Ok(None);
     }
     let named: Vec<(usize, &String)> = given.iter().enumerate().collect();
     let rows = places(source, features, &named, "rows")?;
-    let words = format!(
+    let report = format!(
         "{} of {} rows taken by their names, in the model's order",
         rows.len(),
         given.len()
     );
-    let labels = table.feature_labels.as_ref();
-    Ok(Table {
-        samples: table.samples.select_rows(&rows),
-        feature_labels: labels.map(|l| rows.iter().map(|&row| l[row].clone()).collect()),
-        feature_names: Some(features.to_vec()),
-        note: Some(match &table.note {
-            Some(note) => format!("{note}; {words}"),
-            None => format!("{}: {words}", source.name()),
-        }),
-        ..table
-    })
+    Ok(Some(RowMatch { rows, report }))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {

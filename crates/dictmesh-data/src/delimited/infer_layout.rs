@@ -1,150 +1,118 @@
-//! The first look at a table: where the header, the numbers, the labels and the names are.
+//! The first pass over a table: where the header, the numbers, the labels and the names are.
 
-use super::dialect::{is_almost_number, no_plain_numbers, Decimals};
-use super::{feature_match, text, Field, Records};
+use super::check_entries::{check_entries, short};
+use super::column_stats::{ColumnStats, Index};
+use super::dialect::{no_plain_numbers, Decimals, Dialect};
+use super::{feature_match, Field, Records};
 use crate::error::{DataError, Result};
 use crate::options::ReadOptions;
 use crate::source::Source;
-use std::collections::HashSet;
+use std::sync::Arc;
 
-/// Which column is what.
+/// The role of each column.
 pub struct Layout {
     /// The names of all columns, if the first line holds them.
     pub header: Option<Vec<String>>,
     /// The columns of numbers.
     pub numbers: Vec<usize>,
-    /// The columns of text, the label among them.
-    pub texts: Vec<usize>,
-    /// The column the options name as label.
+    /// The column of labels: the one the options name, or the only text whose values repeat.
     pub label: Option<usize>,
-    /// The column that names the rows: the one the options name, or an index without a name.
+    /// The column that names the rows: the one the options name, an index without a name, or the
+    /// first text without repeats.
     pub names: Option<usize>,
+    /// Other columns of text.
+    pub left_out: Vec<usize>,
     /// Columns of numbers left out because a model did not learn from them; `None` without a model.
     pub extra: Option<Vec<usize>>,
     /// Whether numbers have decimal commas.
     pub commas: bool,
+    /// The number of rows of numbers.
+    pub rows: usize,
+    /// The first line that is not UTF-8.
+    pub foreign: Option<u64>,
 }
 
-/// How many fields of a column are what.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    numbers: u64,
-    texts: u64,
-    /// Texts that would be numbers but for commas or separators of thousands.
-    almost: u64,
-}
-
-impl Counts {
-    fn add(&mut self, field: Field) {
-        match field {
-            Field::Number(_) => self.numbers += 1,
-            Field::Text => self.texts += 1,
-            Field::Missing => {}
-        }
-    }
-
-    /// A column is text if at least half of it is; in others, text is a mistake.
-    fn is_text(self) -> bool {
-        self.texts > 0 && self.texts >= self.numbers
-    }
-}
-
-/// The first column as the index that pandas and R write: whole numbers, none of them twice, in any
-/// order (rows are often shuffled, or a part of a larger table).
-#[derive(Default)]
-struct Index {
-    seen: HashSet<i64>,
-    spoiled: bool,
-}
-
-impl Index {
-    fn add(&mut self, field: Field) {
-        let whole = match field {
-            Field::Number(v) if v.fract() == 0.0 && v.abs() < 9e15 => Some(v as i64),
-            _ => None,
-        };
-        if self.spoiled || !whole.is_some_and(|v| self.seen.insert(v)) {
-            *self = Index {
-                spoiled: true,
-                ..Index::default()
-            };
-        }
-    }
-
-    fn found(&self) -> bool {
-        !self.seen.is_empty()
-    }
-}
-
-/// What the first look sees.
+/// What the first pass finds.
 struct Survey {
     /// The first line.
     first: Vec<String>,
-    /// What is below it.
-    counts: Vec<Counts>,
-    rows: u64,
-    /// Whether the first column could be an index.
+    /// The columns below it, or with it if it is no header.
+    columns: Vec<ColumnStats>,
+    rows: usize,
+    /// Whether the first column may be an index.
     index: bool,
-    separator: u8,
+    dialect: Dialect,
     decimals: Decimals,
+    /// The first line that is not UTF-8.
+    foreign: Option<u64>,
 }
 
 impl Survey {
-    /// Looks through the whole file.
-    fn of(source: &Source, separator: u8) -> Result<Survey> {
-        let mut records = Records::open(source, separator)?;
-        if records.advance()?.is_none() {
+    /// Reads the file below its first line, and with that line too unless `is_header` says that it
+    /// is one.
+    fn of(
+        source: &Arc<Source>,
+        dialect: Dialect,
+        is_header: impl FnOnce(&Survey) -> bool,
+    ) -> Result<(Survey, bool)> {
+        let mut records = Records::open(source, dialect.separator)?;
+        let Some(first_line) = records.advance()? else {
             return Err(source.error(
                 "only blank lines",
                 "lines of numbers",
                 "Check that what wrote the file came to its end.",
             ));
-        }
+        };
         let first = records.texts();
-        let mut counts = vec![Counts::default(); first.len()];
+        let width = first.len();
+        let mut survey = Survey {
+            columns: vec![ColumnStats::default(); width],
+            first,
+            rows: 0,
+            index: false,
+            dialect,
+            decimals: Decimals::default(),
+            foreign: None,
+        };
         let mut index = Index::default();
-        let mut decimals = Decimals::default();
-        let mut rows = 0_u64;
         while let Some(line) = records.advance()? {
-            rows += 1;
-            index.add(Field::of(records.field(0), separator));
-            for (column, counts) in counts.iter_mut().enumerate() {
+            survey.rows += 1;
+            for (column, stats) in survey.columns.iter_mut().enumerate() {
                 let bytes = records.field(column);
-                let field = Field::of(bytes, separator);
-                counts.add(field);
-                match field {
-                    Field::Number(_) => decimals.add(bytes, line),
-                    Field::Text if is_almost_number(bytes, separator) => {
-                        counts.almost += 1;
-                    }
-                    _ => {}
+                let field = stats.add(bytes, line, dialect, width);
+                if let Field::Number(_) = field {
+                    survey.decimals.add(bytes, line);
+                }
+                if column == 0 {
+                    index.add(field);
                 }
             }
         }
-        Ok(Survey {
-            first,
-            counts,
-            rows,
-            index: index.found(),
-            separator,
-            decimals,
-        })
+        survey.index = index.found();
+        survey.foreign = records.foreign();
+        let is_header = is_header(&survey);
+        if !is_header {
+            survey.rows += 1;
+            let fields = survey.columns.iter_mut().zip(&survey.first);
+            fields.for_each(|(stats, f)| stats.add_first(f.as_bytes(), first_line, dialect, width));
+        }
+        Ok((survey, is_header))
     }
 
     /// Whether the first line is a header: it has text above numbers, and not just one slip among many
-    /// numbers; or it is text throughout and nothing tells otherwise.
+    /// numbers; or it is text throughout.
     fn begins_with_names(&self) -> bool {
         let kinds = || {
             self.first
                 .iter()
-                .map(|f| Field::of(f.as_bytes(), self.separator))
+                .map(|f| Field::read(f.as_bytes(), self.dialect))
         };
         let text = kinds().filter(|f| *f == Field::Text).count();
         let number = kinds().filter(|f| matches!(f, Field::Number(_))).count();
         if self.rows == 0 {
             return text > 0 && number == 0;
         }
-        let pairs = kinds().zip(&self.counts);
+        let pairs = kinds().zip(&self.columns);
         let above_numbers =
             pairs.filter(|(f, c)| *f == Field::Text && !c.is_text() && c.numbers > 0);
         // An empty corner above row names is how pandas and R begin; pandas numbers columns without a name.
@@ -153,22 +121,22 @@ impl Survey {
             self.index && columns.all(|(i, f)| f == Field::Number(i as f64))
         };
         let corner = kinds().next() == Some(Field::Missing)
-            && (self.counts.first().is_some_and(|c| c.is_text()) || numbered());
+            && (self.columns.first().is_some_and(|c| c.is_text()) || numbered());
         above_numbers.count() > 0 && text >= number || corner
     }
 }
 
 impl Layout {
-    /// Looks through the whole file.
-    pub fn find(source: &Source, separator: u8, options: &ReadOptions) -> Result<Layout> {
-        let mut survey = Survey::of(source, separator)?;
-        let is_header = options.header.unwrap_or_else(|| {
-            survey.begins_with_names()
-                || feature_match::heads(
-                    &survey.first,
-                    options.features.as_deref().unwrap_or_default(),
-                )
-        });
+    /// Infers the layout in one pass over the file.
+    ///
+    /// Errors: no numbers, columns that are ambiguous, and entries that `options` do not allow.
+    pub fn find(source: &Arc<Source>, dialect: Dialect, options: &ReadOptions) -> Result<Layout> {
+        let features = options.features.as_deref().unwrap_or_default();
+        let (survey, is_header) = Survey::of(source, dialect, |survey| {
+            options.header.unwrap_or_else(|| {
+                survey.begins_with_names() || feature_match::heads(&survey.first, features)
+            })
+        })?;
         if is_header && survey.rows == 0 {
             return Err(source.error(
                 "only a header",
@@ -177,32 +145,31 @@ impl Layout {
                  --header no.",
             ));
         }
-        if !is_header {
-            for (counts, field) in survey.counts.iter_mut().zip(&survey.first) {
-                counts.add(Field::of(field.as_bytes(), separator));
-            }
-        }
         let layout = Layout {
             header: is_header.then_some(survey.first),
+            rows: survey.rows,
             numbers: Vec::new(),
-            texts: Vec::new(),
             label: None,
             names: None,
+            left_out: Vec::new(),
             extra: None,
             commas: survey.decimals.are_commas(source)?,
+            foreign: survey.foreign,
         };
-        layout.settle(source, options, &survey.counts, survey.index)
+        let layout = layout.settle(source, options, &survey.columns, survey.index)?;
+        check_entries(source, &layout, options, &survey.columns)?;
+        Ok(layout)
     }
 
-    /// Says which column is what.
+    /// Assigns a role to each column.
     fn settle(
         mut self,
         source: &Source,
         options: &ReadOptions,
-        counts: &[Counts],
+        columns: &[ColumnStats],
         index: bool,
     ) -> Result<Layout> {
-        let width = counts.len();
+        let width = columns.len();
         let find = |name: &String| match self.column(source, name, width) {
             Err(_) if options.if_there => Ok(None),
             found => found.map(Some),
@@ -224,14 +191,15 @@ impl Layout {
         if self.names.is_none() && !spoken_of && index && self.is_first_unnamed() {
             self.names = Some(0);
         }
+        let mut texts = Vec::new();
         let free = |c: &usize| !dropped.contains(&Some(*c)) && !is_learned[*c];
         for column in (0..width).filter(free) {
             let named = [self.label, self.names].contains(&Some(column));
-            if named || counts[column].is_text() {
-                if !named && counts[column].almost == counts[column].texts {
+            if named || columns[column].is_text() {
+                if !named && columns[column].almost == columns[column].texts {
                     return Err(no_plain_numbers(source, &self.describe(column)));
                 }
-                self.texts.push(column);
+                texts.push(column);
             } else {
                 self.numbers.push(column);
             }
@@ -239,14 +207,52 @@ impl Layout {
         if let Some(learned) = learned {
             self.extra = Some(std::mem::replace(&mut self.numbers, learned));
         }
-        match self.numbers.is_empty() {
-            true => Err(no_numbers(source, width)),
-            false => Ok(self),
+        if self.numbers.is_empty() {
+            return Err(no_numbers(source, width));
         }
+        self.assign_texts(source, texts, columns)
     }
 
-    /// The columns a model learned from, in its order, if names can tell. What it left out by number may
-    /// be elsewhere in this table, so that names win; what is left out now is not there.
+    /// Chooses labels and names among the columns of text: the label is the only column whose values
+    /// repeat, the names are the first whose values do not.
+    fn assign_texts(
+        mut self,
+        source: &Source,
+        mut texts: Vec<usize>,
+        columns: &[ColumnStats],
+    ) -> Result<Layout> {
+        if self.label.is_none() {
+            let repeats = |c: &usize| columns[*c].distinct.repeats() && Some(*c) != self.names;
+            let found: Vec<usize> = texts.iter().copied().filter(repeats).collect();
+            self.label = match found[..] {
+                [only] => Some(only),
+                // A model with named columns needs no label.
+                _ if found.is_empty() || self.extra.is_some() => None,
+                _ => return Err(self.several_labels(source, &found)),
+            };
+        }
+        texts.retain(|&c| Some(c) != self.label);
+        if self.names.is_none() {
+            let mut free = texts.iter().copied();
+            self.names = free.find(|&c| !columns[c].distinct.repeats());
+        }
+        texts.retain(|&c| Some(c) != self.names);
+        self.left_out = texts;
+        Ok(self)
+    }
+
+    fn several_labels(&self, source: &Source, columns: &[usize]) -> DataError {
+        let names: Vec<String> = columns.iter().map(|&c| self.describe(c)).collect();
+        source.error(
+            format!("{} columns of text ({})", names.len(), names.join("; ")),
+            "one column of labels",
+            "Say which with --label-column NAME (the others are then left out), or leave out all of \
+             them with --drop NAME.",
+        )
+    }
+
+    /// The columns that a model learned from, in its order, if all names differ. Names take
+    /// precedence over dropped numbers of the training table.
     fn learned(
         &self,
         source: &Source,
@@ -299,12 +305,12 @@ impl Layout {
         ))
     }
 
-    /// Whether the column that names the rows was not asked for.
+    /// Whether the column that names the rows is an inferred index.
     pub fn found_index(&self) -> bool {
         self.names == Some(0) && self.is_first_unnamed()
     }
 
-    /// A column as a person finds it.
+    /// A column by number and name.
     pub fn describe(&self, column: usize) -> String {
         let number = column + 1;
         match self.header.as_ref().and_then(|h| h.get(column)) {
@@ -318,32 +324,6 @@ impl Layout {
         let header = self.header.as_ref()?;
         Some(self.numbers.iter().map(|&c| header[c].clone()).collect())
     }
-
-    /// The error for text in a column of numbers.
-    pub fn text_among_numbers(
-        &self,
-        source: &Source,
-        line: u64,
-        column: usize,
-        field: &[u8],
-    ) -> DataError {
-        let header = match (self.header.is_none(), line) {
-            (true, 1) => " If line 1 is a header, say so with --header yes.",
-            _ => "",
-        };
-        let error = source.error(
-            format!("\"{}\"", short(&text(field))),
-            match self.extra {
-                None => "a number, since most of this column are numbers (leave a missing one empty)",
-                Some(_) => "a number, since the model learned from this column",
-            },
-            format!(
-                "Correct the entry, leave the column out with --drop {}, or name it as --label-column.{header}",
-                column + 1
-            ),
-        );
-        error.at(format!("line {line}, {}", self.describe(column)))
-    }
 }
 
 fn no_numbers(source: &Source, width: usize) -> DataError {
@@ -352,10 +332,4 @@ fn no_numbers(source: &Source, width: usize) -> DataError {
         "at least one column of numbers",
         "Check the separator (--format csv or tsv); for raw text name its column with --text-column.",
     )
-}
-
-fn short(field: &str) -> String {
-    let cut: String = field.chars().take(40).collect();
-    let more = if cut.len() < field.len() { "..." } else { "" };
-    format!("{}{more}", cut.escape_debug())
 }

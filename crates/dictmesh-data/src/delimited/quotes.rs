@@ -1,10 +1,11 @@
-//! A quotation mark that nothing closes: the reader takes all that follows for one field, and says nothing.
+//! Unclosed quotation marks: the csv reader takes the rest of the file for one field, without an
+//! error.
 
 use super::super::error::Result;
 use super::super::source::Source;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
-/// Where a reader of quoted fields is.
+/// The state of a reader of quoted fields.
 #[derive(Clone, Copy, PartialEq)]
 enum At {
     /// At the start of a field.

@@ -1,4 +1,4 @@
-//! What a .npy header says, checked before anything is believed, and the numbers after it.
+//! The header of a .npy file, checked before use, and the numbers after it.
 
 use crate::dense::Scalars;
 use npyz::{DType, Deserialize, NpyFile, NpyHeader, NpyReader, Order};
@@ -37,7 +37,7 @@ macro_rules! try_types {
     }};
 }
 
-/// What a header says about an array.
+/// The content of a header.
 pub struct Header {
     npy: NpyHeader,
     /// Bytes before the numbers.

@@ -14,7 +14,7 @@ pub struct Cut {
     pub side: usize,
     /// Pixels from one patch to the next.
     pub stride: usize,
-    /// What white becomes (black is 0).
+    /// The value of white (black is 0).
     pub white: f64,
 }
 
@@ -36,14 +36,14 @@ impl Cut {
     }
 }
 
-/// A patch of `side` x `side`, which is a sample column by column, row after row, as pictures are drawn.
+/// Transposes a patch of `side` x `side` from column-major (samples) to row-major (pictures).
 pub fn turned(patch: &[f64], side: usize) -> Vec<f64> {
     let at = |i: usize| patch.get((i % side) * side + i / side);
     let pixels = 0..side * side;
     pixels.map(|i| at(i).copied().unwrap_or(0.0)).collect()
 }
 
-/// The side of patches as people write it: 8 or 8x8.
+/// Parses the side of square patches: 8 or 8x8.
 pub fn patch_side(text: &str) -> std::result::Result<usize, String> {
     let wrong = || "write the side of square patches in pixels, as in 8 or 8x8".to_string();
     let (a, b) = text.split_once(['x', 'X']).unwrap_or((text, text));

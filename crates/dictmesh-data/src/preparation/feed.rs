@@ -14,7 +14,7 @@ use rand::seq::SliceRandom;
 /// The streams of a seed by which patches are shuffled ("cut" in ASCII, above any other).
 const SHUFFLE_STREAM: u64 = 0x63_75_74 << 40;
 
-/// Raw data on their way to a mesh of `rows` rows, in parts of whole batches.
+/// Prepared samples of opened data, in parts of whole batches.
 pub struct Feed<'a> {
     /// The opened data.
     pub raw: &'a Raw,
@@ -24,7 +24,7 @@ pub struct Feed<'a> {
     pub rows: usize,
     /// Samples in a batch.
     pub batch: usize,
-    /// A seed to shuffle patches by: neighbours are alike, and in a row they would pull the atoms along.
+    /// The seed that shuffles patches: overlapping patches in sequence would bias the atoms.
     pub shuffle: Option<u64>,
 }
 
@@ -32,11 +32,11 @@ pub struct Feed<'a> {
 pub type Parts<'a> = Box<dyn Iterator<Item = Result<Samples>> + Send + 'a>;
 
 impl<'a> Feed<'a> {
-    /// How many samples a pass has.
+    /// The number of samples of a pass.
     pub fn samples(&self) -> Result<usize> {
         Ok(match (self.raw, self.how) {
             (Raw::Matrix { samples, .. }, _) => *samples,
-            (Raw::Table(table), _) => table.samples.len(),
+            (Raw::Table(table), _) => table.size().0,
             (Raw::Documents(documents), _) => documents.texts.len(),
             (Raw::Pictures(files), How::Patches(cut)) => {
                 let each = files.iter().map(|file| Ok(corners(file, cut)?.len()));
@@ -49,6 +49,20 @@ impl<'a> Feed<'a> {
     /// Samples in a part, but for the last.
     pub fn part(&self) -> usize {
         (Samples::PART / self.rows.max(1) / self.batch.max(1)).max(1) * self.batch.max(1)
+    }
+
+    /// Numbers in memory at once, of the 8 bytes each: a part, and data that are not read in parts.
+    pub fn resident(&self) -> Result<usize> {
+        let samples = self.samples()?;
+        let part = self.rows.saturating_mul(self.part().min(samples));
+        Ok(part.saturating_add(match self.raw {
+            Raw::Table(table) if table.is_cached() => part,
+            Raw::Documents(documents) => {
+                let lengths = documents.texts.iter().map(String::len);
+                lengths.sum::<usize>() / 8
+            }
+            _ => 0,
+        }))
     }
 
     /// The prepared samples of pass number `pass`, always in the same parts.
@@ -87,7 +101,7 @@ impl<'a> Feed<'a> {
             Raw::Matrix {
                 source, options, ..
             } => Ok(read::chunks(source, options, self.part())?),
-            Raw::Table(table) => Ok(Chunks::of(table.samples.clone(), self.part())),
+            Raw::Table(table) => Ok(table.chunks(self.part())?),
             _ => Err(mixed()),
         }
     }
@@ -101,7 +115,7 @@ fn corners(file: &PictureFile, cut: &Cut) -> Result<Vec<(usize, usize)>> {
     cut.corners(file.size, &file.path.display().to_string())
 }
 
-/// Pictures that are in memory together.
+/// Groups of pictures; memory holds one group at a time.
 fn groups(files: &[PictureFile]) -> Vec<&[PictureFile]> {
     let (mut groups, mut from, mut pixels) = (Vec::new(), 0, 0);
     for (i, file) in files.iter().enumerate() {

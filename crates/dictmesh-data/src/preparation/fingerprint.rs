@@ -1,4 +1,4 @@
-//! What data are told apart by.
+//! Checksums of data.
 
 use super::{Raw, Result};
 use crate::source::Source;
@@ -6,21 +6,13 @@ use flate2::Crc;
 use std::io::BufRead;
 
 impl Raw {
-    /// The CRC-32 of the content, as eight digits: data that changed have another, whatever they are called.
-    /// Reads a matrix and pictures to their end, which is little beside learning from them.
+    /// The CRC-32 of the content as eight digits. It does not depend on the name. Reads files to
+    /// their end.
     pub fn fingerprint(&self) -> Result<String> {
         let mut sum = Crc::new();
         match self {
             Raw::Matrix { source, .. } => add(&mut sum, source)?,
-            Raw::Table(table) => {
-                let x = &table.samples;
-                let mut number = |n: u64| sum.update(&n.to_le_bytes());
-                number(x.rows() as u64);
-                for (row, value) in (0..x.len()).flat_map(|j| x.entries(j)) {
-                    number(row as u64);
-                    number(value.to_bits());
-                }
-            }
+            Raw::Table(table) => add(&mut sum, table.source())?,
             Raw::Documents(documents) => {
                 for text in &documents.texts {
                     sum.update(&(text.len() as u64).to_le_bytes());

@@ -27,15 +27,14 @@ impl Shape {
     pub fn of_numbers(format: Format) -> Shape {
         match format {
             Format::Npz => Shape::Archive,
-            Format::Npy | Format::Mtx => Shape::Matrix,
+            Format::Npy | Format::Mtx | Format::Svmlight => Shape::Matrix,
             _ => Shape::Table,
         }
     }
 
-    /// Of text at `path`, read as `asked` if that is said.
+    /// Of text at `path`; `asked` overrides its name.
     pub fn of_text(path: &Path, asked: Option<Format>) -> Shape {
-        let extension = path.extension().and_then(|e| e.to_str());
-        match asked.or(extension.and_then(Format::by_extension)) {
+        match asked.or(Format::by_name(path)) {
             _ if path.is_dir() => Shape::Lines,
             Some(Format::Csv | Format::Tsv | Format::Jsonl) => Shape::Records,
             _ => Shape::Lines,

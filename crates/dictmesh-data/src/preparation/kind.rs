@@ -3,9 +3,10 @@
 use super::{DataOptions, Result};
 use crate::error::DataError;
 use crate::format::Format;
+use crate::json_table::holds_numbers;
 use std::path::{Path, PathBuf};
 
-/// What raw data are.
+/// The kind of raw data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A matrix or a table of numbers.
@@ -16,14 +17,20 @@ pub enum Kind {
     Pictures,
 }
 
-const PICTURES: [&str; 6] = ["png", "jpg", "jpeg", "pgm", "ppm", "pnm"];
+const PICTURES: [&str; 8] = ["png", "jpg", "jpeg", "pgm", "ppm", "pnm", "tif", "tiff"];
 
 impl Kind {
-    /// What a path and its flags look like.
+    /// The kind that a path and its options suggest.
     pub fn of(path: &Path, args: &DataOptions) -> Kind {
         let format = args.read.format;
-        if args.text_column.is_some() || format.is_some_and(Format::is_text) {
+        if args.text_column.is_some() {
             return Kind::Text;
+        }
+        if let Some(format) = format.filter(|f| f.is_text()) {
+            return match format == Format::Jsonl && holds_numbers(path) {
+                true => Kind::Numbers,
+                false => Kind::Text,
+            };
         }
         if format.is_some() {
             return Kind::Numbers;
@@ -36,25 +43,26 @@ impl Kind {
         }
         match (is_picture(path), by_name(path)) {
             (true, _) => Kind::Pictures,
+            (_, Some(Format::Jsonl)) if holds_numbers(path) => Kind::Numbers,
             (_, Some(format)) if format.is_text() => Kind::Text,
             _ => Kind::Numbers,
         }
     }
 
-    /// Whether data that look like `seen` may be this after all: a table may hold text or numbers, and a
-    /// name may say nothing.
+    /// Whether data that suggest `seen` may be of this kind: a table may hold text or numbers, and a
+    /// name may have no extension.
     pub(super) fn may_be(self, seen: Kind, path: &Path, args: &DataOptions) -> bool {
         let format = args.read.format.or(by_name(path));
         let says_nothing = format.is_none() && !is_picture(path) && !path.is_dir();
         match self {
             _ if self == seen => true,
             Kind::Text => seen == Kind::Numbers && !format.is_some_and(Format::is_matrix),
-            Kind::Numbers => false,
+            Kind::Numbers => format == Some(Format::Jsonl),
             Kind::Pictures => says_nothing || path.is_dir(),
         }
     }
 
-    /// It in a word.
+    /// The kind as a noun.
     pub fn words(self) -> &'static str {
         match self {
             Kind::Numbers => "numbers",
@@ -65,8 +73,7 @@ impl Kind {
 }
 
 fn by_name(path: &Path) -> Option<Format> {
-    let extension = path.extension().and_then(|e| e.to_str());
-    Format::by_extension(extension?)
+    Format::by_name(path)
 }
 
 fn is_picture(path: &Path) -> bool {

@@ -1,14 +1,14 @@
-//! Data as a person has them: a matrix, a table, texts or pictures.
+//! Opened raw data: a matrix, a table, texts or pictures.
 
 use super::flag_rules::{check_flags, Shape};
 use super::kind::{pictures_in, Kind};
 use super::{Cut, DataOptions, How, Preparation, Reading, Result};
+use crate::delimited::TableFile;
 use crate::format::Format;
 use crate::options::ReadOptions;
 use crate::picture::image_head;
 use crate::read;
 use crate::source::Source;
-use crate::table::Table;
 use crate::text::{read_documents, Documents};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub enum Raw {
         /// Numbers in a sample.
         features: usize,
     },
-    /// A table, in memory.
-    Table(Box<Table>),
+    /// A table in a file, which may be larger than memory.
+    Table(Box<TableFile>),
     /// Raw text, in memory.
     Documents(Documents),
     /// Pictures, read when they are cut.
@@ -71,8 +71,7 @@ impl Raw {
                 options.features = features.map(<[String]>::to_vec);
                 let format = Format::of(&source, options.format)?;
                 check(Shape::of_numbers(format))?;
-                if matches!(format, Format::Csv | Format::Tsv) {
-                    let table = read::read_source(&source, &options)?;
+                if let Some(table) = read::open_table(&source, format, &options)? {
                     Raw::Table(Box::new(table))
                 } else {
                     options.format = Some(format);
@@ -109,7 +108,7 @@ impl Raw {
         Raw::fitting(path, args, model, (rows, names), ["the model", advice])
     }
 
-    /// As [`Raw::for_model`], for an agent, which is told of its samples by its settings and not by flags.
+    /// As [`Raw::for_model`] for an agent: messages name its settings instead of flags.
     pub fn for_agent(
         path: &Path,
         model: &Preparation,
@@ -139,7 +138,9 @@ impl Raw {
             let found = seen.words();
             return Err(format!("{shown}: {found}; {who} expects {expects}").into());
         }
-        let raw = Raw::open(path, kind, args, &model.reading, names)?;
+        let mut args = args.clone();
+        args.read.width = rows;
+        let raw = Raw::open(path, kind, &args, &model.reading, names)?;
         match raw.features() {
             Some(features) if features != rows => {
                 let turned = match model.reading.transpose {
@@ -166,7 +167,7 @@ impl Raw {
         };
         if files.is_empty() {
             return Err(format!(
-                "{}: expected a directory of nothing but pictures (.png, .jpg, .pgm, .ppm)",
+                "{}: expected a directory of nothing but pictures (.png, .jpg, .pgm, .ppm, .tif)",
                 path.display()
             )
             .into());
@@ -187,10 +188,10 @@ impl Raw {
         Ok(Raw::Pictures(sized.collect::<Result<_>>()?))
     }
 
-    /// What a person should know about how it was read.
+    /// A message about how the data were read, if there is one.
     pub fn note(&self) -> Option<&str> {
         match self {
-            Raw::Table(table) => table.note.as_deref(),
+            Raw::Table(table) => table.note(),
             Raw::Documents(documents) => documents.note.as_deref(),
             Raw::Pictures(files) if files.iter().any(|file| file.colour) => Some(
                 "colour pictures are taken as grey, the mean of red, green and blue (denoise keeps colours)",
@@ -202,17 +203,17 @@ impl Raw {
     fn is_empty(&self) -> bool {
         match self {
             Raw::Matrix { samples, .. } => *samples == 0,
-            Raw::Table(table) => table.samples.is_empty(),
+            Raw::Table(table) => table.size().0 == 0,
             Raw::Documents(documents) => documents.texts.is_empty(),
             Raw::Pictures(files) => files.is_empty(),
         }
     }
 
-    /// Numbers in a sample, where the file says.
+    /// Numbers in a sample, if the file determines it.
     pub fn features(&self) -> Option<usize> {
         match self {
             Raw::Matrix { features, .. } => Some(*features),
-            Raw::Table(table) => Some(table.samples.rows()),
+            Raw::Table(table) => Some(table.size().1),
             _ => None,
         }
     }
@@ -229,7 +230,7 @@ impl Raw {
     /// The names of the features, where the file has them.
     pub fn feature_names(&self) -> Option<&[String]> {
         match self {
-            Raw::Table(table) => table.feature_names.as_deref(),
+            Raw::Table(table) => table.feature_names(),
             _ => None,
         }
     }
@@ -239,10 +240,7 @@ impl Raw {
         let numbers = |n: usize| (0..n).map(|j| j.to_string());
         match (self, how) {
             (Raw::Matrix { samples, .. }, _) => Box::new(numbers(*samples)),
-            (Raw::Table(table), _) => match &table.sample_names {
-                Some(names) => Box::new(names.iter().cloned()),
-                None => Box::new(numbers(table.samples.len())),
-            },
+            (Raw::Table(table), _) => table.sample_names(),
             (Raw::Documents(documents), _) => Box::new(documents.names.iter().cloned()),
             (Raw::Pictures(files), How::Patches(cut)) => {
                 Box::new(files.iter().flat_map(move |file| patch_names(file, cut)))

@@ -172,6 +172,43 @@ fn a_matrix_market_file_by_columns() {
     check(&file.path, (per_column * FEATURES) as f64);
 }
 
+/// A table of 64 MB in a file of less than 1 MB.
+#[test]
+fn a_compressed_table() {
+    let file = made("a.csv.gz", "");
+    let out = std::fs::File::create(&file.path).unwrap();
+    let mut out = flate2::write::GzEncoder::new(BufWriter::new(out), flate2::Compression::fast());
+    let row = format!("1{}\n", ",0".repeat(FEATURES - 1));
+    for _ in 0..SAMPLES {
+        out.write_all(row.as_bytes()).unwrap();
+    }
+    out.finish().unwrap().flush().unwrap();
+    assert!(std::fs::metadata(&file.path).unwrap().len() < 1 << 20);
+    check(&file.path, SAMPLES as f64);
+}
+
+/// Records without an end are refused before they fill the memory.
+#[test]
+fn a_record_without_end() {
+    for (name, begin) in [("a.csv.gz", "a,b\n1,\""), ("a.svm.gz", "1 1:2\n2 ")] {
+        let file = made(name, "");
+        let out = std::fs::File::create(&file.path).unwrap();
+        let mut out =
+            flate2::write::GzEncoder::new(BufWriter::new(out), flate2::Compression::fast());
+        out.write_all(begin.as_bytes()).unwrap();
+        for _ in 0..300 {
+            out.write_all(&[b'x'; 1 << 20]).unwrap();
+        }
+        out.finish().unwrap().flush().unwrap();
+        let why = read(&file.path, &ReadOptions::default()).unwrap_err();
+        let why = why.to_string();
+        assert!(
+            why.contains("without an end") && why.contains("line 2"),
+            "{why}"
+        );
+    }
+}
+
 /// The control: under the same limit, a small file can be read whole.
 #[test]
 fn a_small_file_fits() {

@@ -140,3 +140,20 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_tiff_comes_back_and_one_cut_off_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for (planes, bits) in [(1, 8), (1, 16), (3, 8), (3, 16)] {
+        let path = directory.path().join("a.tiff");
+        let given = image(planes, bits).rounded();
+        write_image(&path, &given).unwrap();
+        assert_eq!(read_image(&path).unwrap(), given);
+        let bytes = std::fs::read(&path).unwrap();
+        for length in [5, bytes.len() / 2] {
+            std::fs::write(&path, &bytes[..length]).unwrap();
+            let message = read_image(&path).unwrap_err().to_string();
+            assert!(message.contains("a.tiff") && message.contains("copy it again"));
+        }
+    }
+}

@@ -221,3 +221,53 @@ fn what_is_not_learned_from_is_told() {
     }
     assert_eq!(table("a,b\n1,2\n3,4\n").note, None);
 }
+
+#[test]
+fn parts_are_the_table_whatever_its_orientation() {
+    let content = "id,kind,a,b,c\nx1,red,1,,3\nx2,blue,4,5,6\nx3,red,7,8,9\nx4,red,10,11,12\n";
+    let file = made("t.csv", content);
+    for transpose in [false, true] {
+        let options = ReadOptions {
+            transpose,
+            nan: Nan::Mean,
+            ..ReadOptions::default()
+        };
+        let whole = columns(&read(&file.path, &options).unwrap().samples);
+        for count in [1, 2, 3, 100] {
+            let parts = chunks_at(&file.path, &options, count).unwrap();
+            let parts: Vec<_> = parts.flat_map(|part| columns(&part.unwrap())).collect();
+            assert_eq!(parts, whole, "{transpose} {count}");
+        }
+    }
+}
+
+/// Only the first million values are compared, so that memory does not grow with the rows.
+#[test]
+fn names_that_never_repeat_stay_names_in_a_long_table() {
+    let rows = (0..300_000).map(|i| format!("s{i},{i}\n"));
+    let content: String = std::iter::once("id,a\n".to_string()).chain(rows).collect();
+    let t = table(&content);
+    assert_eq!(t.sample_names.unwrap()[299_999], "s299999");
+    assert_eq!((t.samples.len(), t.labels), (300_000, None));
+}
+
+#[test]
+fn a_dash_is_missing_where_missing_entries_are_filled() {
+    let content = "a,b\n1,-\n3,4\n5,-6\n";
+    let message = refusal(content, &ReadOptions::default());
+    assert!(message.contains("line 2, column 2 (\"b\"): \"-\"") && message.contains("--nan"));
+    let options = ReadOptions {
+        nan: Nan::Zero,
+        ..ReadOptions::default()
+    };
+    let t = read_made("t.csv", content, &options).unwrap();
+    assert_eq!(columns(&t.samples), [[1.0, 0.0], [3.0, 4.0], [5.0, -6.0]]);
+}
+
+/// UTF-16 without a byte-order mark once was "line 571: 1 fields".
+#[test]
+fn zero_bytes_are_no_table() {
+    let bytes: Vec<u8> = "a,b\n1,2\n".bytes().flat_map(|b| [b, 0]).collect();
+    let why = read_made("t.csv", bytes, &ReadOptions::default()).unwrap_err();
+    assert!(why.to_string().contains("line 1: zero bytes"), "{why}");
+}

@@ -7,13 +7,15 @@ mod tests;
 use crate::encoding::{decoded, foreign_words};
 use crate::error::{DataError, Result};
 use crate::format::Format;
+use crate::lines::{no_text, TextLines};
 use crate::source::Source;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Documents with what is known about them.
+/// Documents with their labels and names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Documents {
     /// The texts, in the order of the stream.
@@ -22,14 +24,14 @@ pub struct Documents {
     pub labels: Option<Vec<String>>,
     /// One name each: the file in a directory, or the line.
     pub names: Vec<String>,
-    /// What a person should know about the reading.
+    /// A message about how they were read, if there is one.
     pub note: Option<String>,
 }
 
 /// How to read documents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DocumentOptions {
-    /// The format, if the name does not tell it.
+    /// The format; by default that of the name.
     pub format: Option<Format>,
     /// The column or key of the text; by default "text", or what else it may be called.
     pub text_column: Option<String>,
@@ -47,14 +49,14 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
     let documents = if path != Path::new("-") && path.is_dir() {
         read_directory(path)?
     } else {
-        let source = Source::open(path)?;
+        let source = Arc::new(Source::open(path)?);
         let named = Format::by_extension(&source.extension());
         match options.format.or(named).unwrap_or(Format::Lines) {
             Format::Lines => read_lines(&source)?,
             Format::Csv => records::read_table(&source, b',', options)?,
             Format::Tsv => records::read_table(&source, b'\t', options)?,
             Format::Jsonl => records::read_json_lines(&source, options)?,
-            Format::Npy | Format::Npz | Format::Mtx => {
+            Format::Npy | Format::Npz | Format::Mtx | Format::Svmlight => {
                 return Err(source.error(
                     "a matrix",
                     "raw text: a directory, one document a line (.txt), or .csv, .tsv or .jsonl with a \
@@ -75,21 +77,21 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
     Ok(documents)
 }
 
-/// Whether a file is a table of documents as [`read_documents`] finds them without being told. What comes
-/// through a pipe could not be read again, and is none.
+/// Whether a file is a table of documents that [`read_documents`] finds without options. False of
+/// pipes, which cannot be read twice.
 pub fn is_table_of_documents(path: &Path) -> bool {
-    let extension = path.extension().and_then(|e| e.to_str());
-    let usual = match extension.and_then(Format::by_extension) {
+    let usual = match Format::by_name(path) {
         Some(Format::Csv) if path.is_file() => b',',
         Some(Format::Tsv) if path.is_file() => b'\t',
         _ => return false,
     };
-    // What is wrong with the file is told when it is read.
-    let found = Source::open(path).and_then(|source| records::holds_documents(&source, usual));
+    // A damaged file is reported when it is read.
+    let found =
+        Source::open(path).and_then(|source| records::holds_documents(&Arc::new(source), usual));
     found.unwrap_or(false)
 }
 
-fn read_lines(source: &Source) -> Result<Documents> {
+fn read_lines(source: &Arc<Source>) -> Result<Documents> {
     let mut documents = Documents::default();
     let foreign = each_line(source, &mut |number, line| {
         documents.texts.push(line.to_string());
@@ -102,35 +104,21 @@ fn read_lines(source: &Source) -> Result<Documents> {
     })
 }
 
-/// What to say of a file that is not UTF-8 from a line on.
+/// The message about a file whose first line that is not UTF-8 is `line`.
 fn foreign_note(source: &Source, line: Option<u64>) -> Option<String> {
     line.map(|line| format!("{}: {}", source.name(), foreign_words(line)))
 }
 
-/// Calls `take` with the number and the text of each line; gives the first line that is not UTF-8.
+/// Calls `take` with the number and the text of each line. Returns the first line that is not UTF-8.
 fn each_line(
-    source: &Source,
+    source: &Arc<Source>,
     take: &mut dyn FnMut(u64, &str) -> Result<()>,
 ) -> Result<Option<u64>> {
-    let mut reader = source.reader();
-    let mut bytes = Vec::new();
-    let mut foreign = None;
-    for number in 1.. {
-        bytes.clear();
-        let read = reader.read_until(b'\n', &mut bytes);
-        if read.map_err(|e| source.io_error(&e))? == 0 {
-            break;
-        }
-        check_text(source, &bytes).map_err(|e| e.at(format!("line {number}")))?;
-        let line = decoded(&bytes);
-        if foreign.is_none() && matches!(line, Cow::Owned(_)) {
-            foreign = Some(number);
-        }
-        // A byte-order mark is no part of the first document.
-        let line = line.trim_start_matches('\u{feff}');
-        take(number, line.trim_end_matches(['\n', '\r']))?;
+    let mut lines = TextLines::open(source);
+    while let Some((number, line)) = lines.advance()? {
+        take(number, &line)?;
     }
-    Ok(foreign)
+    Ok(lines.foreign())
 }
 
 fn read_directory(root: &Path) -> Result<Documents> {
@@ -224,20 +212,4 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
         return Err(no_text(&name));
     }
     Ok(bytes)
-}
-
-fn check_text(source: &Source, bytes: &[u8]) -> Result<()> {
-    match bytes.contains(&0) {
-        true => Err(no_text(source.name())),
-        false => Ok(()),
-    }
-}
-
-fn no_text(name: &str) -> DataError {
-    DataError::new(
-        name,
-        "zero bytes, so that this is no text",
-        "text in UTF-8",
-        "Convert it (iconv -t utf-8), or take the file out of the directory.",
-    )
 }

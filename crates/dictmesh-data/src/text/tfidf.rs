@@ -26,7 +26,7 @@ pub struct Weighting {
     pub idf: bool,
     /// Whether each vector is scaled to `|x|_2 = 1` (a zero vector stays zero).
     pub unit: bool,
-    /// A term counts once this many documents have it, the one at hand included; 0 and 1 are all.
+    /// A term counts once this many documents have it, the current one included; 0 and 1 are all.
     pub min_documents: u32,
 }
 
@@ -141,7 +141,7 @@ impl TfIdf {
         self.weighting.weight(count, with, self.documents)
     }
 
-    /// To norm 1, if that is asked for.
+    /// Scales to norm 1 if the options say so.
     pub(super) fn scale(&self, counts: &mut [(usize, f64)]) {
         if self.weighting.unit {
             // By the largest first, so that no square overflows.

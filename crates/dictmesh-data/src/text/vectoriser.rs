@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-/// What a vectoriser does with words.
+/// The options of a vectoriser.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextOptions {
@@ -41,7 +41,7 @@ pub struct Vectoriser {
     tfidf: TfIdf,
 }
 
-/// What the row of words without a row is called.
+/// The name of the row that words without a row share.
 pub const UNKNOWN: &str = "(words never seen)";
 
 /// The distinct words of a document with their counts, in the order of their first mention.
@@ -130,7 +130,7 @@ impl Vectoriser {
         bag.into_iter().map(|(term, _)| term.into_owned()).collect()
     }
 
-    /// What the row stands for, for people.
+    /// The name of a row for display.
     pub fn describe(&self, row: usize) -> String {
         match self.term(row) {
             Some(term) => term.to_string(),

@@ -22,17 +22,19 @@ const SHOWN: (usize, usize) = (8, 6);
 /// Samples that a dry run learns at most.
 const TIMED: usize = 32;
 
+/// Bytes of the program itself: the peak of resident memory where it learns from two samples.
+const PROGRAM: u64 = 18_000_000;
+
 /// What it would take, by a few samples.
 pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let (mesh, total) = (&begun.state.mesh, begun.data.total);
     let (m, k, n) = (mesh.rows(), mesh.atoms(), mesh.agents());
     let batch = mesh.batch().min(total);
-    let part = begun.data.feed(mesh).part();
     let sizes = Sizes {
-        data: m * part.min(total),
+        data: begun.data.feed(mesh).resident().map_err(say)?,
         ..Sizes::of(mesh, batch, false)
     };
-    let bytes = sizes.bytes();
+    let bytes = sizes.bytes().saturating_add(PROGRAM);
     let first = begun.data.feed(mesh).parts(0).map_err(say)?.next();
     let first = first.ok_or("the data have no samples")?.map_err(say)?;
     let time = |count: usize| -> Result<f64> {

@@ -239,8 +239,7 @@ fn matrix_format(path: &Path, options: &InputOptions) -> Option<Option<Format>> 
         Some(format) if format.is_matrix() => Some(Some(format)),
         Some(format) => numbers.then_some(Some(format)),
         None => {
-            let named = path.extension().and_then(|e| e.to_str());
-            let matrix = named.and_then(Format::by_extension);
+            let matrix = Format::by_name(path);
             (numbers || matrix.is_some_and(Format::is_matrix)).then_some(None)
         }
     }

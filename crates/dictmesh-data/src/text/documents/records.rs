@@ -4,15 +4,16 @@ use super::{each_line, foreign_note, DocumentOptions, Documents};
 use crate::delimited::{separator, Records};
 use crate::encoding::{decoded, foreign_words};
 use crate::error::{DataError, Result};
+use crate::lines::TEXT;
 use crate::source::Source;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
-/// What the text and the label may be called.
-const TEXT: [&str; 5] = ["text", "content", "body", "document", "message"];
+/// Default names of the label.
 const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
 
 /// Reads the text column of a table; its first line is a header.
-pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Result<Documents> {
+pub fn read_table(source: &Arc<Source>, usual: u8, options: &DocumentOptions) -> Result<Documents> {
     let separator = separator(source, usual, options.format.is_some())?;
     let mut records = Records::open(source, separator)?;
     records.advance()?;
@@ -58,12 +59,12 @@ pub fn read_table(source: &Source, usual: u8, options: &DocumentOptions) -> Resu
     Ok(documents)
 }
 
-/// Records that tell whether a table holds documents.
+/// Records that are inspected for documents.
 const LOOK: u32 = 100;
 
 /// Whether a table has a column of several words that is called like one of texts, and no more numbers
 /// beside it than an identity and a label.
-pub fn holds_documents(source: &Source, usual: u8) -> Result<bool> {
+pub fn holds_documents(source: &Arc<Source>, usual: u8) -> Result<bool> {
     let mut records = Records::open(source, separator(source, usual, false)?)?;
     records.advance()?;
     let header = records.texts();
@@ -84,7 +85,7 @@ pub fn holds_documents(source: &Source, usual: u8) -> Result<bool> {
     Ok(wordy * 2 > rows && columns <= 2)
 }
 
-/// What to say of the text and the labels if nobody named them.
+/// The message about text and labels that the options do not name.
 fn found_note(
     source: &Source,
     (text, label): (String, Option<String>),
@@ -116,7 +117,7 @@ fn no_column(source: &Source, name: &str, header: &[String]) -> DataError {
 }
 
 /// Reads an object a line.
-pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Documents> {
+pub fn read_json_lines(source: &Arc<Source>, options: &DocumentOptions) -> Result<Documents> {
     let mut documents = Documents::default();
     let mut labels = Vec::new();
     // The first line settles what the text and the label are called.
@@ -172,7 +173,7 @@ pub fn read_json_lines(source: &Source, options: &DocumentOptions) -> Result<Doc
     Ok(documents)
 }
 
-/// What the text and the label are called, as asked for or as an object has them.
+/// The keys of the text and the label: those of the options, or those of an object.
 fn chosen_keys(object: &Map<String, Value>, options: &DocumentOptions) -> (String, Option<String>) {
     let known = |names: &[&str]| {
         let name = names.iter().find(|n| object.contains_key(**n));

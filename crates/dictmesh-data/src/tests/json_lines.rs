@@ -1,0 +1,83 @@
+//! Numbers as JSON lines.
+
+use super::*;
+
+fn table(content: &str) -> Table {
+    read_made("t.jsonl", content, &ReadOptions::default()).unwrap()
+}
+
+fn refusal(content: &str) -> String {
+    let why = read_made("t.jsonl", content, &ReadOptions::default());
+    why.unwrap_err().to_string()
+}
+
+#[test]
+fn arrays_and_objects_hold_the_same_numbers() {
+    let arrays = table("[1, 2.5]\n\n[3e0, -4]\n");
+    let objects = table("{\"a\": 1, \"b\": 2.5}\n{\"b\": -4, \"a\": 3}\n");
+    assert_eq!(columns(&arrays.samples), [[1.0, 2.5], [3.0, -4.0]]);
+    assert_eq!(arrays.samples, objects.samples);
+    assert_eq!(objects.feature_names.unwrap(), ["a", "b"]);
+}
+
+#[test]
+fn texts_are_labels_and_names_and_null_is_missing() {
+    let content = "{\"1\": 1, \"kind\": \"x\", \"id\": \"p, q\"}\n\
+                   {\"1\": null, \"kind\": \"x\", \"id\": \"r\"}\n\
+                   {\"kind\": \"y\", \"id\": \"s\"}\n";
+    let message = refusal(content);
+    assert!(
+        message.contains("2 missing (NaN) entries: line 2, column 1"),
+        "{message}"
+    );
+    let options = ReadOptions {
+        nan: Nan::Zero,
+        ..ReadOptions::default()
+    };
+    let t = read_made("t.jsonl", content, &options).unwrap();
+    assert_eq!(columns(&t.samples), [[1.0], [0.0], [0.0]]);
+    assert_eq!(t.labels.unwrap(), ["x", "x", "y"]);
+    assert_eq!(t.sample_names.unwrap(), ["p, q", "r", "s"]);
+}
+
+#[test]
+fn what_is_no_row_of_numbers_is_reported_with_its_line() {
+    for (content, words) in [
+        ("[1, 2]\n[3,\n", "line 2: no JSON"),
+        ("[1, 2]\n7\n", "line 2: 7, neither"),
+        ("[1, 2]\n[3]\n", "line 2: 1 fields; expected 2"),
+        ("[1, [2]]\n", "line 1: [2] inside a line"),
+        ("{\"a\": 1}\n{\"b\": 1}\n", "line 2: a key \"b\""),
+        ("{\"a\": 1}\n[1]\n", "line 2: an array after objects"),
+        (
+            "{\"a\": 1}\n{\"a\": 2}\n{\"a\": \"x\"}\n",
+            "line 3, column 1 (\"a\"): \"x\"",
+        ),
+    ] {
+        let message = refusal(content);
+        assert!(message.contains(words), "{content}: {message}");
+    }
+}
+
+#[test]
+fn documents_stay_text() {
+    use crate::preparation::{DataOptions, Kind};
+    for (content, kind) in [
+        ("[1, 2]\n", Kind::Numbers),
+        ("{\"a\": 1, \"b\": 2, \"kind\": \"x\"}\n", Kind::Numbers),
+        (
+            "{\"text\": \"hello\", \"label\": 3, \"id\": 4}\n",
+            Kind::Text,
+        ),
+        (
+            "{\"title\": \"two words\", \"year\": 1999, \"id\": 4}\n",
+            Kind::Text,
+        ),
+        ("{\"name\": \"x\", \"year\": 1999}\n", Kind::Text),
+        ("", Kind::Text),
+    ] {
+        let file = made("t.jsonl", content);
+        let seen = Kind::of(&file.path, &DataOptions::default());
+        assert_eq!(seen, kind, "{content}");
+    }
+}
