@@ -33,10 +33,7 @@ impl Topology {
     /// [`Error::Disconnected`] if the draws gave no connected graph. A connected one is unlikely
     /// where p is below ln(n)/n.
     pub fn random_connected(n: usize, p: f64, seed: u64) -> Result<(Self, u64)> {
-        // Not by `clamp`: p may be NaN, which the first draw refuses.
-        let draws = (MOST_NUMBERS / numbers_drawn(n, p))
-            .max(1.0)
-            .min(MOST_DRAWS);
+        let draws = (MOST_NUMBERS / numbers_drawn(n, p)).clamp(1.0, MOST_DRAWS);
         let is_likely = |probability: f64| probability * draws >= 2.0;
         let [connected, two_connected] = likelihoods(n, p).map(is_likely);
         let mut best = None;
@@ -59,6 +56,7 @@ impl Topology {
                 break;
             }
         }
+        // NaN draws nothing above, and is refused here.
         best.unwrap_or_else(|| Topology::erdos_renyi(n, p, seed).map(|graph| (graph, seed)))
     }
 
@@ -150,7 +148,10 @@ mod tests {
             assert_eq!(error.to_string(), first.to_string());
             assert!(matches!(error, Error::Disconnected { .. }), "{error}");
         }
-        assert!(Topology::random_connected(4, 1.5, 0).is_err());
+        for p in [1.5, -0.1, f64::NAN] {
+            assert!(Topology::random_connected(4, p, 0).is_err());
+            assert!(Topology::random_connected(6_000, p, 0).is_err());
+        }
         assert!(Topology::random_connected(0, 0.5, 0).is_err());
     }
 
