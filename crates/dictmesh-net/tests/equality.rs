@@ -256,8 +256,18 @@ fn an_agent_without_speed_ups_equals_the_mesh_without_any() {
             assert_eq!(done.atoms, *mesh.block(k).atoms(), "{} {k}", plan.accels);
         }
     }
-    // The switch has an effect: the two meshes differ by rounding.
-    assert_ne!(plain.dictionary(), lanes.dictionary());
+    assert_eq!(plain.dictionary(), lanes.dictionary());
+}
+
+/// Total minus own, in one process and at each agent.
+#[test]
+fn a_complete_graph() {
+    for name in ["relaxed-admm", "diffusion"] {
+        let mut plan = Plan::new(Topology::complete(7).unwrap(), 6, 40);
+        plan.strategy = Spec::new(name);
+        plan.batch = 4;
+        assert_equal(&plan, &format!("{name} on a complete graph"));
+    }
 }
 
 #[test]

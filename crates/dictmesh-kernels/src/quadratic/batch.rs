@@ -73,17 +73,20 @@ impl<'a> Quadratic<'a> {
     pub fn find_cold(&mut self, g: &[f64], y: &[f64], cold: &mut Vec<bool>) -> bool {
         let n = self.gram.cols();
         cold.clear();
-        let starts = n >= SIDE_BY_SIDE.0
-            && y.len() >= n * SIDE_BY_SIDE.1
-            && self.v.other.is_empty()
-            && (self.v.lanes.get_or_insert_with(Box::default)).cache_gram(self.gram);
-        if !starts {
+        let enough = n >= SIDE_BY_SIDE.0 && y.len() >= n * SIDE_BY_SIDE.1;
+        if !(enough && self.v.other.is_empty()) {
             return false;
         }
         self.clear(); // restores lo and hi of members
         let (lo, hi) = (&self.v.lo, &self.v.hi);
         dispatch(FindCold { lo, hi, g, y, cold });
-        cold.contains(&true)
+        // Lanes are set up for cold samples alone: warm rounds do not allocate.
+        let found = cold.contains(&true)
+            && (self.v.lanes.get_or_insert_with(Box::default)).cache_gram(self.gram);
+        if !found {
+            cold.clear();
+        }
+        found
     }
 
     /// Moves the cold columns of `y` near the solutions for those of `g`. Requires g = W'c/a and H

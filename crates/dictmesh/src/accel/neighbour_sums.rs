@@ -173,7 +173,6 @@ mod tests {
             weights(50, |l, k| l != k && (l + k) % 2 == 0, |l, _| 1.0 + l as f64),
             weights(111, random, |_, _| 0.3),
             weights(111, random, drawn),
-            weights(9, random, drawn),
             weights(450, random, |_, _| 1.0),
             weights(450, random, drawn),
         ];

@@ -149,7 +149,7 @@ impl<'m> Links<'m> {
             }
             let range = from..from + out.nrows();
             let part = |l: usize| &sent(l)[range.clone()];
-            (self.totals).with(|total| rule.combine_each(&part, total, out));
+            (self.totals).with(|total| rule.combine_each(part, total, out));
         };
         // Does not depend on the number of threads.
         let rows = (TILE / agents.len().max(1)).clamp(512, 4096);

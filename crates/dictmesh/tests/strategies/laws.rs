@@ -2,6 +2,7 @@
 
 use super::*;
 use dictmesh::{laws, AtomInit, Stopping, Topology, WeightRule};
+use dictmesh_kernels::correlate::correlate_columns;
 
 fn squared() -> Task {
     task(&Spec::new("squared-l2"), elastic_net())
@@ -77,7 +78,9 @@ fn every_agent_uses_its_own_dual_and_bytes_are_counted() {
     assert!(found.disagreement > 0.1);
     let h = mesh.task().common().regularizer();
     for k in 0..3 {
-        let s = mesh.block(k).atoms().transpose_times(&found.duals[k]);
+        let (w, nu) = (mesh.block(k).atoms(), &found.duals[k]);
+        let mut s = Matrix::zeros(2, 2);
+        correlate_columns(w, nu.view(), s.view_mut());
         for (s, y) in s.as_slice().iter().zip(found.codes[k].as_slice()) {
             assert_eq!(h.scalar(0).unwrap().coordinate_argmax(*s, 0.0), *y);
         }
