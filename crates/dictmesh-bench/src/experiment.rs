@@ -4,7 +4,7 @@
 use crate::arrays;
 use anyhow::{ensure, Result};
 use clap::Args;
-use dictmesh::{AtomInit, Matrix, Samples};
+use dictmesh::{strategy, AtomInit, Matrix, Samples};
 use dictmesh_apps::novelty::Novelty;
 use dictmesh_apps::AtomsFrom;
 use serde_json::{json, Value};
@@ -56,7 +56,10 @@ impl Experiment {
         );
         let base = match self.paper {
             true => Novelty::paper(),
-            false => Novelty::default(),
+            false => Novelty {
+                strategy: strategy::named("relaxed-admm")?,
+                ..Novelty::default()
+            },
         };
         let settings = Novelty {
             passes: self.passes.unwrap_or(base.passes),

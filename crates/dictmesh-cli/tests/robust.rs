@@ -161,7 +161,8 @@ fn one_ctrl_c_ends_rounds_that_would_never_end() {
     dir.write("x.csv", samples(40, 0));
     common::ok(&dir.0, "examples ex --quiet");
     let before = files(&dir.0);
-    let learn = "learn x.csv --header no -o m --agents 4 --rounds 1000000000000";
+    let learn = "learn x.csv --header no -o m --agents 4 --strategy relaxed-admm \
+                 --rounds 1000000000000";
     let out = interrupted(&dir.0, learn);
     assert_eq!(out.status.code(), Some(130), "{}", said(&out));
     let told = String::from_utf8_lossy(&out.stdout).into_owned();

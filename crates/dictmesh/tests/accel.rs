@@ -186,6 +186,7 @@ fn a_rotation_that_loses_digits_is_declined() {
         let x = Samples::dense(scaled(scale)).unwrap();
         let codes = |accels: Accels| {
             Mesh::builder(task.clone(), Topology::ring(3).unwrap())
+                .strategy(strategy::named("relaxed-admm").unwrap())
                 .stopping(Stopping::rounds(300))
                 .accels(accels)
                 .build(40, &[2, 2, 2], AtomInit::Given(&w))

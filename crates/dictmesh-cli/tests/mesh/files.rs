@@ -12,7 +12,8 @@ fn a_mesh_with_certificates_is_ready_to_be_copied() {
     fs::write(at.join("x.csv"), table(20)).unwrap();
     let said = ok(
         at,
-        "mesh init m --data x.csv --agents 3 --atoms 6 --topology path --tls --hosts 10.0.0.1,10.0.0.2,10.0.0.2",
+        "mesh init m --data x.csv --agents 3 --atoms 6 --topology path --tls \
+         --hosts 10.0.0.1,10.0.0.2,10.0.0.2 --strategy relaxed-admm",
     );
     assert!(
         said.contains("3 agents and 2 edges, samples of 12 rows"),

@@ -283,7 +283,9 @@ fn advice_is_of_the_place_it_is_given_for() {
     );
     let said = ok(
         at,
-        &format!("mesh init far --data x.csv {init} --hosts 10.0.0.1,10.0.0.2 --tls"),
+        &format!(
+            "mesh init far --data x.csv {init} --hosts 10.0.0.1,10.0.0.2 --tls --strategy relaxed-admm"
+        ),
     );
     assert!(
         said.contains("at 10.0.0.2:") && !said.contains("launch"),

@@ -162,12 +162,9 @@ fn sums_in_rotated_rows_are_certified_in_all_rows() {
             for (j, certified) in found.certified.iter().enumerate() {
                 let (optimum, gap) = (exact.certificates[j], certified.gap);
                 let missed = (optimum.dual - certified.cost).abs();
-                let bound = gap + optimum.gap + 1e-9 * optimum.dual.abs();
-                assert!(
-                    missed <= bound,
-                    "{what} {j}: {missed:e} above {bound:e}, {optimum:?} {certified:?} {:?}",
-                    all.certified[j]
-                );
+                // Agents round their parts of the cost, with and without a rotation.
+                let bound = gap + optimum.gap + 1e-8 * optimum.dual.abs();
+                assert!(missed <= bound, "{what} {j}: {missed:e} above {bound:e}");
                 if curvature > 0.0 {
                     // f* is strongly convex.
                     let nu = exact.duals.column(j);
