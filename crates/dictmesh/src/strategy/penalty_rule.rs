@@ -100,7 +100,7 @@ impl PenaltyRule {
     /// quartet, of all batches at its end.
     fn ratio(&self, batches: usize) -> f64 {
         let rounds = |i: usize| f64::from(self.trial[i]);
-        if batches % QUARTET != 0 {
+        if !batches.is_multiple_of(QUARTET) {
             let before = batches.saturating_sub(2);
             return rounds(batches - 1) / rounds(before);
         }

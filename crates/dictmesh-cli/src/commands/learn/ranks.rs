@@ -284,6 +284,7 @@ fn save(begun: &Begun, agent: &Agent, rank: usize, path: &Path) -> Result<()> {
     let mut model = begun.data.model(&begun.state)?;
     let used = agent.atom_stats();
     model.description.progress.samples_learned = agent.position();
+    model.description.progress.penalty = agent.penalty();
     model.blocks = vec![BlockData {
         agent: rank,
         atoms: agent.block().atoms().clone(),
