@@ -262,7 +262,10 @@ pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Ve
     } else {
         let (agreed, stop, certified) = mesh.score_certified(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            return Err(format!("samples {first} to {last}: {}", given_up(stop, x)));
+            return Err(format!(
+                "samples {first} to {last}: {}",
+                given_up(stop, x, &**mesh.strategy())
+            ));
         }
         let gaps = certified.iter().map(|c| c.relative_gap());
         (agreed.columns().map(|g| g[0]).collect(), gaps.collect())

@@ -2,6 +2,7 @@
 
 use crate::canvas::numbers::exact;
 use crate::data::DataError;
+use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Samples, Stop};
 use std::io::ErrorKind;
 
@@ -126,8 +127,8 @@ fn typed(name: &str, given: &str) -> Option<String> {
 /// Squares of larger numbers, summed up, leave the range of numbers.
 const LARGE: f64 = 1e150;
 
-/// Why the solution of samples `x` was given up.
-pub fn given_up(stop: Stop, x: &Samples) -> String {
+/// Why the solution of samples `x` by this strategy was given up.
+pub fn given_up(stop: Stop, x: &Samples, strategy: &dyn Strategy) -> String {
     let entries = (0..x.len()).flat_map(|j| x.entries(j));
     let largest = entries.fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
     match stop {
@@ -135,6 +136,10 @@ pub fn given_up(stop: Stop, x: &Samples) -> String {
             "the data have entries as large as {largest:.0e}, whose squares are beyond all numbers; scale the \
              data (learn has --norm l2)"
         ),
+        // It finds the length of its steps itself.
+        Stop::Diverged if strategy.decides() => "diverged: nu left the range of the samples; give a larger --delta, \
+                                                 or scale the data (learn has --norm l2)"
+            .into(),
         Stop::Diverged => "diverged: the step is too large for these atoms; give a smaller --mu, or leave --mu \
                            and --rho out"
             .into(),

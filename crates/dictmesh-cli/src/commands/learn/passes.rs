@@ -238,9 +238,10 @@ impl Session<'_> {
             }
         });
         match stop.map_err(say)? {
-            stop @ (Stop::Diverged | Stop::Infeasible) => {
-                Err(format!("learning stopped: {}", given_up(stop, x)))
-            }
+            stop @ (Stop::Diverged | Stop::Infeasible) => Err(format!(
+                "learning stopped: {}",
+                given_up(stop, x, &**self.state.mesh.strategy())
+            )),
             _ => Ok(self.state.mesh.progress().samples_learned - before),
         }
     }

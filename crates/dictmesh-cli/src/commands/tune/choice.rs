@@ -250,7 +250,10 @@ pub fn learn(
             })
             .map_err(say)?;
         if matches!(stop, dictmesh::Stop::Diverged | dictmesh::Stop::Infeasible) {
-            return Err(format!("learning stopped: {}", given_up(stop, x)));
+            return Err(format!(
+                "learning stopped: {}",
+                given_up(stop, x, &**mesh.strategy())
+            ));
         }
         // An atom that nobody needed is started anew from what was seen.
         if pass == 0 && passes > 1 {
