@@ -195,6 +195,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `width` bits (1 to 64); `None` if there are fewer.
+    #[inline]
     pub fn take(&mut self, width: u32) -> Option<u64> {
         if self.filled < width {
             if let Some((eight, rest)) = self.bytes.as_slice().split_first_chunk::<8>() {
@@ -214,6 +215,7 @@ impl<'a> BitReader<'a> {
     }
 
     /// As [`take`](BitReader::take), for a signed number.
+    #[inline]
     pub fn take_signed(&mut self, width: u32) -> Option<i64> {
         Some(wrap(self.take(width)? as i64, width))
     }

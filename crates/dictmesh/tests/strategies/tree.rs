@@ -140,6 +140,19 @@ fn bytes_grow_with_the_agents_and_not_with_the_edges() {
     assert_eq!(bytes(sparse), bytes(dense));
 }
 
+/// A round is one broadcast and one sum; the magnitudes and the first tasks come before.
+#[test]
+fn a_round_goes_down_the_tree_and_back() {
+    let w = atoms(30, 32, 7);
+    let x = reachable(&w, 4, 8);
+    let graph = Topology::path(8).unwrap();
+    let depth = graph.spanning_tree().depth() as u64;
+    let task = task(&Spec::new("squared-l2"), elastic_net());
+    let found = mesh_on(graph, task, 8, 1e-3, &w).infer(&x).unwrap();
+    assert_eq!(found.stop, Stop::Converged);
+    assert_eq!(found.hops, 2 * depth * (found.rounds as u64 + 1));
+}
+
 #[test]
 fn a_warm_start_takes_fewer_rounds() {
     let w = atoms(20, 24, 9);

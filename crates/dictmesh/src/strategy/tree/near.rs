@@ -191,3 +191,21 @@ fn multiply<'a>(atoms: &Matrix, columns: impl Iterator<Item = &'a [f64]>, count:
     );
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atoms_that_a_bound_cannot_exclude_are_listed() {
+        let intervals = Intervals {
+            lo: vec![-1.0, f64::NEG_INFINITY, -1.0, -1.0],
+            hi: vec![1.0; 4],
+            norms: vec![1.0, 1.0, 2.0, 1.0],
+        };
+        let s = [0.4, -9.0, 0.0, f64::NAN];
+        assert_eq!(intervals.listed(&s, 0.5), [2, 3]);
+        assert_eq!(intervals.listed(&s, 0.7), [0, 2, 3]);
+        assert!(!intervals.is_zero(3, f64::NAN) && intervals.is_zero(1, -9.0));
+    }
+}
