@@ -30,6 +30,7 @@ pub(crate) mod infeasible;
 pub mod integers;
 pub mod jacobi_admm;
 pub mod local;
+mod message;
 pub mod penalty_rule;
 mod registry;
 pub mod relaxed_admm;
@@ -45,6 +46,7 @@ pub use exact_diffusion::ExactDiffusion;
 pub use integers::Integers;
 pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
+pub use message::{Combine, Exchange, Message};
 pub use penalty_rule::PenaltyRule;
 pub use registry::{build, default, named, names, ALL, DEFAULT, GOSSIP, NAMES};
 pub use relaxed_admm::RelaxedAdmm;
@@ -252,73 +254,6 @@ fn larger(a: f64, b: f64) -> f64 {
     } else {
         b
     }
-}
-
-/// The type of an exchange between agents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exchange {
-    /// Each agent receives a combination of its neighbours' arrays: the paper's exchange.
-    Combine(Combine),
-    /// The root of a spanning tree receives the sum over all agents of their integers; the others
-    /// receive [`Message::Nothing`].
-    SumToRoot,
-    /// Every agent, the root included, receives the bytes of the root.
-    Broadcast,
-}
-
-/// The contribution of an agent to an exchange, or its result.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Message<'a> {
-    /// No content.
-    Nothing,
-    /// M x B numbers by columns, for [`Exchange::Combine`].
-    Array(&'a [f64]),
-    /// The same as differences to earlier messages. The neighbours combine the known arrays. All
-    /// agents of a mesh have the same number of bits.
-    Differences(&'a Differences),
-    /// A result of [`Exchange::Combine`] with differences: the combination of known arrays, and
-    /// that of the agent itself.
-    Combined {
-        /// The combination.
-        array: &'a [f64],
-        /// The known array of the agent.
-        own: &'a [f64],
-    },
-    /// For [`Exchange::SumToRoot`]; of the same layout at every agent.
-    Integers(&'a Integers),
-    /// For [`Exchange::Broadcast`]; only those of the root count.
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Message<'a> {
-    /// The numbers of an array, of the known array, or of a combination; empty for the other
-    /// messages.
-    pub fn array(self) -> &'a [f64] {
-        match self {
-            Message::Array(array) | Message::Combined { array, .. } => array,
-            Message::Differences(differences) => differences.known(),
-            _ => &[],
-        }
-    }
-
-    /// What the neighbours received of this agent's array: the array itself, or the known one.
-    pub fn own(self, sent: &'a [f64]) -> &'a [f64] {
-        match self {
-            Message::Combined { own, .. } => own,
-            _ => sent,
-        }
-    }
-}
-
-/// The combination of the arrays psi_l of an agent's neighbours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Combine {
-    /// sum over l in N_k of a_lk psi_l, k itself included.
-    Weights,
-    /// The same with (I + A)/2 for A.
-    LazyWeights,
-    /// The unweighted sum over the neighbours, k itself excluded.
-    NeighbourSum,
 }
 
 /// Sizes and constants shared by all agents, without atoms. Default steps depend on these alone.
