@@ -218,7 +218,7 @@ impl Options {
     pub fn from_toml(path: &Path) -> Result<Self> {
         let shown = path.display();
         // A device, which may never end, is refused where data are.
-        let bytes = Source::open(path).and_then(|source| source.head(LONGEST + 1));
+        let bytes = Source::open_as_is(path).and_then(|source| source.head(LONGEST + 1));
         let bytes = bytes.map_err(say)?;
         let text = match String::from_utf8(bytes) {
             Ok(text) if text.len() <= LONGEST => text,

@@ -188,3 +188,10 @@ impl Field {
 pub fn text(bytes: &[u8]) -> String {
     decoded(bytes).trim().to_string()
 }
+
+/// At most 40 characters of a field.
+fn short(field: &str) -> String {
+    let cut: String = field.chars().take(40).collect();
+    let more = if cut.len() < field.len() { "..." } else { "" };
+    format!("{}{more}", cut.escape_debug())
+}

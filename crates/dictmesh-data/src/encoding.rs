@@ -26,6 +26,13 @@ fn western(byte: u8) -> char {
     windows.copied().unwrap_or(char::from(byte))
 }
 
+/// UTF-16 text with a byte-order mark; `None` if it is malformed.
+pub fn utf16(bytes: &[u8]) -> Option<String> {
+    let (encoding, mark) = encoding_rs::Encoding::for_bom(bytes)?;
+    let text = encoding.decode_without_bom_handling_and_without_replacement(&bytes[mark..]);
+    text.map(Cow::into_owned)
+}
+
 /// The message about a file whose first line that is not UTF-8 is `line`.
 pub fn foreign_words(line: u64) -> String {
     format!(

@@ -24,8 +24,16 @@ pub struct Source {
 }
 
 impl Source {
-    /// The file at `path`; `-` is standard input. An empty file and a device are refused.
+    /// The content of the file at `path`: unpacked, and UTF-16 text as UTF-8. `-` is standard input.
+    ///
+    /// Errors: an empty file, a device, and damaged compression or UTF-16.
     pub fn open(path: &Path) -> Result<Self> {
+        unpack::unpacked(Source::open_as_is(path)?)?.filled()
+    }
+
+    /// The bytes of the file at `path`; `-` is standard input. An empty file and a device are
+    /// refused.
+    pub fn open_as_is(path: &Path) -> Result<Self> {
         let source = if path == Path::new("-") {
             let (name, stdin) = ("standard input", io::stdin());
             // Without metadata it is read as a pipe.
@@ -53,15 +61,18 @@ impl Source {
                 Source::spool(name, path, &mut file)?
             }
         };
-        let source = unpack::unpacked(source)?;
-        if source.len == 0 {
-            return Err(source.error(
+        source.filled()
+    }
+
+    fn filled(self) -> Result<Self> {
+        match self.len {
+            0 => Err(self.error(
                 "the file is empty",
                 "data",
                 "Check that what wrote it came to its end.",
-            ));
+            )),
+            _ => Ok(self),
         }
-        Ok(source)
     }
 
     fn spool(name: String, path: &Path, from: &mut dyn Read) -> Result<Self> {

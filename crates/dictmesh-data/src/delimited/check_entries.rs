@@ -2,6 +2,7 @@
 
 use super::column_stats::{ColumnStats, Occurrences};
 use super::infer_layout::Layout;
+use super::short;
 use crate::error::{DataError, Result};
 use crate::missing::{infinite_error, missing_error, unfillable_error, SHOWN};
 use crate::options::{Nan, ReadOptions};
@@ -86,11 +87,4 @@ impl Layout {
         );
         error.at(format!("line {line}, {}", self.describe(column)))
     }
-}
-
-/// At most 40 characters of a field.
-pub fn short(field: &str) -> String {
-    let cut: String = field.chars().take(40).collect();
-    let more = if cut.len() < field.len() { "..." } else { "" };
-    format!("{}{more}", cut.escape_debug())
 }

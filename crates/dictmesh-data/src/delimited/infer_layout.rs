@@ -1,9 +1,8 @@
 //! The first pass over a table: where the header, the numbers, the labels and the names are.
 
-use super::check_entries::{check_entries, short};
 use super::column_stats::{ColumnStats, Index};
 use super::dialect::{no_plain_numbers, Decimals, Dialect};
-use super::{feature_match, Field, Records};
+use super::{feature_match, short, Field, Records};
 use crate::error::{DataError, Result};
 use crate::options::ReadOptions;
 use crate::source::Source;
@@ -127,10 +126,14 @@ impl Survey {
 }
 
 impl Layout {
-    /// Infers the layout in one pass over the file.
+    /// Infers the layout in one pass over the file, and collects statistics of all columns.
     ///
-    /// Errors: no numbers, columns that are ambiguous, and entries that `options` do not allow.
-    pub fn find(source: &Arc<Source>, dialect: Dialect, options: &ReadOptions) -> Result<Layout> {
+    /// Errors: no numbers, or columns that are ambiguous.
+    pub fn find(
+        source: &Arc<Source>,
+        dialect: Dialect,
+        options: &ReadOptions,
+    ) -> Result<(Layout, Vec<ColumnStats>)> {
         let features = options.features.as_deref().unwrap_or_default();
         let (survey, is_header) = Survey::of(source, dialect, |survey| {
             options.header.unwrap_or_else(|| {
@@ -157,8 +160,7 @@ impl Layout {
             foreign: survey.foreign,
         };
         let layout = layout.settle(source, options, &survey.columns, survey.index)?;
-        check_entries(source, &layout, options, &survey.columns)?;
-        Ok(layout)
+        Ok((layout, survey.columns))
     }
 
     /// Assigns a role to each column.

@@ -1,5 +1,6 @@
 //! A table whose layout is known, read in parts.
 
+use super::check_entries::check_entries;
 use super::column_report::ColumnReport;
 use super::dialect::Dialect;
 use super::feature_match::{self, RowMatch};
@@ -43,7 +44,8 @@ impl TableFile {
         if source.has_names() {
             options.header = Some(true);
         }
-        let layout = Layout::find(&source, dialect, &options)?;
+        let (layout, columns) = Layout::find(&source, dialect, &options)?;
+        check_entries(&source, &layout, &options, &columns)?;
         let mut table = TableFile {
             note: ColumnReport::of(&layout).note(source.name(), &layout),
             feature_names: layout.names_of_numbers(),

@@ -4,7 +4,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-use crate::encoding::{decoded, foreign_words};
+use crate::encoding::{decoded, foreign_words, utf16};
 use crate::error::{DataError, Result};
 use crate::format::Format;
 use crate::lines::{no_text, TextLines};
@@ -208,6 +208,17 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
     std::fs::File::open(path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(|e| DataError::io(&name, &e))?;
+    if let [0xff, 0xfe, ..] | [0xfe, 0xff, ..] = bytes[..] {
+        let text = utf16(&bytes).ok_or_else(|| {
+            DataError::new(
+                &name,
+                "no valid UTF-16",
+                "text in UTF-16 or UTF-8",
+                "The file is cut off or damaged: write it again, best in UTF-8.",
+            )
+        });
+        bytes = text?.into_bytes();
+    }
     if bytes.contains(&0) {
         return Err(no_text(&name));
     }

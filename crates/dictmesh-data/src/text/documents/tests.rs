@@ -150,3 +150,24 @@ proptest! {
         prop_assert!(read_documents(&path, &DocumentOptions::default()).is_err());
     }
 }
+
+#[test]
+fn utf16_is_read_in_files_and_directories() {
+    let units = std::iter::once(0xfeff).chain("Zürich mesh".encode_utf16());
+    let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
+    let (directory, path) = written("a.txt", &bytes);
+    for path in [path.as_path(), directory.path()] {
+        let d = read_documents(path, &DocumentOptions::default()).unwrap();
+        assert_eq!(d.texts, ["Zürich mesh"]);
+        assert_eq!(d.note, None);
+    }
+    let (directory, path) = written("a.txt", &bytes[..bytes.len() - 1]);
+    for path in [path.as_path(), directory.path()] {
+        let why = read_documents(path, &DocumentOptions::default()).unwrap_err();
+        let why = why.to_string();
+        assert!(
+            why.contains("a.txt") && why.contains("no valid UTF-16"),
+            "{why}"
+        );
+    }
+}
