@@ -209,6 +209,18 @@ def test_topologies():
     assert Topology(grid.edges, 12).edges == grid.edges
     with pytest.raises(ValueError, match="disconnected"):
         Topology([(0, 1), (2, 3)], 4)
+    # Random graphs are drawn until one is 2-connected: no agent has a single neighbour.
+    for seed in range(5):
+        edges = Topology("random:0.3", 10, random_state=seed).edges
+        assert np.bincount(np.ravel(edges), minlength=10).min() >= 2
+
+
+def test_the_remedy_of_a_diverged_run_is_that_of_its_strategy():
+    from dictmesh._progress import remedy
+
+    assert "smaller mu" in remedy("diverged", {"kind": "diffusion", "mu": 0.1})
+    assert "rho" in remedy("diverged", "relaxed-admm")
+    assert not {"mu", "rho", "step"} & set(remedy("diverged", "tree").replace(",", "").split())
 
 
 def test_plots_show_what_there_is(rng, tmp_path):

@@ -213,3 +213,19 @@ fn share(x: &Samples, informed: usize) -> Matrix {
     share.as_mut_slice().iter_mut().for_each(|v| *v *= weight);
     share
 }
+
+/// `Ok` if the squares of all samples are finite: otherwise the dual vectors of all agents
+/// overflow, and the run cannot name the agent whose samples are the cause.
+pub(super) fn check_squares(x: &Samples, position: u64) -> Result<(), String> {
+    let overflows = |j: &usize| !x.norm(*j).powi(2).is_finite();
+    let Some(j) = (0..x.len()).find(overflows) else {
+        return Ok(());
+    };
+    let largest = x
+        .entries(j)
+        .fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
+    Err(format!(
+        "sample {} has entries as large as {largest:.0e}, whose squares overflow; scale the samples",
+        position + j as u64
+    ))
+}

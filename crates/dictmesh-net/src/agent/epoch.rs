@@ -1,6 +1,7 @@
 //! One epoch of an agent: agree, then batch after batch until something changes.
 
 use super::agreement::{self, Members, Record, POSITIONS};
+use super::batch::check_squares;
 use super::closing::TRIES;
 use super::events::{Agreed, Event, Outcome};
 use super::opening::{self, Opened, Trouble, Wish};
@@ -426,20 +427,4 @@ impl Agent {
         let epoch = self.around.epoch + 1;
         Halt::Fault(Fault::NewEpoch { epoch, by })
     }
-}
-
-/// `Ok` if the squares of all samples are finite: agents add them up. The samples of other agents
-/// would turn out not to be numbers too, and none could name the agent that has them.
-fn check_squares(x: &Samples, position: u64) -> Result<(), String> {
-    let overflows = |j: &usize| !x.norm(*j).powi(2).is_finite();
-    let Some(j) = (0..x.len()).find(overflows) else {
-        return Ok(());
-    };
-    let largest = x
-        .entries(j)
-        .fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
-    Err(format!(
-        "sample {} has entries as large as {largest:.0e}, whose squares overflow; scale the samples",
-        position + j as u64
-    ))
 }
