@@ -12,6 +12,7 @@ fn problem() -> (Mesh, Samples) {
     let x = Samples::dense(gaussian(100, 1, &mut rng)).unwrap();
     let topology = Topology::erdos_renyi(50, 0.2, 0).unwrap();
     let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1).unwrap(), topology)
+        .strategy(strategy::named("relaxed-admm").unwrap())
         .informed(&[0])
         .build(100, &[4; 50], AtomInit::Given(&w))
         .unwrap();
