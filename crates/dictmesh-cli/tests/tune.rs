@@ -313,7 +313,7 @@ fn sums_are_tuned_where_they_are_named() {
     for words in [
         "bits 5",
         "relaxed-admm",
-        "two sums to the root and two broadcasts, 8 hops",
+        "a broadcast from the root and a sum to it, 4 hops",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

@@ -85,7 +85,7 @@ fn every_graph_equals_the_mesh_in_one_process() {
 #[test]
 fn lost_doubled_and_late_frames_change_nothing() {
     for (seed, (name, topology)) in graphs().into_iter().enumerate() {
-        let plan = plan(topology, 12);
+        let plan = plan(topology, 24);
         let mesh = plan.mesh(false);
         let hub = Hub::new(seed as u64);
         hub.set_faults(Faults {

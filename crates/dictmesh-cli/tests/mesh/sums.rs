@@ -156,8 +156,8 @@ fn agents_that_masks_do_not_hide_are_named() {
     for (i, more) in [
         "--strategy tree --topology ring",
         "--strategy tree --topology complete",
-        "--topology path",
-        "--topology star --masks off",
+        "--strategy relaxed-admm --topology path",
+        "--strategy relaxed-admm --topology star --masks off",
     ]
     .into_iter()
     .enumerate()

@@ -244,7 +244,7 @@ fn single_precision_is_told_as_it_is() {
             .as_u64()
             .unwrap()
     };
-    let (single, double) = (bytes("--float32"), bytes(""));
+    let (single, double) = (bytes("--float32"), bytes("--strategy relaxed-admm"));
     assert!(
         2 * single < double + double / 4 && 2 * single > double,
         "{single} and {double}"

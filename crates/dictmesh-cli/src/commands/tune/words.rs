@@ -111,7 +111,7 @@ pub fn curves(curves: &Curves) -> String {
     }
     if curves.has_sums() {
         text += &format!(
-            "  A round of tree is two sums to the root and two broadcasts, {} one after the other;\n  \
+            "  A round of tree is a broadcast from the root and a sum to it, {} one after the other;\n  \
              one of the others is one hop. The suggestion has the fewest hops.\n",
             counted(curves.hops_of_sums, "hop")
         );
