@@ -29,14 +29,13 @@ mod start;
 pub use layers::{row_coordinates, Bicluster, Biclusters};
 pub use start::Prepare;
 
-use super::AtomsFrom;
+use super::{default_strategy, AtomsFrom};
 use dictmesh::graph::{Topology, WeightRule};
 use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::task::{Task, PAPER_BICLUSTERING};
 use dictmesh::random::stream;
-use dictmesh::strategy;
 use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
@@ -102,7 +101,7 @@ impl Default for Biclustering {
             delta: 0.1,
             beta: 0.03,
             prepare: Prepare::Standardise,
-            strategy: strategy::default(),
+            strategy: default_strategy(),
             stopping: Stopping::default(),
             update: Update::Adaptive { forgetting: 0.8 },
             batch: 512,

@@ -22,13 +22,12 @@ pub use colour::{from_opponent, to_opponent};
 pub use dictmesh_data::patches::Patches;
 pub use noise::noise_level;
 
-use super::AtomsFrom;
+use super::{default_strategy, AtomsFrom};
 use dictmesh::graph::TopologySpec;
 use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, MeshBuilder, Stopping};
 use dictmesh::problem::Task;
 use dictmesh::random::stream;
-use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
@@ -117,7 +116,7 @@ impl Default for Denoising {
             atoms_each: 1,
             topology: TopologySpec::Complete,
             coding: Coding::Exact,
-            strategy: strategy::default(),
+            strategy: default_strategy(),
             stopping: Stopping::tolerance(1e-3),
             update: Update::Adaptive { forgetting: 0.985 },
             batch: 256,
@@ -240,7 +239,7 @@ impl Denoising {
             // A single agent solves each sample exactly in one round. The tolerance lets it end
             // with `Converged`; a fixed number of rounds always ends with `RoundLimit`.
             Coding::Exact => Mesh::builder(task, TopologySpec::Complete.build(1)?)
-                .strategy(strategy::default())
+                .strategy(default_strategy())
                 .stopping(Stopping::default()),
         };
         Ok(builder

@@ -14,6 +14,14 @@ pub mod ssvd;
 
 use dictmesh::mesh::AtomInit;
 use dictmesh::problem::samples::Samples;
+use dictmesh::strategy::{RelaxedAdmm, Strategy};
+use std::sync::Arc;
+
+/// The default strategy of the applications, `relaxed-admm`. They run in one process, where
+/// messages take no time, and its rounds take the least arithmetic.
+pub fn default_strategy() -> Arc<dyn Strategy> {
+    Arc::new(RelaxedAdmm::default())
+}
 
 /// Source of new atoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! Settings of the detector, with the paper's and improved defaults.
 
-use super::super::AtomsFrom;
+use super::super::{default_strategy, AtomsFrom};
 use super::{Growth, Join, NoveltyDetector};
 use dictmesh::graph::WeightRule;
 use dictmesh::mesh::Update;
 use dictmesh::mesh::{Mesh, Stopping};
 use dictmesh::problem::samples::Samples;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy;
 use dictmesh::strategy::{Diffusion, Strategy};
 use dictmesh::{Error, Result};
 use std::sync::Arc;
@@ -133,7 +132,7 @@ impl Default for Novelty {
             atoms_each: 1,
             join: Join::Random { p: 0.5 },
             weights: WeightRule::Metropolis,
-            strategy: strategy::default(),
+            strategy: default_strategy(),
             stopping: Stopping::tolerance(1e-3),
             // Forgetting applies per batch: with ten samples per batch, even .97 would discard most
             // of a block.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct StrategyArgs {
     /// How agents find the dual vectors; auto is tree or relaxed-admm, by sizes, graph, --latency and
-    /// --bandwidth [default: auto; diffusion with --paper]
+    /// --bandwidth [default: relaxed-admm; diffusion with --paper]
     #[arg(long, value_parser = OneOf::new(names::STRATEGIES), value_name = "NAME", help_heading = "Inference")]
     pub strategy: Option<String>,
     /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]

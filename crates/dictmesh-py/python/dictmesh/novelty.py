@@ -78,7 +78,9 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         Samples per update.
     max_iter : int, default=3
         Passes over a block.
-    strategy, inference_tol, max_rounds, random_state, n_jobs, verbose
+    strategy : str or dict, default="relaxed-admm"
+        As in :class:`DictionaryLearning`. In one process, "relaxed-admm" takes the least arithmetic.
+    inference_tol, max_rounds, random_state, n_jobs, verbose
         As in :class:`DictionaryLearning`.
 
     Attributes
@@ -132,7 +134,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         contamination: float = 0.05,
         batch_size: int = 10,
         max_iter: int = 3,
-        strategy: Any = "auto",
+        strategy: Any = "relaxed-admm",
         inference_tol: float = 1e-3,
         max_rounds: int = 100_000,
         random_state: Any = None,

@@ -3,7 +3,7 @@
 //! ```text
 //! seconds = rounds (hops latency + bytes / bandwidth)        bytes: at the busiest agent
 //!
-//! tree          hops = 4 depth     bytes = links of the tree x M B (b + ceil(log2 N) + 8) / 8
+//! tree          hops = 2 depth     bytes = links of the tree x M B (b + ceil(log2 N) + 7) / 8
 //! relaxed-admm  hops = 1           bytes = 2 links of the graph x 8 M B
 //! ```
 //!
@@ -28,10 +28,9 @@ pub const DEFAULT_LATENCY: f64 = 5e-4;
 /// the uplink of an office, or a tenth of a shared local network.
 pub const DEFAULT_BANDWIDTH: f64 = 12.5e6;
 
-/// Rounds of [`Tree`] are about 12 (c delta)^(-1/3), with c the curvature of f*. `bench/run
-/// mesh-cost` has 37 to 76 rounds for delta = .02 (here 44), and `docs/reference/strategies.md` 26
-/// for delta = .3 to a much smaller error (here 18).
-const TREE_ROUNDS: f64 = 12.0;
+/// Rounds of [`Tree`] are about 14.5 (c delta)^(-1/3), with c the curvature of f*. `bench/run
+/// mesh-cost` has 49 to 60 rounds for delta = .02 (here 53).
+const TREE_ROUNDS: f64 = 14.5;
 /// Residuals without curvature take this many times more rounds of [`Tree`]: l1, ball and equality
 /// against squared l2 in `docs/reference/strategies.md`.
 const TREE_WITHOUT_CURVATURE: f64 = 4.0;
