@@ -7,7 +7,7 @@ mod common;
 use bytes::Bytes;
 use common::{start_all, Plan, Running, Started};
 use dictmesh::strategy;
-use dictmesh::{Mesh, Samples, Spec, Stop, Stopping, Topology};
+use dictmesh::{Mesh, Spec, Stop, Stopping, Topology};
 use dictmesh_net::agent::Outcome;
 use dictmesh_net::codec::HEADER;
 use dictmesh_net::memory::{Faults, Hub};
