@@ -167,7 +167,6 @@ struct Iterates {
     /// Whether the next tasks are the first of these samples.
     is_first: bool,
     part: Part,
-    reply: Reply,
     sum: Integers,
     certified: Vec<Certified>,
     rounds: usize,
@@ -292,9 +291,14 @@ impl AgentStrategy for Iterates {
         match &self.stage {
             Stage::Sizes => Part::sizes(local, &mut self.sum),
             Stage::Work(tasks) => {
-                let reply = (self.bits, &mut self.reply);
-                (self.part).work(local, &mut self.nu, &self.samples, tasks, reply);
-                self.reply.write(self.bits, local.agents, &mut self.sum);
+                // Freed at once: the replies of all agents of a process are as large as their nu.
+                let mut reply = Reply::default();
+                let to = (self.bits, &mut reply);
+                (self.part).work(local, &mut self.nu, &self.samples, tasks, to);
+                reply.write(self.bits, local.agents, &mut self.sum);
+                if !local.is_root {
+                    self.stage = Stage::Work(Vec::new()); // only the root needs the tasks again
+                }
             }
             Stage::Order | Stage::Ended => return Exchange::Broadcast,
         }

@@ -88,7 +88,6 @@ impl Part {
         tasks: &[Task],
         (bits, reply): (u32, &mut Reply),
     ) {
-        reply.clear();
         self.take_directions(local, nu, samples, tasks);
         for (i, (j, task)) in samples.iter().zip(tasks).enumerate() {
             match task {

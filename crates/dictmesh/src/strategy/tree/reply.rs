@@ -45,18 +45,6 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Removes all integers and keeps the memory.
-    pub fn clear(&mut self) {
-        let all = [
-            &mut self.entries,
-            &mut self.flags,
-            &mut self.costs,
-            &mut self.slopes,
-            &mut self.terms,
-        ];
-        all.into_iter().for_each(Vec::clear);
-    }
-
     /// The flags and the local cost of a part whose entries have been sent.
     pub fn push_cost(&mut self, sent: &Sent, cost: f64, unit: f64) {
         let largest = ((1_i64 << (COST_BITS - 1)) - 1) as f64;
