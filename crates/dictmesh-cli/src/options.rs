@@ -149,7 +149,8 @@ pub struct Options {
         help_heading = "Inference"
     )]
     pub bandwidth: Option<f64>,
-    /// Stop at this relative error of the dual, estimated [default: 1e-4]
+    /// Stop at this relative error of the dual, estimated; with tree at a certified relative gap of its
+    /// square [default: 1e-4]
     #[arg(
         long,
         value_name = "X",
@@ -162,7 +163,8 @@ pub struct Options {
     pub rounds: Option<usize>,
 
     /// Speed-ups: all, none, or names separated by commas (single-agent, reduction, chunks, neighbour-sums,
-    /// lanes); results are bit-identical, or within 1e-9 with reduction [default: all]
+    /// lanes); results are bit-identical, or with reduction up to rounding (tree: within the certified gaps)
+    /// [default: all]
     #[arg(long, value_name = "LIST", value_parser = speed_ups, help_heading = "Inference")]
     pub accel: Option<String>,
 

@@ -251,7 +251,7 @@ impl<W: Wire> Exchange for Rounds<W> {
         }
         let all = self.active.clone();
         let wanted = vec![true; all.len()];
-        // Who takes opaque bytes checks them, and reports their sender.
+        // The receiver of opaque bytes checks them, and reports their sender.
         let varies = own.tag.phase == Phase::Agreement || !own.bytes.is_empty();
         let round = Round {
             form: Form {

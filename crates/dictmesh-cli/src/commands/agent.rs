@@ -124,7 +124,7 @@ fn work(args: &Args) -> Result<Ended> {
                 }
             }
             match told.infeasible.get() {
-                // Whoever reads the events has it from them.
+                // The reader of the events has it from them.
                 Some((first, last)) if !args.events => Err(without_code(*first, *last)),
                 _ => Ok(Ended::Complete),
             }

@@ -205,7 +205,7 @@ impl Options {
             let owner = match *flag {
                 "mu" => "diffusion, consensus, jacobi-admm or exact-diffusion",
                 "rho" => "relaxed-admm",
-                _ => "tree",
+                _ => "tree or relaxed-admm",
             };
             return Err(format!(
                 "--{flag}: auto chooses a strategy with its own constants; name the one it is for: \

@@ -187,7 +187,7 @@ impl GrpcWire {
     }
 
     /// Bytes written to sockets so far: frames, hand-shakes, and all that HTTP/2 and TLS add. It
-    /// goes on counting.
+    /// continues to count.
     pub fn written(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.written)
     }

@@ -91,8 +91,8 @@ class DictionaryLearning(Learning):
         Rounds for one batch, at most.
     accel : str, default="all"
         Speed-ups: "all", "none", or names separated by commas ("single-agent", "reduction", "chunks",
-        "neighbour-sums", "lanes"). Codes agree within 1e-9, and are bit-identical without
-        "reduction".
+        "neighbour-sums", "lanes"). Codes are bit-identical without "reduction". With it they agree
+        within 1e-9, or within the certified gaps of "tree".
     random_state : int, RandomState instance or None, default=None
         An int is the program's ``--seed``.
     n_jobs : int, default=None

@@ -68,7 +68,8 @@ impl Mesh {
             stats: AtomStats::fresh(count),
         });
         self.adopt(topology, weights);
-        self.progress.penalty = PenaltyRule::default(); // as on a network, where it is new to the rule
+        // As on a network, where the new agent has no state of the rule.
+        self.progress.penalty = PenaltyRule::default();
         self.progress.draws += 1;
         self.share_gram_budget()?;
         Ok(k)

@@ -31,7 +31,8 @@ pub struct Inference {
     /// Messages that follow one another: 1 per exchange with neighbours, the depth of the tree per
     /// sum and per broadcast. Without those of the stopping rule.
     pub hops: u64,
-    /// Bytes that a network would send: eight per number on each directed edge.
+    /// Bytes that a network would send, without frames: eight per number of an array on each
+    /// directed edge; integers and broadcasts as packed ([`Run::bytes`](super::Run::bytes)).
     pub bytes: u64,
     /// The outcome.
     pub stop: Stop,

@@ -10,7 +10,8 @@ use crate::strategy::PenaltyRule;
 use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize};
 
-/// The counters and the state that learning needs, besides the atoms and their statistics, to resume exactly.
+/// The counters and the state that learning needs, besides the atoms and their statistics, to
+/// resume exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Blocks of samples learned; the paper's s is the next one.

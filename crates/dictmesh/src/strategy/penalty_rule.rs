@@ -1,8 +1,8 @@
 //! The rule by which learning adapts a penalty to the rounds of its batches.
 //!
-//! The penalty of batch b is rho times a power of sqrt(2). All agents know the rounds of a batch, so
-//! all follow the rule without a message. A trial compares the scale c with its neighbour c' on one
-//! side, in four batches c, c', c', c; a steady trend of the rounds cancels in the ratio
+//! The penalty of batch b is rho times a power of sqrt(2). All agents have the rounds of a batch,
+//! so all follow the rule without a message. A trial compares the scale c with its neighbour c' on
+//! one side, in four batches c, c', c', c; a steady trend of the rounds cancels in the ratio
 //!
 //! ```text
 //! r = (rounds 2 * rounds 3) / (rounds 1 * rounds 4)
