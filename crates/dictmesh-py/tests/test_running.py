@@ -161,7 +161,7 @@ def test_warnings_have_a_remedy(rng):
     with pytest.warns(ConvergenceWarning, match="Increase max_rounds"):
         rounds.fit(X)
     steep = {"kind": "diffusion", "mu": 1e6}
-    with pytest.warns(ConvergenceWarning, match="smaller step"):
+    with pytest.warns(ConvergenceWarning, match="smaller mu"):
         clone(rounds).set_params(strategy=steep, max_rounds=1000).fit(X)
     ball = SparseCoder(np.eye(3)[:1], loss="ball", radius=0.1, delta=0.1)
     with pytest.warns(ConvergenceWarning, match="Increase radius"):

@@ -99,11 +99,16 @@ impl Strategy for Rounded {
         self.exact.check(residual, symmetric_weights)
     }
 
+    fn choose(&self, shared: &SharedConstants) -> Result<Option<Arc<dyn Strategy>>> {
+        let Some(chosen) = self.exact.choose(shared)? else {
+            return Ok(None);
+        };
+        Ok(Some(Arc::new(Rounded::new(chosen, self.bits)?)))
+    }
+
     fn resolve(&self, shared: &SharedConstants) -> Result<Arc<dyn Strategy>> {
-        Ok(Arc::new(Rounded {
-            exact: self.exact.resolve(shared)?,
-            bits: self.bits,
-        }))
+        let exact = self.exact.resolve(shared)?;
+        Ok(Arc::new(Rounded::new(exact, self.bits)?))
     }
 
     fn agent(&self, own: Rng) -> Result<Box<dyn AgentStrategy>> {

@@ -355,3 +355,23 @@ fn bits_are_checked() {
         );
     }
 }
+
+/// The wrapper of `auto` is that of its choice: gossip is rounded, and sums, which are integers
+/// already, are refused by name.
+#[test]
+fn the_choice_of_auto_is_rounded_or_refused() {
+    let build = |latency: f64| {
+        let auto = strategy::build(&Spec::new("auto").with("latency", latency)).unwrap();
+        Mesh::builder(
+            task(&Spec::new("squared-l2"), elastic_net()),
+            Topology::ring(60).unwrap(),
+        )
+        .strategy(Arc::new(Rounded::new(auto, 8).unwrap()))
+        .batch(32)
+        .build(64, &[2; 60], AtomInit::Random)
+    };
+    let spec = build(0.1).unwrap().strategy().spec();
+    assert_eq!(spec, Spec::new("relaxed-admm").with("bits", 8));
+    let error = build(1e-4).unwrap_err().to_string();
+    assert!(error.contains("\"tree\""), "{error}");
+}

@@ -135,6 +135,8 @@ impl Part {
         // Directions end inside of the domain up to rounding.
         if before != column && distance(before, column) > ROUNDING * norm(column) {
             refresh(&mut self.products, local, nu, &[(i, j)]);
+            // Another step may follow along p, now with all atoms.
+            along(&mut self.products, local, None, nu, &[(i, j, 1.0)]);
         }
     }
 
