@@ -9,6 +9,28 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+/// `infer` by sums had written zero codes with exit code 0, and a gap of NaN.
+#[test]
+fn samples_whose_squares_overflow_are_refused_by_every_strategy() {
+    let dir = Scratch::new("robust-overflow");
+    dir.write("x.csv", samples(40, 0));
+    common::ok(
+        &dir.0,
+        "learn x.csv --header no -o m --atoms 4 --agents 3 --topology ring --quiet",
+    );
+    let rows = fs::read_to_string(dir.0.join("x.csv")).unwrap();
+    let width = rows.lines().next().unwrap().split(',').count();
+    let large = vec!["1e200"; width].join(",");
+    dir.write("large.csv", format!("{rows}{large}\n"));
+    for strategy in ["exact", "tree", "relaxed-admm"] {
+        let args = format!("infer m large.csv --header no -o y.npz --strategy {strategy}");
+        let out = shell(&dir.0, &format!("{PROGRAM} {args}"));
+        assert_eq!(out.status.code(), Some(1), "{strategy}: {}", said(&out));
+        assert!(said(&out).contains("scale"), "{strategy}: {}", said(&out));
+        assert!(!dir.0.join("y.npz").exists(), "{strategy}");
+    }
+}
+
 /// Each of these had ended in an abort, a panic or the killing of the process by the system.
 #[test]
 fn what_does_not_fit_into_memory_is_refused_in_numbers() {

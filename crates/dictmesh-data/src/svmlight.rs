@@ -1,6 +1,7 @@
 //! svmlight and libsvm files: `label index:value index:value ... # comment`, a sample a line.
 //!
-//! Indices count from 1, or from 0 if an index 0 occurs. `qid:` is ignored. Entries that are not
+//! Indices count from 1. An index 0 is refused: a file that counts from 0 cannot be told from one
+//! that counts from 1 if it happens to have no entry 0. `qid:` is ignored. Entries that are not
 //! written are zero.
 
 use crate::error::{DataError, Result};
@@ -14,14 +15,12 @@ use std::sync::Arc;
 pub struct SvmlightFile {
     source: Arc<Source>,
     shape: (usize, usize),
-    /// The index of the first column.
-    base: usize,
 }
 
 impl SvmlightFile {
     /// Reads the file once to find its shape; it has at least `width` columns.
     pub fn open(source: Arc<Source>, width: usize) -> Result<Self> {
-        let (mut rows, mut most, mut least) = (0, None, 1);
+        let (mut rows, mut most) = (0, None);
         let mut lines = TextLines::open(&source);
         while let Some((number, line)) = lines.advance()? {
             let Some((_, entries)) = split(&line) else {
@@ -30,17 +29,15 @@ impl SvmlightFile {
             rows += 1;
             for (index, _) in parsed(&source, number, entries)? {
                 most = most.max(Some(index));
-                least = least.min(index);
             }
         }
         let Some(most) = most else {
             return Err(wrong(&source, "no entries".into()));
         };
-        let cols = (most - least).saturating_add(1).max(width);
+        let cols = most.max(width);
         Ok(SvmlightFile {
             source,
             shape: (rows, cols),
-            base: least,
         })
     }
 
@@ -66,7 +63,7 @@ impl SparseFile for SvmlightFile {
         Rising::Rows
     }
     fn entries(&self) -> Result<Entries> {
-        let (source, base) = (self.source.clone(), self.base);
+        let source = self.source.clone();
         let mut lines = TextLines::open(&source);
         let (mut row, mut waiting, mut done) = (0, VecDeque::new(), false);
         Ok(Box::new(std::iter::from_fn(move || loop {
@@ -85,7 +82,7 @@ impl SparseFile for SvmlightFile {
                     let entries = parsed(&source, number, entries)?.into_iter();
                     waiting.extend(entries.map(|(index, value)| Entry {
                         row,
-                        column: index.saturating_sub(base),
+                        column: index.saturating_sub(1),
                         value,
                     }));
                     row += 1;
@@ -119,6 +116,14 @@ fn parsed(source: &Source, number: u64, entries: &str) -> Result<Vec<(usize, f64
     };
     fields
         .map(|field| {
+            if let Some((0, _)) = entry(field) {
+                let error = source.error(
+                    format!("\"{field}\": an index 0"),
+                    "indices from 1 on",
+                    "Write the file with indices from 1 (scikit-learn: zero_based=False).",
+                );
+                return Err(error.at(format!("line {number}")));
+            }
             entry(field).ok_or_else(|| {
                 let shown: String = field.chars().take(40).collect();
                 let error = wrong(source, format!("\"{}\"", shown.escape_debug()));

@@ -4,7 +4,7 @@ mod codes;
 mod show;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_apart, check_finite, check_place, page_place, say, Result, Speech};
+use super::{check_apart, check_finite, check_place, given_up, page_place, say, Result, Speech};
 use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
 use crate::options::{auto, with_bits};
@@ -233,6 +233,9 @@ fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
         });
     }
     let found = mesh.infer(x).map_err(say)?;
+    if found.stop == Stop::Diverged {
+        return Err(given_up(found.stop, x, &mesh.strategy().name()));
+    }
     Ok(Coded {
         codes: found.stacked_codes(),
         gap: Certified::largest_gap(&found.certified),

@@ -20,9 +20,9 @@ fn samples_and_labels_are_read_whole_and_in_parts() {
 }
 
 #[test]
-fn indices_may_begin_at_0_and_zeros_at_the_end_need_not_be_written() {
-    let t = read_made("a.libsvm", "0 0:1 2:3\n", &ReadOptions::default()).unwrap();
-    assert_eq!(columns(&t.samples), [[1.0, 0.0, 3.0]]);
+fn indices_begin_at_1_and_zeros_at_the_end_need_not_be_written() {
+    let t = read_made("a.libsvm", "0 2:1 3:3\n", &ReadOptions::default()).unwrap();
+    assert_eq!(columns(&t.samples), [[0.0, 1.0, 3.0]]);
     let wide = ReadOptions {
         width: 5,
         ..ReadOptions::default()
@@ -38,6 +38,7 @@ fn damage_is_reported_with_its_line() {
         ("1 1:2\n1 3\n", "line 2: \"3\""),
         ("1 1:2\n1 3:two\n", "line 2: \"3:two\""),
         ("1\n2\n", "no entries"),
+        ("1 1:2\n1 0:2\n", "line 2: \"0:2\": an index 0"),
         ("1 99999999999999999999:1\n", "line 1"),
         ("1 18446744073709551615:1\n", "the file can hold"),
     ] {

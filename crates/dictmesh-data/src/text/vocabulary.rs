@@ -13,7 +13,7 @@ pub enum Vocabulary {
         /// The number of rows.
         max: usize,
     },
-    /// Every term has the row [`hash_row`] gives it; terms that collide share it, without signs, so
+    /// The row of a term is its hash; terms that collide share it, without signs, so
     /// that counts stay counts. `2^bits` rows.
     Hashing {
         /// From 1 to 26.

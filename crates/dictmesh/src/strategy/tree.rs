@@ -263,7 +263,14 @@ impl Iterates {
     fn end(&mut self, tasks: &[Task]) {
         let keep = |(j, task): (&usize, &Task)| match task {
             Task::End(certified) => {
-                self.certified[*j] = *certified;
+                self.certified[*j] = match certified.stop {
+                    // Iterates without bound have no certificate.
+                    Stop::Diverged => Certified {
+                        gap: f64::INFINITY,
+                        ..*certified
+                    },
+                    _ => *certified,
+                };
                 false
             }
             _ => true,

@@ -67,7 +67,12 @@ impl Evidence<'_> {
             return (distance * distance / (2.0 * c), 0.0);
         }
         let gap = residual.value(self.u) + residual.conjugate(nu) - dot(self.u, nu);
-        let gap = gap.max(0.0);
+        // A gap that is not a number bounds nothing.
+        let gap = if gap.is_nan() {
+            f64::INFINITY
+        } else {
+            gap.max(0.0)
+        };
         let gap = match c > 0.0 {
             // The gradient of the gap in u has norm at most sqrt(2 gap / c).
             true => (gap.sqrt() + self.error / (2.0 * c).sqrt()).powi(2),
