@@ -8,8 +8,8 @@
 //! r = (rounds 2 * rounds 3) / (rounds 1 * rounds 4)
 //! ```
 //!
-//! - r < [`GAIN`]: c' replaces c, and the next trial continues on this side.
-//! - r > 1 / [`GAIN`], or [`CLEARLY_WORSE`] after two batches: c stays. The next trial is on the
+//! - r < `GAIN`: c' replaces c, and the next trial continues on this side.
+//! - r > 1 / `GAIN`, or `CLEARLY_WORSE` after two batches: c stays. The next trial is on the
 //!   other side, after a rest that doubles with every trial in vain.
 //! - Otherwise four more batches decide, with the product of both ratios.
 //!
