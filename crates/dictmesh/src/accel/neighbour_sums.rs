@@ -10,6 +10,7 @@ use dictmesh_kernels::combine::Order;
 use dictmesh_kernels::pool::PerThreadPool;
 use dictmesh_kernels::subset_sums::{Subsets, Sums};
 use dictmesh_kernels::weighted_sums::WeightedSums;
+use faer::prelude::ReborrowMut;
 use faer::MatMut;
 
 /// Faster sums over many neighbours: subset sums or matrix products. Results are bit-identical to
@@ -35,27 +36,39 @@ impl Accel for NeighbourSums {
     }
 
     fn combiner(&self, weights: &[Vec<(usize, f64)>]) -> Option<Box<dyn Combiner>> {
-        let filled = weights.iter().map(Vec::len).sum::<usize>() as f64;
-        let pays = |(pairs, agents): (f64, f64)| {
-            let n = weights.len() as f64;
-            filled >= pairs * n * n + agents * n
-        };
-        if weights.len() <= FEW {
+        let n = weights.len();
+        if n <= FEW {
             return None;
         }
         let orders = weights.iter().enumerate();
-        let mut orders = orders.map(|(k, senders)| Order::of(k, weights.len(), senders));
-        if pays(SUBSETS_PAY) && orders.clone().all(|o| matches!(o, Order::Groups { .. })) {
+        let orders: Vec<Order> = orders
+            .map(|(k, senders)| Order::of(k, n, senders))
+            .collect();
+        let pays = |(pairs, agents): (f64, f64), is_served: &dyn Fn(&Order) -> bool| {
+            let served = weights
+                .iter()
+                .zip(&orders)
+                .filter(|(_, order)| is_served(order));
+            let filled = served.map(|(senders, _)| senders.len()).sum::<usize>();
+            filled as f64 >= pairs * (n * n) as f64 + agents * n as f64
+        };
+        let has_groups = |order: &Order| matches!(order, Order::Groups { .. });
+        if orders.iter().all(has_groups) && pays(SUBSETS_PAY, &has_groups) {
             let subsets = Subsets::new(weights)?;
             return Some(Box::new(BySubsets {
                 subsets,
                 sums: PerThreadPool::default(),
             }));
         }
-        if pays(PRODUCT_PAYS) && orders.all(|order| order == Order::OneByOne) {
+        if pays(PRODUCT_PAYS, &|order| *order == Order::OneByOne) {
+            let each = orders.iter().zip(weights).enumerate();
+            let others = each.filter(|(_, (order, _))| **order != Order::OneByOne);
             return Some(Box::new(Product {
                 sums: WeightedSums::new(weights),
-                copies: PerThreadPool::default(),
+                others: others
+                    .map(|(k, (order, w))| (k, *order, w.clone()))
+                    .collect(),
+                packed: PerThreadPool::default(),
             }));
         }
         None
@@ -85,8 +98,10 @@ impl Combiner for BySubsets {
 #[derive(Debug)]
 struct Product {
     sums: WeightedSums,
-    /// The messages of all agents, contiguous.
-    copies: PerThreadPool<Vec<f64>>,
+    /// Agents whose own weights have another order, such as the agent of the highest degree with
+    /// Metropolis weights: (k, order, senders).
+    others: Vec<(usize, Order, Vec<(usize, f64)>)>,
+    packed: PerThreadPool<Vec<f64>>,
 }
 
 impl Combiner for Product {
@@ -94,16 +109,17 @@ impl Combiner for Product {
         &self,
         sent: &(dyn Fn(usize) -> &'s [f64] + Sync),
         from: usize,
-        out: MatMut<'_, f64>,
+        mut out: MatMut<'_, f64>,
     ) {
-        let (agents, rows) = (out.ncols(), out.nrows());
-        self.copies.with(|copies| {
-            copies.clear();
-            for l in 0..agents {
-                copies.extend_from_slice(&sent(l)[from..from + rows]);
+        let (agents, range) = (out.ncols(), from..from + out.nrows());
+        let part = |l: usize| &sent(l)[range.clone()];
+        (self.packed).with(|packed| self.sums.add_up(part, packed, out.rb_mut()));
+        for (k, order, senders) in &self.others {
+            let column = out.rb_mut().col_mut(*k).try_as_col_major_mut();
+            if let Some(column) = column {
+                order.combine(*k, agents, senders, part, column.as_slice_mut());
             }
-            self.sums.add_up(copies, out);
-        });
+        }
     }
 }
 
@@ -162,6 +178,16 @@ mod tests {
         assert_eq!(method(&weights(9, |_, _| true, |_, _| 1.0 / 9.0)), "plain");
     }
 
+    /// Agents 3 and 7 have one common weight, agent 5 all other agents as senders.
+    fn one_common(mut weights: Vec<Vec<(usize, f64)>>) -> Vec<Vec<(usize, f64)>> {
+        for k in [3, 7] {
+            weights[k].iter_mut().for_each(|(_, a)| *a = 0.25);
+        }
+        weights[5] = (0..weights.len()).map(|l| (l, 0.125)).collect();
+        assert_eq!(method(&weights), "product");
+        weights
+    }
+
     /// Every method gives the plain sums, bit-identical, for any number of rows.
     #[test]
     fn every_method_gives_the_plain_sums() {
@@ -175,6 +201,7 @@ mod tests {
             weights(111, random, drawn),
             weights(450, random, |_, _| 1.0),
             weights(450, random, drawn),
+            one_common(weights(50, random, drawn)),
         ];
         for weights in cases {
             let n = weights.len();
