@@ -123,7 +123,8 @@ fn eight(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
-/// The checkpoint of an agent with atoms as a program of another version would have written it: up to version 3
+/// The checkpoint of an agent with atoms as a program of another version would have written it: version 4 with
+/// fewer numbers of the penalty's rule, up to version 3
 /// without the state of the penalty's rule, up to version 2 with W'W behind the atoms, and version 1 did not name the
 /// settings.
 fn of_version(bytes: &[u8], version: u32) -> Vec<u8> {
@@ -133,9 +134,12 @@ fn of_version(bytes: &[u8], version: u32) -> Vec<u8> {
     for _ in 0..2 * eight(&body, settings) {
         behind += 8 + eight(&body, behind);
     }
-    if version < 4 {
+    if version < 5 {
         let penalty = 8 + 8 * PenaltyRule::default().to_numbers().len();
         body.truncate(body.len() - penalty);
+    }
+    if version == 4 {
+        body.extend([12_u64; 13].into_iter().flat_map(u64::to_le_bytes));
     }
     if version < 3 {
         let mut atoms = behind + 3 * 8;
@@ -172,14 +176,14 @@ fn rewrite(place: &Path, version: u32) {
 
 #[test]
 fn versions_before_are_gone_on_from_and_a_later_one_is_refused() {
-    for version in [1, 2, 3] {
+    for version in [1, 2, 3, 4] {
         let (plan, place) = (plan(), tempfile::tempdir().unwrap());
         let mesh = plan.mesh(false);
         killed(&plan, &mesh, place.path());
-        rewrite(place.path(), 5);
+        rewrite(place.path(), 6);
         for agent in start(&plan, &mesh, place.path(), |_| {}) {
             let said = agent.wait().unwrap_err().to_string();
-            let words = "of version 5, and this program reads 1 to 4";
+            let words = "of version 6, and this program reads 1 to 5";
             assert!(said.contains(words), "{said}");
         }
         rewrite(place.path(), version);

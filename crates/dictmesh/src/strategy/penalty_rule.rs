@@ -13,7 +13,11 @@
 //!   other side, after a rest that doubles with every trial in vain.
 //! - Otherwise four more batches decide, with the product of both ratios.
 //!
-//! A batch that did not converge ends a trial: it never moves c.
+//! A batch that did not converge ends a trial, and a c other than 1 returns to 1 then.
+//!
+//! Rounds have heavy tails, which two or four batches do not show. Running means of the rounds with
+//! c and with the default, c = 1, are compared after every batch: once that of c is higher, the
+//! default replaces c, and the next trial waits four times as long.
 
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -34,6 +38,8 @@ const FIRST_REST: u32 = 4;
 /// Batches between trials: after the first in vain, and the most.
 const SHORTEST_REST: u32 = 2;
 const LONGEST_REST: u32 = 256;
+/// Running means hold this many times the rounds and forget one part of this many per batch.
+const MEAN: u32 = 8;
 
 /// The state of the rule: which scale is the best so far, and the trial under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +53,12 @@ pub struct PenaltyRule {
     rest: u32,
     /// The rest after the next trial in vain.
     next_rest: u32,
+    /// [`MEAN`] times the running mean of rounds with a scale of 1; 0 before the first.
+    #[serde(default)]
+    at_default: u32,
+    /// The same for the centre, if it is another scale.
+    #[serde(default)]
+    at_centre: u32,
     /// Rounds of the batches of the trial; 0 for those to come.
     trial: [u32; LONGEST],
 }
@@ -59,23 +71,42 @@ impl Default for PenaltyRule {
             side: -1,
             rest: FIRST_REST,
             next_rest: SHORTEST_REST,
+            at_default: 0,
+            at_centre: 0,
             trial: [0; LONGEST],
         }
+    }
+}
+
+/// The running mean after one more batch.
+fn mean_with(mean: u32, rounds: u32) -> u32 {
+    match mean {
+        0 => rounds.saturating_mul(MEAN),
+        _ => (mean - mean / MEAN).saturating_add(rounds),
     }
 }
 
 impl PenaltyRule {
     /// The factor of rho for the next batch.
     pub fn scale(&self) -> f64 {
-        let is_other = self.rest == 0 && matches!(self.batches() % QUARTET, 1 | 2);
-        let half_octaves = self.centre + if is_other { self.side } else { 0 };
+        let half_octaves = self.half_octaves();
         // Exact but for one rounding, so that agents on different machines have the same.
         let odd = if half_octaves % 2 == 0 { 1.0 } else { SQRT_2 };
         2_f64.powi(half_octaves.div_euclid(2)) * odd
     }
 
+    /// The scale of the next batch is 2^(this / 2).
+    fn half_octaves(&self) -> i32 {
+        let is_other = self.rest == 0 && matches!(self.batches() % QUARTET, 1 | 2);
+        self.centre + if is_other { self.side } else { 0 }
+    }
+
     /// Takes the rounds of a batch that was coded with this scale; `None` if it did not converge.
     pub fn after_batch(&mut self, rounds: Option<usize>) {
+        let rounds = rounds.map(|rounds| u32::try_from(rounds).unwrap_or(u32::MAX).max(1));
+        if self.is_worse_than_default(rounds) {
+            return self.return_to_default();
+        }
         if self.rest > 0 {
             self.rest -= 1;
             return;
@@ -84,7 +115,7 @@ impl PenaltyRule {
             return self.keep_centre();
         };
         let batches = self.batches() + 1;
-        self.trial[batches - 1] = u32::try_from(rounds).unwrap_or(u32::MAX).max(1);
+        self.trial[batches - 1] = rounds;
         let ratio = self.ratio(batches);
         // The same precision for one quartet as for two.
         let gain = if batches > QUARTET { GAIN * GAIN } else { GAIN };
@@ -115,9 +146,36 @@ impl PenaltyRule {
         self.trial.iter().take_while(under_way).count()
     }
 
+    /// Updates the running means; true if the centre has more rounds than the default, or did not
+    /// converge.
+    fn is_worse_than_default(&mut self, rounds: Option<u32>) -> bool {
+        let half_octaves = self.half_octaves();
+        let is_moved_centre = self.centre != 0 && half_octaves == self.centre;
+        let Some(rounds) = rounds else {
+            return is_moved_centre;
+        };
+        if half_octaves == 0 {
+            self.at_default = mean_with(self.at_default, rounds);
+        } else if is_moved_centre {
+            self.at_centre = mean_with(self.at_centre, rounds);
+        }
+        is_moved_centre && self.at_centre > self.at_default
+    }
+
+    fn return_to_default(&mut self) {
+        // Both means are of the past: the rounds may have changed with the atoms.
+        (self.centre, self.at_default, self.at_centre) = (0, 0, 0);
+        self.next_rest = (2 * self.next_rest).min(LONGEST_REST);
+        self.keep_centre();
+    }
+
     fn take_other(&mut self) {
         self.centre += self.side;
-        self.next_rest = SHORTEST_REST;
+        self.next_rest = (self.next_rest / 2).max(SHORTEST_REST);
+        self.at_centre = self.trial[1..QUARTET - 1]
+            .iter()
+            .fold(0, |sum: u32, rounds| sum.saturating_add(*rounds))
+            .saturating_mul(MEAN / 2);
         self.trial = [0; LONGEST];
         if !CENTRES.contains(&(self.centre + self.side)) {
             self.keep_centre();
@@ -137,13 +195,14 @@ impl PenaltyRule {
     pub fn to_numbers(&self) -> Vec<i64> {
         let head = [self.centre, self.side].map(i64::from);
         let rests = [self.rest, self.next_rest].map(i64::from);
+        let means = [self.at_default, self.at_centre].map(i64::from);
         let trial = self.trial.map(i64::from);
-        [&head[..], &rests, &trial].concat()
+        [&head[..], &rests, &means, &trial].concat()
     }
 
     /// The state of these numbers; `None` if they are none.
     pub fn from_numbers(numbers: &[i64]) -> Option<Self> {
-        let [centre, side, rest, next_rest, trial @ ..] = numbers else {
+        let [centre, side, rest, next_rest, at_default, at_centre, trial @ ..] = numbers else {
             return None;
         };
         let count = |n: &i64| u32::try_from(*n).ok();
@@ -153,6 +212,8 @@ impl PenaltyRule {
             side: i32::try_from(*side).ok()?,
             rest: count(rest)?,
             next_rest: count(next_rest)?,
+            at_default: count(at_default)?,
+            at_centre: count(at_centre)?,
             trial: trial?.try_into().ok()?,
         };
         rule.check().is_ok().then_some(rule)
@@ -237,6 +298,27 @@ mod tests {
             }
             assert_eq!(rule.centre, 0, "{growth}");
         }
+    }
+
+    /// Documents: another scale mostly takes fewer rounds, and every fourth batch far more.
+    #[test]
+    fn a_scale_with_heavy_tails_does_not_stay() {
+        let rounds = |b: usize, scale: f64| match scale {
+            1.0 => 137.0,
+            _ if b % 4 == 3 => 400.0,
+            _ => 107.0,
+        };
+        let all = scales(400, |b, scale| Some(rounds(b, scale)));
+        let each = all.iter().enumerate().map(|(b, scale)| rounds(b, *scale));
+        let mean = each.sum::<f64>() / all.len() as f64;
+        assert!(mean < 1.05 * 137.0, "{mean}");
+    }
+
+    #[test]
+    fn a_centre_that_stops_converging_is_left() {
+        let all = scales(60, |b, scale| (b < 30).then_some(100.0 * scale));
+        assert!(all[29] < 1.0);
+        assert!(all[32..].iter().all(|s| (0.7..1.5).contains(s)), "{all:?}");
     }
 
     #[test]

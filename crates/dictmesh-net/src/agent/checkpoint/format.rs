@@ -12,7 +12,7 @@ use dictmesh::Matrix;
 use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 4] = b"dmcp";
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The oldest that is read.
 const OLDEST: u32 = 1;
 const HEADER: usize = 20;
@@ -171,6 +171,11 @@ fn parts(body: &mut Reader, version: u32) -> Option<(State, Surroundings)> {
     };
     let penalty = match version {
         ..4 => PenaltyRule::default(),
+        // Its rule had fewer numbers.
+        4 => {
+            body.list()?;
+            PenaltyRule::default()
+        }
         _ => {
             let numbers: Vec<i64> = body.list()?.into_iter().map(|v| v as i64).collect();
             PenaltyRule::from_numbers(&numbers)?
