@@ -19,12 +19,14 @@ mod past;
 mod places;
 mod prepare;
 pub mod reproduce;
+pub mod schema;
 pub mod score;
 mod told;
 pub mod tune;
 
 use crate::interrupt;
 use crate::output::landing;
+use crate::render::{json, Reply};
 use dictmesh_data::{Format, Nan, ReadOptions};
 pub use places::{check_apart, check_place, page_place};
 use std::io::{self, Write};
@@ -107,7 +109,16 @@ pub struct Speech {
 }
 
 impl Speech {
-    /// Prints the result: JSON if asked for, else `text`.
+    /// Prints a reply: JSON if asked for, else `text` unless quiet.
+    pub fn reply<R: Reply>(&self, reply: &R, text: impl FnOnce() -> String) -> Result<()> {
+        match (self.json, self.quiet) {
+            (true, _) => print(&(json::line(reply) + "\n")),
+            (false, true) => Ok(()),
+            (false, false) => print(&text()),
+        }
+    }
+
+    /// As [`reply`](Speech::reply), for commands whose JSON has no schema yet.
     pub fn tell(&self, json: serde_json::Value, text: impl FnOnce() -> String) -> Result<()> {
         if self.json {
             print(&format!("{json}\n"))

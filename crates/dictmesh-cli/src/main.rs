@@ -13,6 +13,7 @@ mod options;
 mod output;
 mod picture;
 mod planted;
+mod render;
 mod report;
 mod terminal;
 
@@ -119,6 +120,8 @@ enum Command {
     Mesh(commands::mesh::Args),
     /// Say what a model file holds
     Inspect(commands::inspect::Args),
+    /// Print the JSON Schema of what a command prints with --json
+    Schema(commands::schema::Args),
     /// Print what makes a shell complete dictmesh's commands, flags and names
     ///
     /// For bash:  dictmesh completions bash > ~/.local/share/bash-completion/completions/dictmesh
@@ -219,6 +222,7 @@ fn perform(command: Command) -> Result<Ended, String> {
         Command::Audit(args) => commands::audit::run(*args),
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => completions(args.shell),
     }
     .map(|()| Ended::Complete)

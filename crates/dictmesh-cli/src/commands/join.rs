@@ -3,10 +3,12 @@
 use super::launch::collect;
 use super::{check_apart, check_place, load_model, save_model, say, Result, Speech};
 use crate::picture::counted;
+use crate::render::Reply;
 use dictmesh::Model;
 use dictmesh_net::config::MeshConfig;
 use dictmesh_net::words::listed;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -22,6 +24,23 @@ pub struct Args {
     pub speech: Speech,
 }
 
+/// The model that was put together.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Joined {
+    /// The number of agents.
+    agents: usize,
+    /// The number of atoms of all agents.
+    atoms: usize,
+    /// The number of samples that the agents learned from.
+    samples: u64,
+    /// The model's file.
+    model: String,
+}
+
+impl Reply for Joined {
+    const COMMAND: &'static str = "join";
+}
+
 pub fn run(args: &Args) -> Result<()> {
     check_place(&args.output)?;
     check_apart([&args.output], &args.parts)?;
@@ -30,16 +49,19 @@ pub fn run(args: &Args) -> Result<()> {
         parts => of_files(parts)?,
     };
     save_model(&model, &args.output)?;
-    let (agents, shown) = (model.blocks.len(), args.output.display().to_string());
-    let atoms: usize = model.blocks.iter().map(|block| block.atoms.cols()).sum();
-    let samples = model.description.progress.samples_learned;
-    let result = json!({ "agents": agents, "atoms": atoms, "samples": samples, "model": shown });
-    args.speech.tell(result, || {
+    let joined = Joined {
+        agents: model.blocks.len(),
+        atoms: model.blocks.iter().map(|block| block.atoms.cols()).sum(),
+        samples: model.description.progress.samples_learned,
+        model: args.output.display().to_string(),
+    };
+    args.speech.reply(&joined, || {
         format!(
-            "{} of {}, learned from {}\nmodel: {shown}\n",
-            counted(atoms, "atom"),
-            counted(agents, "agent"),
-            counted(samples as usize, "sample"),
+            "{} of {}, learned from {}\nmodel: {}\n",
+            counted(joined.atoms, "atom"),
+            counted(joined.agents, "agent"),
+            counted(joined.samples as usize, "sample"),
+            joined.model
         )
     })
 }

@@ -1,0 +1,5 @@
+//! Results as text, JSON and HTML.
+
+pub mod json;
+
+pub use json::Reply;
