@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -302,7 +302,8 @@ fn end_gently(child: &mut Child) {
 fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>) -> Result<Child> {
     let failed =
         |e: std::io::Error| format!("{}: it cannot be started: {}", member.name, refusal(&e));
-    let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+    let mut child = crate::this_program()
+        .map_err(failed)?
         .args([
             "agent",
             "--events",

@@ -1,4 +1,5 @@
-//! The program `dictmesh`.
+//! The program `dictmesh` as a function, [`main_with`]: `src/bin/dictmesh.rs` calls it, and so does the
+//! Python package.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
@@ -21,8 +22,9 @@ use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::Ended;
 use output::{Format, Output};
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::sync::OnceLock;
 
 /// Dictionary learning over a mesh of agents.
 ///
@@ -183,24 +185,62 @@ fn plainer(error: clap::Error) -> clap::Error {
     clap::Error::raw(error.kind(), format!("{flag} {value}: {advice}\n")).with_cmd(&command())
 }
 
-fn main() -> ExitCode {
+/// Runs the program with these arguments, the first of which is its name, and returns its exit code.
+///
+/// Installs handlers of signals and starts rayon's global pool: call it once in a process that does
+/// nothing else. Ctrl-C may end the process without a return.
+pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     interrupt::watch();
     limits::outlive_file_size();
-    let parsed = command().try_get_matches();
+    let parsed = command().try_get_matches_from(args);
     let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
-    let command = parsed.unwrap_or_else(|e| plainer(e).exit()).command;
+    let command = match parsed {
+        Ok(cli) => cli.command,
+        Err(e) => {
+            let e = plainer(e);
+            // A closed pipe leaves no place to report to.
+            let _ = e.print();
+            return e.exit_code().try_into().unwrap_or(FAILURE);
+        }
+    };
     let done = match limits::start_threads() {
         Ok(()) => perform(command),
         Err(message) => Err(message),
     };
     match done {
-        Ok(Ended::Complete) => ExitCode::SUCCESS,
-        Ok(Ended::Interrupted) => ExitCode::from(interrupt::INTERRUPTED),
-        Ok(Ended::Failed) => ExitCode::FAILURE,
+        Ok(Ended::Complete) => 0,
+        Ok(Ended::Interrupted) => interrupt::INTERRUPTED,
+        Ok(Ended::Failed) => FAILURE,
         Err(message) => {
             eprintln!("dictmesh: {message}");
-            ExitCode::FAILURE
+            FAILURE
         }
+    }
+}
+
+/// The exit code of a failure.
+const FAILURE: u8 = 1;
+
+/// The command that starts this program again, where it is not the executable of this process.
+static RELAUNCH: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// As [`main_with`], in a process that another executable started: `relaunch`, a program and its first
+/// arguments, starts this program again. `dictmesh launch` starts its agents by it.
+pub fn main_in(args: impl IntoIterator<Item = OsString>, relaunch: Vec<OsString>) -> u8 {
+    // Only the first call sets it.
+    let _ = RELAUNCH.set(relaunch);
+    main_with(args)
+}
+
+/// A command that starts this program.
+fn this_program() -> std::io::Result<std::process::Command> {
+    match RELAUNCH.get().and_then(|words| words.split_first()) {
+        Some((program, first)) => {
+            let mut command = std::process::Command::new(program);
+            command.args(first);
+            Ok(command)
+        }
+        None => std::env::current_exe().map(std::process::Command::new),
     }
 }
 
