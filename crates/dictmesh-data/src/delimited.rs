@@ -16,11 +16,12 @@ mod table_file;
 use super::encoding::decoded;
 use super::error::{DataError, Result};
 use super::lines::{no_text, too_long, LONGEST};
-use super::source::{Bytes, Source};
+use super::source::Source;
 use csv::ByteRecord;
-pub use dialect::separator;
-use dialect::Dialect;
-use std::io::{self, BufReader, Read};
+pub use dialect::{separator, separator_of, Dialect};
+pub use infer_layout::Layout;
+use quotes::Quotes;
+use std::io::{self, Read};
 use std::sync::Arc;
 pub use table_file::TableFile;
 
@@ -33,25 +34,50 @@ pub struct Records {
     foreign: Option<u64>,
     /// Where the last record began: its byte and its line.
     last: (u64, u64),
+    /// Whether lines end in CR LF. The reader counts the LF with the next record.
+    crlf: bool,
 }
 
 impl Records {
     /// From the first line; a header is a record like every other.
     pub fn open(source: &Arc<Source>, separator: u8) -> Result<Self> {
-        Ok(Records {
+        let crlf = ends_in_crlf(&source.head(1 << 16)?);
+        let limited = Limited {
+            reader: Box::new(source.reader()),
+            left: LONGEST,
+            quotes: None,
+        };
+        Ok(Records::new(source, separator, limited, crlf))
+    }
+
+    /// The records that `reader` gives, as they arrive; `source` has the name in messages.
+    pub fn over(
+        source: &Arc<Source>,
+        separator: u8,
+        reader: Box<dyn Read + Send>,
+        crlf: bool,
+    ) -> Self {
+        let limited = Limited {
+            reader,
+            left: LONGEST,
+            quotes: Some(Quotes::new(separator)),
+        };
+        Records::new(source, separator, limited, crlf)
+    }
+
+    fn new(source: &Arc<Source>, separator: u8, limited: Limited, crlf: bool) -> Self {
+        Records {
             source: source.clone(),
             separator,
             reader: csv::ReaderBuilder::new()
                 .has_headers(false)
                 .delimiter(separator)
-                .from_reader(Limited {
-                    reader: source.reader(),
-                    left: LONGEST,
-                }),
+                .from_reader(limited),
             record: ByteRecord::new(),
             foreign: None,
             last: (0, 1),
-        })
+            crlf,
+        }
     }
 
     /// The line of the next record, or `None` at the end.
@@ -59,8 +85,8 @@ impl Records {
         self.reader.get_mut().left = LONGEST;
         match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => {
+                let line = self.line_of_record();
                 let position = self.record.position();
-                let line = self.line(position);
                 self.last = (position.map_or(0, csv::Position::byte), line);
                 if self.record.as_slice().contains(&0) {
                     return Err(no_text(self.source.name()).at(format!("line {line}")));
@@ -71,15 +97,30 @@ impl Records {
                 Ok(Some(line))
             }
             Ok(false) => {
-                quotes::check_closed(&self.source, self.separator, self.last).map(|()| None)
+                let open = match &self.reader.get_ref().quotes {
+                    Some(quotes) => quotes.are_open(),
+                    None => quotes::ends_open(&self.source, self.separator, self.last.0)?,
+                };
+                match open {
+                    true => Err(quotes::unclosed(&self.source, self.last.1)),
+                    false => Ok(None),
+                }
             }
             Err(e) => Err(self.refused(&e)),
         }
     }
 
-    /// The line in the original file.
-    fn line(&self, position: Option<&csv::Position>) -> u64 {
-        let line = position.map_or(0, csv::Position::line);
+    /// The line in the original file on which the record begins. The reader gives the line behind the
+    /// record before, which blank lines may follow, and the line behind this one.
+    fn line_of_record(&self) -> u64 {
+        let behind = self.reader.position().line();
+        let inside = self.record.as_slice().iter().filter(|b| **b == b'\n');
+        let lines = inside.count() as u64 + u64::from(!self.crlf);
+        let least = self.record.position().map_or(0, csv::Position::line);
+        self.original(behind.saturating_sub(lines).max(least))
+    }
+
+    fn original(&self, line: u64) -> u64 {
         line.saturating_sub(u64::from(self.source.has_names()))
     }
 
@@ -93,6 +134,11 @@ impl Records {
         self.record.get(column).unwrap_or_default()
     }
 
+    /// The fields of the record.
+    pub fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        self.record.iter()
+    }
+
     /// All fields of the record as text.
     pub fn texts(&self) -> Vec<String> {
         self.record.iter().map(text).collect()
@@ -101,11 +147,9 @@ impl Records {
     fn refused(&self, e: &csv::Error) -> DataError {
         match e.kind() {
             csv::ErrorKind::UnequalLengths {
-                pos,
-                expected_len,
-                len,
+                expected_len, len, ..
             } => {
-                let line = self.line(pos.as_ref());
+                let line = self.line_of_record();
                 let remedy = "Give every line the same number of fields, and quote a field that \
                               holds the separator (from R: write.csv).";
                 let found = format!("{len} fields");
@@ -125,15 +169,26 @@ impl Records {
     }
 }
 
+/// Whether the first line ends in CR LF.
+pub fn ends_in_crlf(head: &[u8]) -> bool {
+    let end = head.iter().position(|b| *b == b'\n');
+    end.is_some_and(|end| end > 0 && head[end - 1] == b'\r')
+}
+
 /// Bytes of one record: an unclosed quotation mark must not read a whole file into memory.
 struct Limited {
-    reader: BufReader<Bytes>,
+    reader: Box<dyn Read + Send>,
     left: u64,
+    /// The quotation marks of a stream, which cannot be read twice.
+    quotes: Option<Quotes>,
 }
 
 impl Read for Limited {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let got = self.reader.read(into)?;
+        if let Some(quotes) = &mut self.quotes {
+            quotes.add(&into[..got]);
+        }
         self.left = self.left.saturating_sub(got as u64);
         match self.left {
             0 => Err(io::ErrorKind::FileTooLarge.into()),

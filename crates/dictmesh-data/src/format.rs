@@ -47,6 +47,14 @@ impl Format {
         Format::by_extension(&extension(path))
     }
 
+    /// The usual separator of a table.
+    pub(crate) fn separator(self) -> u8 {
+        match self {
+            Format::Tsv => b'\t',
+            _ => b',',
+        }
+    }
+
     /// Whether it holds nothing but a matrix.
     pub fn is_matrix(self) -> bool {
         matches!(
@@ -60,21 +68,35 @@ impl Format {
         matches!(self, Format::Lines | Format::Jsonl)
     }
 
+    /// The format that the first bytes show; `None` of text.
+    pub(crate) fn by_head(head: &[u8]) -> Option<Format> {
+        let formats: [(&[u8], Format); 5] = [
+            (b"\x93NUMPY", Format::Npy),
+            (b"PK\x03\x04", Format::Npz),
+            (b"%%MatrixMarket", Format::Mtx),
+            (b"[", Format::Jsonl),
+            (b"{", Format::Jsonl),
+        ];
+        let found = formats.iter().find(|(begin, _)| head.starts_with(begin));
+        found.map(|(_, format)| *format)
+    }
+
+    /// Whether each line is a record of its own.
+    pub(crate) fn is_lines(self) -> bool {
+        matches!(
+            self,
+            Format::Csv | Format::Tsv | Format::Lines | Format::Jsonl
+        )
+    }
+
     /// The format that the caller asks for, else that of the extension, else that of the first bytes.
     /// Text on standard input is taken for a table.
     pub fn of(source: &Source, asked: Option<Format>) -> Result<Format> {
         if let Some(format) = asked.or(Format::by_extension(&source.extension())) {
             return Ok(format);
         }
-        let head = source.head(16)?;
-        if head.starts_with(b"\x93NUMPY") {
-            Ok(Format::Npy)
-        } else if head.starts_with(b"PK\x03\x04") {
-            Ok(Format::Npz)
-        } else if head.starts_with(b"%%MatrixMarket") {
-            Ok(Format::Mtx)
-        } else if matches!(head.first(), Some(b'[' | b'{')) {
-            Ok(Format::Jsonl)
+        if let Some(format) = Format::by_head(&source.head(16)?) {
+            Ok(format)
         } else if source.extension().is_empty() && source.name() == "standard input" {
             Ok(Format::Csv)
         } else {

@@ -1,13 +1,15 @@
-//! Numbers as JSON lines, copied into a temporary table: an array or an object a line.
+//! Numbers as JSON lines: an array or an object a line.
 //!
 //! ```text
 //! [1.5, 2, null]                  {"height": 1.5, "width": 2, "kind": "a"}
 //! ```
 //!
 //! The keys of the first object are the names of the columns. `null` and an absent key are missing
-//! entries. Texts are labels or names, as in any table.
+//! entries. Texts are labels or names, as in any table. A file is copied into a temporary table; a
+//! stream is parsed as it arrives.
 
 use crate::error::{DataError, Result};
+use crate::json;
 use crate::lines::{TextLines, TEXT};
 use crate::source::{spool_error, Source};
 use serde_json::{Map, Value};
@@ -17,9 +19,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Whether the first line of a file is an array, or an object with more numbers than texts, none of
-/// them several words or under a name of texts. False of pipes, which cannot be read twice.
+/// them several words or under a name of texts. False of named pipes, which cannot be read twice.
 pub fn holds_numbers(path: &Path) -> bool {
-    if !path.is_file() {
+    if path != Path::new("-") && !path.is_file() {
         return false;
     }
     // A damaged file is reported when it is read.
@@ -31,13 +33,18 @@ pub fn holds_numbers(path: &Path) -> bool {
         if line.trim().is_empty() {
             continue;
         }
-        return match serde_json::from_str(&line) {
-            Ok(Value::Array(_)) => true,
-            Ok(Value::Object(object)) => is_row(&object),
-            _ => false,
-        };
+        return is_numbers(&line);
     }
     false
+}
+
+/// The same of a first line.
+pub fn is_numbers(line: &str) -> bool {
+    match serde_json::from_str(line) {
+        Ok(Value::Array(_)) => true,
+        Ok(Value::Object(object)) => is_row(&object),
+        _ => false,
+    }
 }
 
 fn is_row(object: &Map<String, Value>) -> bool {
@@ -47,87 +54,99 @@ fn is_row(object: &Map<String, Value>) -> bool {
     !named && !object.values().any(wordy) && count(Value::is_number) > count(Value::is_string)
 }
 
-/// The same numbers as a table with commas.
-pub fn to_table(source: &Arc<Source>) -> Result<Source> {
-    let failed = |e: io::Error| spool_error(source.name(), &e);
-    let file = tempfile::tempfile().map_err(failed)?;
-    let mut table = Table {
-        out: BufWriter::new(file),
-        names: None,
-        source,
-    };
-    let mut lines = TextLines::open(source);
-    while let Some((number, line)) = lines.advance()? {
-        table
-            .add(&line)
-            .map_err(|e| e.at(format!("line {number}")))?;
-    }
-    table.finish()
+/// A field of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// `null`, or a key that is absent.
+    Missing,
+    /// A number as it is written; true is 1 and false 0.
+    Number(String),
+    /// A text.
+    Text(String),
 }
 
-struct Table<'a> {
-    out: BufWriter<File>,
+impl Cell {
+    /// The field as a table has it without quotes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Cell::Missing => b"",
+            Cell::Number(text) | Cell::Text(text) => text.as_bytes(),
+        }
+    }
+
+    /// The field in a line of its own in a table with commas.
+    fn quoted(&self) -> String {
+        match self {
+            // Quotes, or a line of one missing entry would be blank.
+            Cell::Missing => "\"\"".into(),
+            Cell::Number(text) => text.clone(),
+            Cell::Text(text) => quoted(text),
+        }
+    }
+}
+
+/// The lines as rows of a table.
+pub struct JsonRows {
+    lines: TextLines,
+    source: Arc<Source>,
     /// The keys of the first object; none of arrays.
     names: Option<Vec<String>>,
-    source: &'a Source,
+    any: bool,
 }
 
-impl Table<'_> {
-    fn add(&mut self, line: &str) -> Result<()> {
-        // A blank line stays one, so that lines keep their numbers.
-        if line.trim().is_empty() {
-            return self.write(&[]);
+impl JsonRows {
+    pub fn new(lines: TextLines, source: &Arc<Source>) -> Self {
+        JsonRows {
+            lines,
+            source: source.clone(),
+            names: None,
+            any: false,
         }
-        let value = serde_json::from_str(line).map_err(|e| {
-            let reason = e.to_string();
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            self.wrong(format!("no JSON at column {} ({reason})", e.column()))
-        })?;
-        match value {
-            Value::Array(values) if self.names.is_none() => {
-                let fields = values.iter().map(|v| self.field(v));
-                let fields = fields.collect::<Result<Vec<String>>>()?;
-                self.write(&fields)
+    }
+
+    /// The keys of the first object, once a line is read.
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
+    }
+
+    /// The number of the next line and its fields, none of a blank line; `None` at the end.
+    pub fn advance(&mut self) -> Result<Option<(u64, Vec<Cell>)>> {
+        let (number, parsed) = match self.lines.advance()? {
+            None => return Ok(None),
+            Some((number, line)) if line.trim().is_empty() => {
+                return Ok(Some((number, Vec::new())))
             }
-            Value::Object(object) => self.object(&object),
-            Value::Array(_) => Err(self.wrong("an array after objects".into())),
-            other => Err(self.wrong(format!("{other}, neither an array nor an object"))),
-        }
-    }
-
-    fn object(&mut self, object: &Map<String, Value>) -> Result<()> {
-        if self.names.is_none() {
-            let names: Vec<String> = object.keys().cloned().collect();
-            let header: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-            self.write(&header)?;
-            self.names = Some(names);
-        }
-        let names = self.names.as_deref().unwrap_or_default();
-        if let Some(key) = object.keys().find(|k| !names.contains(k)) {
-            return Err(self.wrong(format!("a key {key:?} that the first object lacks")));
-        }
-        let field = |name| {
-            object
-                .get(name)
-                .map_or(Ok(String::new()), |v| self.field(v))
+            Some((number, line)) => (number, json::parse(&line)),
         };
-        let fields = names.iter().map(field).collect::<Result<Vec<String>>>()?;
-        self.write(&fields)
+        let fields = parsed.and_then(|value| self.fields(value));
+        let fields = fields.map_err(|found| self.wrong(found).at(format!("line {number}")))?;
+        self.any = true;
+        Ok(Some((number, fields)))
     }
 
-    fn field(&self, value: &Value) -> Result<String> {
+    fn fields(&mut self, value: Value) -> std::result::Result<Vec<Cell>, String> {
         match value {
-            Value::Null => Ok(String::new()),
-            Value::Bool(b) => Ok(u8::from(*b).to_string()),
-            Value::Number(n) => Ok(n.to_string()),
-            Value::String(text) => Ok(quoted(text)),
-            Value::Array(_) | Value::Object(_) => Err(self.wrong(format!("{value} inside a line"))),
+            Value::Array(_) if self.names.is_some() => Err("an array after objects".into()),
+            Value::Array(values) if values.is_empty() => Err("an array without entries".into()),
+            Value::Array(values) => values.into_iter().map(cell).collect(),
+            Value::Object(_) if self.any && self.names.is_none() => {
+                Err("an object after arrays".into())
+            }
+            Value::Object(mut object) => {
+                let keys = || object.keys().cloned().collect();
+                let names: &Vec<String> = self.names.get_or_insert_with(keys);
+                let fields = names.iter().map(|name| match object.remove(name) {
+                    Some(value) => cell(value),
+                    None => Ok(Cell::Missing),
+                });
+                let fields = fields.collect::<std::result::Result<_, String>>()?;
+                match object.keys().next() {
+                    Some(key) => Err(format!("a key {key:?} that the first object lacks")),
+                    None => Ok(fields),
+                }
+            }
+            other => Err(format!("{other}, neither an array nor an object")),
         }
-    }
-
-    fn write(&mut self, fields: &[String]) -> Result<()> {
-        let written = writeln!(self.out, "{}", fields.join(","));
-        written.map_err(|e| spool_error(self.source.name(), &e))
     }
 
     fn wrong(&self, found: String) -> DataError {
@@ -137,14 +156,38 @@ impl Table<'_> {
             "Write one array or object a line (from an array of them: jq -c '.[]').",
         )
     }
+}
 
-    fn finish(self) -> Result<Source> {
-        let failed = |e: io::Error| spool_error(self.source.name(), &e);
-        let file = self.out.into_inner();
-        let file = file.map_err(|e| failed(e.into_error()))?;
-        let len = file.metadata().map_err(failed)?.len();
-        Ok(self.source.with_names(file, len, self.names.is_some()))
+fn cell(value: Value) -> std::result::Result<Cell, String> {
+    match value {
+        Value::Null => Ok(Cell::Missing),
+        Value::Bool(b) => Ok(Cell::Number(u8::from(b).to_string())),
+        Value::Number(n) => Ok(Cell::Number(n.to_string())),
+        Value::String(text) => Ok(Cell::Text(text)),
+        Value::Array(_) | Value::Object(_) => Err(format!("{value} inside a line")),
     }
+}
+
+/// The same numbers as a table with commas. Blank lines stay, so that lines keep their numbers.
+pub fn to_table(source: &Arc<Source>) -> Result<Source> {
+    let failed = |e: io::Error| spool_error(source.name(), &e);
+    let mut out = BufWriter::new(tempfile::tempfile().map_err(failed)?);
+    let mut rows = JsonRows::new(TextLines::open(source), source);
+    let mut headed = false;
+    while let Some((_, fields)) = rows.advance()? {
+        if let (Some(names), false) = (rows.names(), headed) {
+            write_line(&mut out, names.iter().map(|name| quoted(name))).map_err(failed)?;
+            headed = true;
+        }
+        write_line(&mut out, fields.iter().map(Cell::quoted)).map_err(failed)?;
+    }
+    let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
+    let len = file.metadata().map_err(failed)?.len();
+    Ok(source.with_names(file, len, headed))
+}
+
+fn write_line(out: &mut BufWriter<File>, fields: impl Iterator<Item = String>) -> io::Result<()> {
+    writeln!(out, "{}", fields.collect::<Vec<_>>().join(","))
 }
 
 /// A text as one field in one line.

@@ -2,9 +2,9 @@
 
 use crate::encoding::decoded;
 use crate::error::{DataError, Result};
-use crate::source::{Bytes, Source};
+use crate::source::Source;
 use std::borrow::Cow;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 /// The longest line or record in bytes. A file without line ends would otherwise fill the memory.
@@ -16,7 +16,7 @@ pub const TEXT: [&str; 5] = ["text", "content", "body", "document", "message"];
 /// The lines of a file.
 pub struct TextLines {
     source: Arc<Source>,
-    reader: BufReader<Bytes>,
+    reader: Box<dyn BufRead + Send>,
     bytes: Vec<u8>,
     number: u64,
     foreign: Option<u64>,
@@ -25,9 +25,14 @@ pub struct TextLines {
 impl TextLines {
     /// From the first line.
     pub fn open(source: &Arc<Source>) -> Self {
+        TextLines::over(source, Box::new(source.reader()))
+    }
+
+    /// The lines that `reader` gives, as they arrive; `source` has the name in messages.
+    pub fn over(source: &Arc<Source>, reader: Box<dyn BufRead + Send>) -> Self {
         TextLines {
             source: source.clone(),
-            reader: source.reader(),
+            reader,
             bytes: Vec::new(),
             number: 0,
             foreign: None,

@@ -151,6 +151,23 @@ impl Reading {
         }
     }
 
+    /// How to read data of any kind for a model that learned from `features`: `given`, with the defaults
+    /// replaced by `self`.
+    pub(crate) fn data_options(
+        &self,
+        given: &DataOptions,
+        features: Option<&[String]>,
+    ) -> DataOptions {
+        let column = given.text_column.clone();
+        DataOptions {
+            read: ReadOptions {
+                features: features.map(<[String]>::to_vec),
+                ..self.options(&given.read)
+            },
+            text_column: column.or(self.text_column.clone()),
+        }
+    }
+
     /// How to read text.
     fn documents(&self, args: &DataOptions) -> DocumentOptions {
         let column = args.text_column.clone();

@@ -6,9 +6,16 @@ mod unpack;
 use super::error::{DataError, Result};
 pub use bytes::Bytes;
 use std::fs::{File, Metadata};
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+pub use unpack::is_packed;
+
+/// The name of standard input in messages.
+const STDIN_NAME: &str = "standard input";
+
+/// The copy of standard input, and its number of bytes.
+static STDIN: Mutex<Option<(Arc<File>, u64)>> = Mutex::new(None);
 
 /// A file to read. Input from a pipe, compressed files and UTF-16 text are first copied to a
 /// temporary file, so that readers can seek and read twice in bounded memory. That file has no name:
@@ -35,12 +42,7 @@ impl Source {
     /// refused.
     pub fn open_as_is(path: &Path) -> Result<Self> {
         let source = if path == Path::new("-") {
-            let (name, stdin) = ("standard input", io::stdin());
-            // Without metadata it is read as a pipe.
-            if let (false, Ok(about)) = (stdin.is_terminal(), about_stdin()) {
-                check_kind(name, &about, &mut stdin.lock())?;
-            }
-            Source::spool(name.into(), path, &mut stdin.lock())?
+            Source::stdin(path)?
         } else {
             let name = path.display().to_string();
             let mut file = File::open(path).map_err(|e| DataError::io(&name, &e))?;
@@ -62,6 +64,40 @@ impl Source {
             }
         };
         source.filled()
+    }
+
+    /// Standard input. It is copied once, so that it can be opened again.
+    fn stdin(path: &Path) -> Result<Self> {
+        let mut copied = STDIN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((file, len)) = &*copied {
+            return Ok(Source {
+                name: STDIN_NAME.into(),
+                path: path.to_path_buf(),
+                file: file.clone(),
+                len: *len,
+                named: false,
+            });
+        }
+        let stdin = io::stdin();
+        // Without metadata it is read as a pipe.
+        if let (false, Ok(about)) = (stdin.is_terminal(), about_stdin()) {
+            check_kind(STDIN_NAME, &about, &mut stdin.lock())?;
+        }
+        let source = Source::spool(STDIN_NAME.into(), path, &mut stdin.lock())?;
+        *copied = Some((source.file.clone(), source.len));
+        Ok(source)
+    }
+
+    /// A source without content, for messages about a stream of this name.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let file = tempfile::tempfile().map_err(|e| spool_error(name, &e))?;
+        Ok(Source {
+            name: name.into(),
+            path: PathBuf::from("-"),
+            file: Arc::new(file),
+            len: 0,
+            named: false,
+        })
     }
 
     fn filled(self) -> Result<Self> {
@@ -180,6 +216,15 @@ pub fn extension(path: &Path) -> String {
         "gz" | "zst" => of(Path::new(path.file_stem().unwrap_or_default())),
         extension => extension.to_string(),
     }
+}
+
+/// The first bytes of standard input, which stay there. Waits for them; none at the end.
+pub fn stdin_head() -> Result<Vec<u8>> {
+    let mut stdin = io::stdin().lock();
+    let head = stdin
+        .fill_buf()
+        .map_err(|e| DataError::io(STDIN_NAME, &e))?;
+    Ok(head.to_vec())
 }
 
 /// A temporary file could not be used while reading `name`.

@@ -8,6 +8,7 @@ mod json_lines;
 mod memory;
 mod pictures;
 mod preparation;
+mod streams;
 mod svmlight;
 mod tables;
 

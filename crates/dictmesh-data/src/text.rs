@@ -20,7 +20,10 @@ mod tokens;
 mod vectoriser;
 mod vocabulary;
 
-pub use documents::{is_table_of_documents, read_documents, DocumentOptions, Documents};
+pub use documents::{
+    is_table_of_documents, read_documents, Document, DocumentFile, DocumentOptions, Documents,
+};
+pub(crate) use documents::{over, DocumentReader};
 pub use tfidf::{Counting, TfIdf, Weighting};
 pub use vectoriser::{TextOptions, Vectoriser, UNKNOWN};
 pub use vocabulary::Vocabulary;

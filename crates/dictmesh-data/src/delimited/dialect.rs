@@ -21,7 +21,11 @@ const KNOWN: [u8; 3] = [b',', b'\t', b';'];
 /// caller chose the expected one, and only semicolons (which have no format of their own) replace
 /// it. Semicolons win over decimal commas.
 pub fn separator(source: &Source, expected: u8, asked: bool) -> Result<u8> {
-    let head = source.head(1 << 16)?;
+    Ok(separator_of(&source.head(1 << 16)?, expected, asked))
+}
+
+/// The separator of a file that begins with `head`.
+pub fn separator_of(head: &[u8], expected: u8, asked: bool) -> u8 {
     let line = head.split(|&b| b == b'\n').next().unwrap_or_default();
     let mut quoted = false;
     let mut seen = [false; 3];
@@ -31,13 +35,13 @@ pub fn separator(source: &Source, expected: u8, asked: bool) -> Result<u8> {
             seen[at] = true;
         }
     }
-    Ok(match seen {
-        [true, false, true] if has_decimal_commas(&head) => b';',
+    match seen {
+        [true, false, true] if has_decimal_commas(head) => b';',
         [false, false, true] => b';',
         [true, false, false] if !asked => b',',
         [false, true, false] if !asked => b'\t',
         _ => expected,
-    })
+    }
 }
 
 /// Whether the first lines have equally many semicolons, and commas only in numbers and quotes.

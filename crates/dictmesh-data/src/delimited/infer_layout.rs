@@ -2,7 +2,7 @@
 
 use super::column_stats::{ColumnStats, Index};
 use super::dialect::{no_plain_numbers, Decimals, Dialect};
-use super::{feature_match, short, Field, Records};
+use super::{feature_match, short, text, Field, Records};
 use crate::error::{DataError, Result};
 use crate::options::ReadOptions;
 use crate::source::Source;
@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// The role of each column.
 pub struct Layout {
+    /// The number of all columns.
+    pub width: usize,
     /// The names of all columns, if the first line holds them.
     pub header: Option<Vec<String>>,
     /// The columns of numbers.
@@ -149,6 +151,7 @@ impl Layout {
             ));
         }
         let layout = Layout {
+            width: survey.columns.len(),
             header: is_header.then_some(survey.first),
             rows: survey.rows,
             numbers: Vec::new(),
@@ -161,6 +164,72 @@ impl Layout {
         };
         let layout = layout.settle(source, options, &survey.columns, survey.index)?;
         Ok((layout, survey.columns))
+    }
+
+    /// The names in the first line of a stream, if it is a header: it has the names of a model's features,
+    /// or text and no numbers.
+    pub fn header_of(
+        fields: &[Vec<u8>],
+        dialect: Dialect,
+        options: &ReadOptions,
+    ) -> Option<Vec<String>> {
+        let names: Vec<String> = fields.iter().map(|field| text(field)).collect();
+        let is_header = options.header.unwrap_or_else(|| {
+            let kinds = || fields.iter().map(|field| Field::read(field, dialect));
+            let features = options.features.as_deref().unwrap_or_default();
+            let headed = kinds().any(|kind| kind == Field::Text)
+                && !kinds().any(|kind| matches!(kind, Field::Number(_)));
+            headed || !features.is_empty() && feature_match::heads(&names, features)
+        });
+        is_header.then_some(names)
+    }
+
+    /// The layout of a stream by its first row of `fields` below the header. Texts are left out unless
+    /// they are named, as one row does not show which are labels.
+    pub fn of_first(
+        source: &Source,
+        header: Option<Vec<String>>,
+        fields: &[Vec<u8>],
+        dialect: Dialect,
+        options: &ReadOptions,
+    ) -> Result<Layout> {
+        let width = fields.len();
+        if let Some(header) = header.as_ref().filter(|header| header.len() != width) {
+            return Err(source.error(
+                format!("{width} fields"),
+                format!("{}, as in the first line", header.len()),
+                "Give every line the same number of fields.",
+            ));
+        }
+        let mut columns = vec![ColumnStats::default(); width];
+        let mut index = Index::default();
+        for (at, (column, field)) in columns.iter_mut().zip(fields).enumerate() {
+            let found = column.add(field, 1, dialect, width);
+            if at == 0 {
+                index.add(found);
+            }
+        }
+        let layout = Layout {
+            width,
+            header,
+            rows: 1,
+            numbers: Vec::new(),
+            label: None,
+            names: None,
+            left_out: Vec::new(),
+            extra: None,
+            commas: false,
+            foreign: None,
+        };
+        let mut layout = layout.settle(source, options, &columns, index.found())?;
+        let named = layout
+            .names
+            .filter(|_| options.name_column.is_some() || layout.found_index());
+        layout
+            .left_out
+            .extend(layout.names.filter(|_| named.is_none()));
+        layout.names = named;
+        Ok(layout)
     }
 
     /// Assigns a role to each column.

@@ -1,7 +1,7 @@
 //! Unclosed quotation marks: the csv reader takes the rest of the file for one field, without an
 //! error.
 
-use super::super::error::Result;
+use super::super::error::{DataError, Result};
 use super::super::source::Source;
 use std::io::{self, BufRead, Seek, SeekFrom};
 
@@ -29,31 +29,55 @@ impl At {
     }
 }
 
-/// Refuses a table whose last record, which begins at this byte and line, ends inside quotes. Only the last
-/// one can.
-pub fn check_closed(source: &Source, separator: u8, (byte, line): (u64, u64)) -> Result<()> {
-    match ends_quoted(source, separator, byte).map_err(|e| source.io_error(&e))? {
-        false => Ok(()),
-        true => Err(source
-            .error(
-                "a field with a quotation mark that nothing closes",
-                "quotation marks in pairs",
-                "Close it, or double a quotation mark that belongs to the text.",
-            )
-            .at(format!("line {line} or after it"))),
+/// The quotation marks of a stream so far.
+pub struct Quotes {
+    at: At,
+    separator: u8,
+}
+
+impl Quotes {
+    pub fn new(separator: u8) -> Self {
+        Quotes {
+            at: At::Start,
+            separator,
+        }
+    }
+
+    /// Adds the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let after = |at: At, byte: &u8| at.after(*byte, self.separator);
+        self.at = bytes.iter().fold(self.at, after);
+    }
+
+    /// Whether the last byte is inside quotes.
+    pub fn are_open(&self) -> bool {
+        self.at == At::Quoted
     }
 }
 
-fn ends_quoted(source: &Source, separator: u8, from: u64) -> io::Result<bool> {
+/// The error for a record that begins at this line and ends inside quotes. Only the last one can.
+pub fn unclosed(source: &Source, line: u64) -> DataError {
+    source
+        .error(
+            "a field with a quotation mark that nothing closes",
+            "quotation marks in pairs",
+            "Close it, or double a quotation mark that belongs to the text.",
+        )
+        .at(format!("line {line} or after it"))
+}
+
+/// Whether a file ends inside quotes, by its bytes from the start of the last record.
+pub fn ends_open(source: &Source, separator: u8, from: u64) -> Result<bool> {
+    let failed = |e: io::Error| source.io_error(&e);
     let mut reader = source.reader();
-    reader.seek(SeekFrom::Start(from))?;
-    let mut at = At::Start;
+    reader.seek(SeekFrom::Start(from)).map_err(failed)?;
+    let mut quotes = Quotes::new(separator);
     loop {
-        let bytes = reader.fill_buf()?;
+        let bytes = reader.fill_buf().map_err(failed)?;
         if bytes.is_empty() {
-            return Ok(at == At::Quoted);
+            return Ok(quotes.are_open());
         }
-        at = bytes.iter().fold(at, |at, byte| at.after(*byte, separator));
+        quotes.add(bytes);
         let count = bytes.len();
         reader.consume(count);
     }

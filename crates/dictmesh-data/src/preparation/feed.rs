@@ -37,7 +37,7 @@ impl<'a> Feed<'a> {
         Ok(match (self.raw, self.how) {
             (Raw::Matrix { samples, .. }, _) => *samples,
             (Raw::Table(table), _) => table.size().0,
-            (Raw::Documents(documents), _) => documents.texts.len(),
+            (Raw::Documents(documents), _) => documents.len(),
             (Raw::Pictures(files), How::Patches(cut)) => {
                 let each = files.iter().map(|file| Ok(corners(file, cut)?.len()));
                 each.sum::<Result<usize>>()?
@@ -58,8 +58,8 @@ impl<'a> Feed<'a> {
         Ok(part.saturating_add(match self.raw {
             Raw::Table(table) if table.is_cached() => part,
             Raw::Documents(documents) => {
-                let lengths = documents.texts.iter().map(String::len);
-                lengths.sum::<usize>() / 8
+                let bytes = documents.bytes() / 8 * self.part() as u64 / samples.max(1) as u64;
+                usize::try_from(bytes).unwrap_or(usize::MAX)
             }
             _ => 0,
         }))
@@ -71,11 +71,15 @@ impl<'a> Feed<'a> {
         let how = self.how;
         match (self.raw, how) {
             (Raw::Documents(documents), How::Text { vectoriser }) => {
-                let parts = documents.texts.chunks(count).map(move |texts| {
-                    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                    Ok(vectoriser.transform(&texts)?)
-                });
-                Ok(Box::new(parts))
+                let mut documents = documents.documents()?;
+                Ok(Box::new(std::iter::from_fn(move || {
+                    let part = documents.by_ref().take(count);
+                    match part.map(|d| Ok(d?.text)).collect::<Result<Vec<String>>>() {
+                        Ok(texts) if texts.is_empty() => None,
+                        Ok(texts) => Some(vectoriser.transform(&texts).map_err(Error::from)),
+                        Err(e) => Some(Err(e)),
+                    }
+                })))
             }
             (Raw::Pictures(files), How::Patches(cut)) => {
                 let shuffle = self.shuffle;

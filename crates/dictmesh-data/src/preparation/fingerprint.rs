@@ -14,7 +14,8 @@ impl Raw {
             Raw::Matrix { source, .. } => add(&mut sum, source)?,
             Raw::Table(table) => add(&mut sum, table.source())?,
             Raw::Documents(documents) => {
-                for text in &documents.texts {
+                for document in documents.documents()? {
+                    let text = document?.text;
                     sum.update(&(text.len() as u64).to_le_bytes());
                     sum.update(text.as_bytes());
                 }

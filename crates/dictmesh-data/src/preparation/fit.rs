@@ -2,7 +2,7 @@
 
 use super::{feature_means, Centre, Cut, Feed, How, Norm, Numbers, Raw, Result};
 use crate::error::Error;
-use crate::text::{TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
+use crate::text::{DocumentFile, TextOptions, TfIdf, Vectoriser, Vocabulary, Weighting};
 
 /// The side of patches in pixels, unless given.
 const PATCH: usize = 8;
@@ -45,15 +45,12 @@ impl FitOptions {
                     white: 1.0,
                 }))
             }
-            Raw::Documents(documents) => {
-                let texts = documents.texts.iter().map(String::as_str);
-                self.text(texts, name)
-            }
+            Raw::Documents(documents) => self.text(documents, name),
             Raw::Matrix { .. } | Raw::Table(_) => self.numbers(raw, name),
         }
     }
 
-    fn text<'a>(&self, texts: impl Iterator<Item = &'a str>, name: &str) -> Result<How> {
+    fn text(&self, documents: &DocumentFile, name: &str) -> Result<How> {
         let vocabulary = match (self.hash, self.vocabulary) {
             (Some(bits), _) => Vocabulary::Hashing { bits },
             (None, max) => Vocabulary::Growing {
@@ -66,7 +63,10 @@ impl FitOptions {
             ..TextOptions::default()
         };
         let mut vectoriser = Box::new(Vectoriser::new(options)?);
-        match vectoriser.fit(texts) {
+        for document in documents.documents()? {
+            vectoriser.count(&document?.text);
+        }
+        match vectoriser.settle() {
             0 => Err(Error::Mismatch(format!(
                 "{name}: no words but stop words; expected documents with words that carry a topic. Check \
                  the file, or give --keep-stop-words."

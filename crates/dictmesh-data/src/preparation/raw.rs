@@ -9,7 +9,7 @@ use crate::options::ReadOptions;
 use crate::picture::image_head;
 use crate::read;
 use crate::source::Source;
-use crate::text::{read_documents, Documents};
+use crate::text::DocumentFile;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub enum Raw {
     },
     /// A table in a file, which may be larger than memory.
     Table(Box<TableFile>),
-    /// Raw text, in memory.
-    Documents(Documents),
+    /// Raw text in files, which may be larger than memory.
+    Documents(DocumentFile),
     /// Pictures, read when they are cut.
     Pictures(Vec<PictureFile>),
 }
@@ -59,7 +59,7 @@ impl Raw {
         let raw = match kind {
             Kind::Text => {
                 check(Shape::of_text(path, args.read.format))?;
-                Raw::Documents(read_documents(path, &reading.documents(args))?)
+                Raw::Documents(DocumentFile::open(path, &reading.documents(args))?)
             }
             Kind::Pictures => {
                 check(Shape::Pictures)?;
@@ -192,7 +192,7 @@ impl Raw {
     pub fn note(&self) -> Option<&str> {
         match self {
             Raw::Table(table) => table.note(),
-            Raw::Documents(documents) => documents.note.as_deref(),
+            Raw::Documents(documents) => documents.note(),
             Raw::Pictures(files) if files.iter().any(|file| file.colour) => Some(
                 "colour pictures are taken as grey, the mean of red, green and blue (denoise keeps colours)",
             ),
@@ -204,7 +204,7 @@ impl Raw {
         match self {
             Raw::Matrix { samples, .. } => *samples == 0,
             Raw::Table(table) => table.size().0 == 0,
-            Raw::Documents(documents) => documents.texts.is_empty(),
+            Raw::Documents(documents) => documents.is_empty(),
             Raw::Pictures(files) => files.is_empty(),
         }
     }
@@ -241,7 +241,14 @@ impl Raw {
         match (self, how) {
             (Raw::Matrix { samples, .. }, _) => Box::new(numbers(*samples)),
             (Raw::Table(table), _) => table.sample_names(),
-            (Raw::Documents(documents), _) => Box::new(documents.names.iter().cloned()),
+            (Raw::Documents(documents), _) => match documents.documents() {
+                Ok(all) => Box::new(all.enumerate().map(|(j, document)| match document {
+                    Ok(document) => document.name,
+                    // It was readable when it was opened; samples keep their numbers if it is not now.
+                    Err(_) => j.to_string(),
+                })),
+                Err(_) => Box::new(numbers(documents.len())),
+            },
             (Raw::Pictures(files), How::Patches(cut)) => {
                 Box::new(files.iter().flat_map(move |file| patch_names(file, cut)))
             }

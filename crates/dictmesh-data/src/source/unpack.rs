@@ -23,6 +23,7 @@ impl Compression {
         match head {
             [0x1f, 0x8b, ..] => Some(Compression::Gzip),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Compression::Zstd),
+            _ if is_skippable(head) => Some(Compression::Zstd),
             _ => None,
         }
     }
@@ -33,6 +34,16 @@ impl Compression {
             Compression::Zstd => "zstd",
         }
     }
+}
+
+/// Whether a zstd frame begins that holds no data.
+fn is_skippable(head: &[u8]) -> bool {
+    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..])
+}
+
+/// Whether content that begins with `head` is compressed or UTF-16.
+pub fn is_packed(head: &[u8]) -> bool {
+    Compression::of(head).is_some() || matches!(head, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])
 }
 
 /// The file without its compression and as UTF-8. Memory holds one block.
@@ -78,8 +89,17 @@ fn decompressed(source: &Source, compression: Compression) -> Result<Source> {
 /// A file of several frames holds their contents one after the other.
 fn zstd_frames(source: &Source, copy: &mut Copy<'_>) -> std::result::Result<(), Failed> {
     let mut reader = source.reader();
-    while !reader.fill_buf().map_err(Failed::Read)?.is_empty() {
-        let mut frame = StreamingDecoder::new(&mut reader)
+    loop {
+        let mut head = Vec::new();
+        let read = reader.by_ref().take(4).read_to_end(&mut head);
+        if read.map_err(Failed::Read)? == 0 {
+            return Ok(());
+        }
+        if is_skippable(&head) {
+            skip_frame(&mut reader).map_err(Failed::Read)?;
+            continue;
+        }
+        let mut frame = StreamingDecoder::new(head.as_slice().chain(&mut reader))
             .map_err(|e| Failed::Read(io::Error::other(e.to_string())))?;
         copy.all(&mut frame)?;
         let decoder = &frame.decoder;
@@ -89,7 +109,17 @@ fn zstd_frames(source: &Source, copy: &mut Copy<'_>) -> std::result::Result<(), 
             return Err(Failed::Read(wrong));
         }
     }
-    Ok(())
+}
+
+/// Skips the rest of a frame without data: its length in four bytes, then that many.
+fn skip_frame(reader: &mut impl Read) -> io::Result<()> {
+    let mut len = [0; 4];
+    reader.read_exact(&mut len)?;
+    let len = u64::from(u32::from_le_bytes(len));
+    match io::copy(&mut reader.take(len), &mut io::sink())? == len {
+        true => Ok(()),
+        false => Err(ErrorKind::UnexpectedEof.into()),
+    }
 }
 
 fn transcoded(source: &Source, encoding: &'static Encoding) -> Result<Source> {

@@ -1,19 +1,36 @@
-//! Raw text: a directory, one document a line, or a column of a table or of JSON lines.
+//! Raw text: a directory, one document a line, or a column of a table or of JSON lines. It is read
+//! document by document.
 
 mod records;
 #[cfg(test)]
 mod tests;
 
+use crate::delimited::{ends_in_crlf, separator, separator_of, Records};
 use crate::encoding::{decoded, foreign_words, utf16};
 use crate::error::{DataError, Result};
 use crate::format::Format;
+use crate::json;
 use crate::lines::{no_text, TextLines};
 use crate::source::Source;
+use records::{JsonReader, TableReader};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// One document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Document {
+    /// The text.
+    pub text: String,
+    /// The label, if the documents have labels.
+    pub label: Option<String>,
+    /// The file in a directory, or the line.
+    pub name: String,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+}
 
 /// Documents with their labels and names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,24 +56,208 @@ pub struct DocumentOptions {
     pub label_column: Option<String>,
 }
 
-/// Reads documents; `-` is standard input, one document a line unless the options say otherwise.
+/// Documents one after the other.
+pub(crate) trait DocumentReader: Send {
+    /// The next document; `None` after the last.
+    fn advance(&mut self) -> Result<Option<Document>>;
+    /// A message about how the documents so far were read, if there is one.
+    fn note(&self, options: &DocumentOptions) -> Option<String>;
+}
+
+/// Documents that `reader` gives, as they arrive; `first` holds their first line.
+pub(crate) fn over(
+    source: &Arc<Source>,
+    reader: Box<dyn BufRead + Send>,
+    first: &[u8],
+    options: &DocumentOptions,
+) -> Result<Box<dyn DocumentReader>> {
+    Ok(match options.format.unwrap_or(Format::Lines) {
+        format @ (Format::Csv | Format::Tsv) => {
+            let separator = separator_of(first, format.separator(), true);
+            let records = Records::over(source, separator, Box::new(reader), ends_in_crlf(first));
+            Box::new(TableReader::open(records, source, options)?)
+        }
+        Format::Jsonl => {
+            let lines = TextLines::over(source, reader);
+            Box::new(JsonReader::new(lines, source, options))
+        }
+        _ => Box::new(LineReader {
+            source: source.clone(),
+            lines: TextLines::over(source, reader),
+        }),
+    })
+}
+
+/// Documents in a file or a directory, read in parts.
 ///
-/// A directory is read with all directories in it, sorted by path (hidden ones are left out). If all
-/// files are in directories of the first level, those are the labels. A blank line is an empty
-/// document, so that lines stay aligned with labels kept elsewhere. What is not UTF-8 is read as
-/// Western European, with a note; a file with zero bytes is no text and is refused.
-pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Documents> {
-    let documents = if path != Path::new("-") && path.is_dir() {
-        read_directory(path)?
-    } else {
-        let source = Arc::new(Source::open(path)?);
-        let named = Format::by_extension(&source.extension());
-        match options.format.or(named).unwrap_or(Format::Lines) {
-            Format::Lines => read_lines(&source)?,
-            Format::Csv => records::read_table(&source, b',', options)?,
-            Format::Tsv => records::read_table(&source, b'\t', options)?,
-            Format::Jsonl => records::read_json_lines(&source, options)?,
-            Format::Npy | Format::Npz | Format::Mtx | Format::Svmlight => {
+/// Opening takes one pass that counts and checks them; memory holds one document, and the names of
+/// the files in a directory.
+pub struct DocumentFile {
+    place: Place,
+    options: DocumentOptions,
+    count: usize,
+    bytes: u64,
+    labelled: bool,
+    note: Option<String>,
+}
+
+enum Place {
+    File(Arc<Source>, Format),
+    Directory {
+        root: PathBuf,
+        files: Arc<Vec<PathBuf>>,
+        labelled: bool,
+    },
+}
+
+impl DocumentFile {
+    /// Opens documents; `-` is standard input, one document a line unless the options say otherwise.
+    ///
+    /// A directory is read with all directories in it, sorted by path (hidden ones are left out). If
+    /// all files are in directories of the first level, those are the labels. A blank line is an empty
+    /// document, so that lines stay aligned with labels kept elsewhere. What is not UTF-8 is read as
+    /// Western European, with a note; a file with zero bytes is no text and is refused.
+    pub fn open(path: &Path, options: &DocumentOptions) -> Result<Self> {
+        let place = match path != Path::new("-") && path.is_dir() {
+            true => Place::directory(path)?,
+            false => {
+                let source = Arc::new(Source::open(path)?);
+                let named = Format::by_extension(&source.extension());
+                let format = match options.format.or(named) {
+                    Some(format) => format,
+                    None if path == Path::new("-") && begins_json(&source)? => Format::Jsonl,
+                    None => Format::Lines,
+                };
+                Place::File(source, format)
+            }
+        };
+        let mut file = DocumentFile {
+            place,
+            options: options.clone(),
+            count: 0,
+            bytes: 0,
+            labelled: false,
+            note: None,
+        };
+        let mut reader = file.place.reader(options)?;
+        let mut any = false;
+        while let Some(document) = reader.advance()? {
+            file.count += 1;
+            file.bytes += document.text.len() as u64;
+            file.labelled |= document.label.is_some();
+            any |= !document.text.trim().is_empty();
+        }
+        file.note = reader.note(options);
+        match any {
+            true => Ok(file),
+            false => Err(DataError::new(
+                path.display().to_string(),
+                "no text",
+                "at least one document with words in it",
+                "Check the name, and --text-column if it is a table.",
+            )),
+        }
+    }
+
+    /// The number of documents.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The bytes of all texts.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether documents have labels.
+    pub fn labelled(&self) -> bool {
+        self.labelled
+    }
+
+    /// A message about how the documents were read, if there is one.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The documents in order, read anew. After an error there is no further one.
+    pub fn documents(&self) -> Result<impl Iterator<Item = Result<Document>> + Send + use<>> {
+        let mut reader = self.place.reader(&self.options)?;
+        let mut left = self.count;
+        Ok(std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let document = reader.advance().transpose();
+            if !matches!(document, Some(Ok(_))) {
+                left = 0;
+            }
+            document
+        }))
+    }
+
+    /// The texts of the documents with these numbers (from 0), in this order.
+    pub fn select(&self, numbers: &[usize]) -> Result<Vec<String>> {
+        let mut texts = vec![String::new(); numbers.len()];
+        let end = numbers.iter().max().map_or(0, |last| last + 1);
+        for (at, document) in self.documents()?.take(end).enumerate() {
+            let document = document?;
+            let places = numbers.iter().zip(&mut texts).filter(|(n, _)| **n == at);
+            places.for_each(|(_, text)| text.clone_from(&document.text));
+        }
+        Ok(texts)
+    }
+}
+
+impl Place {
+    fn directory(root: &Path) -> Result<Place> {
+        let files = collect_files(root)?;
+        if files.is_empty() {
+            return Err(DataError::new(
+                root.display().to_string(),
+                "a directory without files",
+                "one file per document",
+                "Check the name, or give a file with one document a line.",
+            ));
+        }
+        // A file right in the directory has no label, and then none has.
+        let inside = |path: &PathBuf| path.parent() != Some(root);
+        Ok(Place::Directory {
+            root: root.to_path_buf(),
+            labelled: files.iter().all(inside),
+            files: Arc::new(files),
+        })
+    }
+
+    fn reader(&self, options: &DocumentOptions) -> Result<Box<dyn DocumentReader>> {
+        Ok(match self {
+            Place::Directory {
+                root,
+                files,
+                labelled,
+            } => Box::new(DirectoryReader {
+                root: root.clone(),
+                files: files.clone(),
+                labelled: *labelled,
+                next: 0,
+                note: None,
+            }),
+            Place::File(source, format @ (Format::Csv | Format::Tsv)) => {
+                let separator = separator(source, format.separator(), options.format.is_some())?;
+                let records = Records::open(source, separator)?;
+                Box::new(TableReader::open(records, source, options)?)
+            }
+            Place::File(source, Format::Jsonl) => {
+                let lines = TextLines::open(source);
+                Box::new(JsonReader::new(lines, source, options))
+            }
+            Place::File(source, Format::Lines) => Box::new(LineReader {
+                source: source.clone(),
+                lines: TextLines::open(source),
+            }),
+            Place::File(source, _) => {
                 return Err(source.error(
                     "a matrix",
                     "raw text: a directory, one document a line (.txt), or .csv, .tsv or .jsonl with a \
@@ -64,17 +265,35 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
                     "Give the texts themselves; if this is text, say how with --format.",
                 ))
             }
-        }
-    };
-    if documents.texts.iter().all(|t| t.trim().is_empty()) {
-        return Err(DataError::new(
-            path.display().to_string(),
-            "no text",
-            "at least one document with words in it",
-            "Check the name, and --text-column if it is a table.",
-        ));
+        })
     }
-    Ok(documents)
+}
+
+/// Whether the first line is JSON.
+fn begins_json(source: &Arc<Source>) -> Result<bool> {
+    let line = TextLines::open(source)
+        .advance()?
+        .map(|(_, line)| json::begins(line.as_bytes()));
+    Ok(line.unwrap_or(false))
+}
+
+/// All documents of [`DocumentFile::open`] in memory.
+pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Documents> {
+    let file = DocumentFile::open(path, options)?;
+    let mut all = Documents {
+        labels: file.labelled.then(Vec::new),
+        note: file.note.clone(),
+        ..Documents::default()
+    };
+    for document in file.documents()? {
+        let document = document?;
+        all.texts.push(document.text);
+        all.names.push(document.name);
+        if let Some(labels) = &mut all.labels {
+            labels.push(document.label.unwrap_or_default());
+        }
+    }
+    Ok(all)
 }
 
 /// Whether a file is a table of documents that [`read_documents`] finds without options. False of
@@ -91,74 +310,69 @@ pub fn is_table_of_documents(path: &Path) -> bool {
     found.unwrap_or(false)
 }
 
-fn read_lines(source: &Arc<Source>) -> Result<Documents> {
-    let mut documents = Documents::default();
-    let foreign = each_line(source, &mut |number, line| {
-        documents.texts.push(line.to_string());
-        documents.names.push(format!("line {number}"));
-        Ok(())
-    })?;
-    Ok(Documents {
-        note: foreign_note(source, foreign),
-        ..documents
-    })
-}
-
 /// The message about a file whose first line that is not UTF-8 is `line`.
 fn foreign_note(source: &Source, line: Option<u64>) -> Option<String> {
     line.map(|line| format!("{}: {}", source.name(), foreign_words(line)))
 }
 
-/// Calls `take` with the number and the text of each line. Returns the first line that is not UTF-8.
-fn each_line(
-    source: &Arc<Source>,
-    take: &mut dyn FnMut(u64, &str) -> Result<()>,
-) -> Result<Option<u64>> {
-    let mut lines = TextLines::open(source);
-    while let Some((number, line)) = lines.advance()? {
-        take(number, &line)?;
-    }
-    Ok(lines.foreign())
+/// One document a line.
+struct LineReader {
+    source: Arc<Source>,
+    lines: TextLines,
 }
 
-fn read_directory(root: &Path) -> Result<Documents> {
-    let files = collect_files(root)?;
-    if files.is_empty() {
-        return Err(DataError::new(
-            root.display().to_string(),
-            "a directory without files",
-            "one file per document",
-            "Check the name, or give a file with one document a line.",
-        ));
+impl DocumentReader for LineReader {
+    fn advance(&mut self) -> Result<Option<Document>> {
+        let line = self.lines.advance()?;
+        Ok(line.map(|(line, text)| Document {
+            text: text.into_owned(),
+            label: None,
+            name: format!("line {line}"),
+            line,
+        }))
     }
-    let mut documents = Documents::default();
-    let mut labels = Some(Vec::new());
-    for path in files {
-        let name = path.strip_prefix(root).unwrap_or(&path);
-        let mut parts = name.components();
-        let first = parts
-            .next()
-            .map(|c| c.as_os_str().to_string_lossy().into_owned());
-        // A file right in the directory has no label, and then none has.
-        labels = match (labels, first, parts.next()) {
-            (Some(mut labels), Some(first), Some(_)) => {
-                labels.push(first);
-                Some(labels)
-            }
-            _ => None,
+
+    fn note(&self, _: &DocumentOptions) -> Option<String> {
+        foreign_note(&self.source, self.lines.foreign())
+    }
+}
+
+/// One document a file.
+struct DirectoryReader {
+    root: PathBuf,
+    files: Arc<Vec<PathBuf>>,
+    labelled: bool,
+    next: usize,
+    note: Option<String>,
+}
+
+impl DocumentReader for DirectoryReader {
+    fn advance(&mut self) -> Result<Option<Document>> {
+        let Some(path) = self.files.get(self.next) else {
+            return Ok(None);
         };
-        documents.names.push(name.display().to_string());
-        let bytes = read_file(&path)?;
+        self.next += 1;
+        let name = path.strip_prefix(&self.root).unwrap_or(path);
+        let first = name.components().next();
+        let label = first.map(|c| c.as_os_str().to_string_lossy().into_owned());
+        let bytes = read_file(path)?;
         let text = decoded(&bytes);
-        if documents.note.is_none() && matches!(text, Cow::Owned(_)) {
+        if self.note.is_none() && matches!(text, Cow::Owned(_)) {
             let good = bytes.utf8_chunks().next().map_or("", |c| c.valid());
             let line = good.matches('\n').count() as u64 + 1;
-            documents.note = Some(format!("{}: {}", path.display(), foreign_words(line)));
+            self.note = Some(format!("{}: {}", path.display(), foreign_words(line)));
         }
-        documents.texts.push(text.into_owned());
+        Ok(Some(Document {
+            text: text.into_owned(),
+            label: label.filter(|_| self.labelled),
+            name: name.display().to_string(),
+            line: 1,
+        }))
     }
-    documents.labels = labels;
-    Ok(documents)
+
+    fn note(&self, _: &DocumentOptions) -> Option<String> {
+        self.note.clone()
+    }
 }
 
 /// The files in a directory and in those below it. Links to directories are followed after all else, and only

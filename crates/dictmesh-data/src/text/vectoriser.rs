@@ -73,8 +73,8 @@ impl Vectoriser {
     ///
     /// A term never seen before has a row at once (if there is one left): what is new in a document
     /// is what a novelty score must see.
-    pub fn transform_block(&mut self, documents: &[&str]) -> Result<Samples> {
-        let bags: Vec<Bag> = documents.iter().map(|d| self.bag(d)).collect();
+    pub fn transform_block<T: AsRef<str>>(&mut self, documents: &[T]) -> Result<Samples> {
+        let bags: Vec<Bag> = documents.iter().map(|d| self.bag(d.as_ref())).collect();
         if self.documents() == 0 {
             self.learn(&bags);
             return self.block(&bags, 0);
@@ -88,10 +88,19 @@ impl Vectoriser {
     /// vocabulary: the terms in the most documents get the rows. For data that is there as a whole and
     /// will be gone through more than once; returns how many rows have a term.
     pub fn fit<'a>(&mut self, documents: impl Iterator<Item = &'a str>) -> usize {
-        for document in documents {
-            let bag = self.bag(document);
-            self.learn(&[bag]);
-        }
+        documents.for_each(|document| self.count(document));
+        self.settle()
+    }
+
+    /// Counts the terms of one document of a [`fit`](Vectoriser::fit) in parts.
+    pub fn count(&mut self, document: &str) {
+        let bag = self.bag(document);
+        self.learn(&[bag]);
+    }
+
+    /// Fixes the vocabulary after the last [`count`](Vectoriser::count). Returns the number of rows that
+    /// have a term.
+    pub fn settle(&mut self) -> usize {
         let with = self.terms.settle(self.tfidf.weighting().min_documents);
         if let Vocabulary::Growing { max } = self.terms.kind {
             self.tfidf.resize(max);
@@ -107,10 +116,10 @@ impl Vectoriser {
     /// Of a growing vocabulary, the terms of a document that have no row share the first free one: it
     /// gets the norm of what they would weigh in rows of their own. No atom has learned that row, so
     /// that new words cost what they would cost (with the squared residual, exactly that).
-    pub fn transform(&self, documents: &[&str]) -> Result<Samples> {
+    pub fn transform<T: AsRef<str>>(&self, documents: &[T]) -> Result<Samples> {
         let columns = documents.iter().map(|document| {
             let (mut known, mut unknown) = (Vec::new(), 0.0);
-            for (term, count) in self.bag(document) {
+            for (term, count) in self.bag(document.as_ref()) {
                 match self.terms.row(&term) {
                     Some(row) => known.push((row, count)),
                     None => unknown += self.tfidf.weight(count, 0).powi(2),

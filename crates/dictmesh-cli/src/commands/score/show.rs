@@ -107,7 +107,11 @@ fn with_unknown(opened: &Opened, number: usize, words: String) -> String {
     else {
         return words;
     };
-    let unknown = vectoriser.unknown(&documents.texts[number]);
+    // The page shows the row's number if the file cannot be read again.
+    let text = documents.select(&[number]).unwrap_or_default();
+    let unknown = text
+        .first()
+        .map_or_else(Vec::new, |text| vectoriser.unknown(text));
     let shown = unknown.len().min(UNKNOWN_SHOWN);
     let named = format!("never seen: {};", unknown[..shown].join(", "));
     words

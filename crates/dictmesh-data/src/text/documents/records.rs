@@ -1,10 +1,11 @@
 //! Documents in a column of a table, or under a key of JSON lines.
 
-use super::{each_line, foreign_note, DocumentOptions, Documents};
+use super::{foreign_note, Document, DocumentOptions, DocumentReader};
 use crate::delimited::{separator, Records};
 use crate::encoding::{decoded, foreign_words};
 use crate::error::{DataError, Result};
-use crate::lines::TEXT;
+use crate::json;
+use crate::lines::{TextLines, TEXT};
 use crate::source::Source;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -12,51 +13,76 @@ use std::sync::Arc;
 /// Default names of the label.
 const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
 
-/// Reads the text column of a table; its first line is a header.
-pub fn read_table(source: &Arc<Source>, usual: u8, options: &DocumentOptions) -> Result<Documents> {
-    let separator = separator(source, usual, options.format.is_some())?;
-    let mut records = Records::open(source, separator)?;
-    records.advance()?;
-    let header = records.texts();
-    let find = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
-    let asked = |name: &str| {
-        let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-        let at = find(name).or(number.filter(|&n| n < header.len()));
-        at.ok_or_else(|| no_column(source, name, &header))
-    };
-    let text = match &options.text_column {
-        Some(name) => asked(name)?,
-        None => {
-            let known = TEXT.iter().find_map(|name| find(name));
-            let only = (header.len() == 1).then_some(0);
-            known
-                .or(only)
-                .ok_or_else(|| no_column(source, "text", &header))?
-        }
-    };
-    let label = match &options.label_column {
-        Some(name) => Some(asked(name)?),
-        None => LABEL.iter().find_map(|name| find(name)),
-    };
-    let mut documents = Documents {
-        labels: label.map(|_| Vec::new()),
-        ..Documents::default()
-    };
-    while let Some(line) = records.advance()? {
-        let field = |at: usize| decoded(records.field(at)).into_owned();
-        documents.texts.push(field(text));
-        documents.names.push(format!("line {line}"));
-        if let (Some(labels), Some(at)) = (&mut documents.labels, label) {
-            labels.push(field(at).trim().to_string());
+/// The text column of a table, record by record; its first line is a header.
+pub struct TableReader {
+    source: Arc<Source>,
+    records: Records,
+    header: Vec<String>,
+    text: usize,
+    label: Option<usize>,
+}
+
+impl TableReader {
+    /// Reads the header and finds the columns.
+    pub fn open(
+        mut records: Records,
+        source: &Arc<Source>,
+        options: &DocumentOptions,
+    ) -> Result<Self> {
+        records.advance()?;
+        let header = records.texts();
+        let find = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
+        let asked = |name: &str| {
+            let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+            let at = find(name).or(number.filter(|&n| n < header.len()));
+            at.ok_or_else(|| no_column(source, name, &header))
+        };
+        let text = match &options.text_column {
+            Some(name) => asked(name)?,
+            None => {
+                let known = TEXT.iter().find_map(|name| find(name));
+                let only = (header.len() == 1).then_some(0);
+                known
+                    .or(only)
+                    .ok_or_else(|| no_column(source, "text", &header))?
+            }
+        };
+        let label = match &options.label_column {
+            Some(name) => Some(asked(name)?),
+            None => LABEL.iter().find_map(|name| find(name)),
+        };
+        Ok(TableReader {
+            source: source.clone(),
+            records,
+            header,
+            text,
+            label,
+        })
+    }
+}
+
+impl DocumentReader for TableReader {
+    fn advance(&mut self) -> Result<Option<Document>> {
+        let Some(line) = self.records.advance()? else {
+            return Ok(None);
+        };
+        let field = |at: usize| decoded(self.records.field(at)).into_owned();
+        Ok(Some(Document {
+            text: field(self.text),
+            label: self.label.map(|at| field(at).trim().to_string()),
+            name: format!("line {line}"),
+            line,
+        }))
+    }
+
+    fn note(&self, options: &DocumentOptions) -> Option<String> {
+        let words = |column: usize| format!("column {} ({:?})", column + 1, self.header[column]);
+        let found = (words(self.text), self.label.map(words));
+        match self.header.len() {
+            1 => foreign_note(&self.source, self.records.foreign()),
+            _ => found_note(&self.source, found, options, self.records.foreign()),
         }
     }
-    let words = |column: usize| format!("column {} ({:?})", column + 1, header[column]);
-    let found = (words(text), label.map(words));
-    documents.note = match header.len() {
-        1 => foreign_note(source, records.foreign()),
-        _ => found_note(source, found, options, records.foreign()),
-    };
-    Ok(documents)
 }
 
 /// Records that are inspected for documents.
@@ -116,61 +142,87 @@ fn no_column(source: &Source, name: &str, header: &[String]) -> DataError {
     error.at("line 1")
 }
 
-/// Reads an object a line.
-pub fn read_json_lines(source: &Arc<Source>, options: &DocumentOptions) -> Result<Documents> {
-    let mut documents = Documents::default();
-    let mut labels = Vec::new();
-    // The first line settles what the text and the label are called.
-    let mut keys: Option<(String, Option<String>)> = None;
-    let mut alone = false;
-    let foreign = each_line(source, &mut |number, line| {
-        if line.trim().is_empty() {
-            return Ok(());
+/// The text under a key of JSON lines, an object a line. Blank lines are skipped.
+pub struct JsonReader {
+    source: Arc<Source>,
+    lines: TextLines,
+    options: DocumentOptions,
+    /// What the text and the label are called, by the first object.
+    keys: Option<(String, Option<String>)>,
+    /// Whether the first object has one key.
+    alone: bool,
+}
+
+impl JsonReader {
+    pub fn new(lines: TextLines, source: &Arc<Source>, options: &DocumentOptions) -> Self {
+        JsonReader {
+            source: source.clone(),
+            lines,
+            options: options.clone(),
+            keys: None,
+            alone: false,
         }
-        let place = format!("line {number}");
-        let wrong = |found: String| {
-            let expected = "one JSON object a line, like {\"text\": \"...\", \"label\": \"...\"}";
-            let remedy = "Write one object a line (from an array: jq -c '.[]'), and name the key \
-                          of the text with --text-column.";
-            source.error(found, expected, remedy).at(&place)
-        };
-        let value: Value = serde_json::from_str(line).map_err(|e| {
-            // The parser counts lines within the line.
-            let reason = e.to_string();
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            wrong(format!("no JSON at column {} ({reason})", e.column()))
-        })?;
+    }
+
+    fn document(&mut self, line: u64, value: Value) -> std::result::Result<Document, String> {
         let Value::Object(object) = value else {
-            return Err(wrong("JSON, but no object".into()));
+            return Err("JSON, but no object".into());
         };
-        let (text, label) = keys.get_or_insert_with(|| {
-            alone = object.len() == 1;
-            chosen_keys(&object, options)
+        let (text, label) = self.keys.get_or_insert_with(|| {
+            self.alone = object.len() == 1;
+            chosen_keys(&object, &self.options)
         });
         let Some(Value::String(found)) = object.get(text) else {
-            return Err(wrong(missing(&object, text)));
+            return Err(missing(&object, text));
         };
-        documents.texts.push(found.clone());
-        documents.names.push(place.clone());
-        if let Some(label) = label {
-            labels.push(match object.get(label) {
+        let label = match label {
+            None => None,
+            Some(key) => Some(match object.get(key) {
                 Some(Value::String(label)) => label.clone(),
                 Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
-                _ => return Err(wrong(missing(&object, label))),
+                _ => return Err(missing(&object, key)),
+            }),
+        };
+        Ok(Document {
+            text: found.clone(),
+            label,
+            name: format!("line {line}"),
+            line,
+        })
+    }
+}
+
+impl DocumentReader for JsonReader {
+    fn advance(&mut self) -> Result<Option<Document>> {
+        loop {
+            let (line, parsed) = match self.lines.advance()? {
+                None => return Ok(None),
+                Some((_, text)) if text.trim().is_empty() => continue,
+                Some((line, text)) => (line, json::parse(&text)),
+            };
+            let document = parsed.and_then(|value| self.document(line, value));
+            return document.map(Some).map_err(|found| {
+                let expected =
+                    "one JSON object a line, like {\"text\": \"...\", \"label\": \"...\"}";
+                let remedy =
+                    "Write one object a line (from an array: jq -c '.[]'), and name the key \
+                              of the text with --text-column.";
+                let error = self.source.error(found, expected, remedy);
+                error.at(format!("line {line}"))
             });
         }
-        Ok(())
-    })?;
-    let words = |key: &String| format!("the key {key:?}");
-    documents.note = match &keys {
-        Some((text, label)) if !alone => {
-            let found = (words(text), label.as_ref().map(words));
-            found_note(source, found, options, foreign)
+    }
+
+    fn note(&self, options: &DocumentOptions) -> Option<String> {
+        let words = |key: &String| format!("the key {key:?}");
+        match &self.keys {
+            Some((text, label)) if !self.alone => {
+                let found = (words(text), label.as_ref().map(words));
+                found_note(&self.source, found, options, self.lines.foreign())
+            }
+            _ => foreign_note(&self.source, self.lines.foreign()),
         }
-        _ => foreign_note(source, foreign),
-    };
-    documents.labels = keys.and_then(|(_, label)| label).map(|_| labels);
-    Ok(documents)
+    }
 }
 
 /// The keys of the text and the label: those of the options, or those of an object.
