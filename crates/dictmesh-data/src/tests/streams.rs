@@ -113,7 +113,7 @@ fn bad_lines_are_named() {
         ("1,2\n3,inf\n", "1 infinite entry: line 2, column 2"),
         ("[1, 2]\n[3,\n", "line 2: no JSON"),
         ("{\"a\": 1, \"a\": 2}\n", "line 1: the key \"a\" twice"),
-        ("a,b\n1,2\n3,\"4\n5,6\n", "line 3 or after it"),
+        ("a,b\n1,2\n3,\"4\n5,6\n", "line 3, column 2"),
         ("x,y\nu,v\n", "none of numbers"),
     ] {
         let message = refusal(content);
