@@ -5,7 +5,6 @@
 //! reader's own font ([`Canvas::svg_with_text`]): a tenth of the size, searchable, read aloud.
 
 mod font;
-pub mod numbers;
 pub mod palette;
 mod png;
 mod raster;

@@ -1,6 +1,7 @@
 //! `dictmesh demo`: what it shows, and (in [`run`]) how it comes about.
 
 use crate::planted::{Planted, ATOMS, PIXELS};
+use crate::progress::Progress;
 use dictmesh::problem::Task;
 use dictmesh::strategy;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
@@ -48,19 +49,6 @@ pub struct StrategyRow {
     pub bytes: u64,
     /// The accuracy at the end.
     pub accuracy: f64,
-}
-
-/// A word on how far the demo is.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// What is going on, for people ("learning", "comparing strategies").
-    pub phase: &'static str,
-    /// Steps of this phase that are done.
-    pub done: usize,
-    /// Steps this phase has.
-    pub total: usize,
-    /// The cost of the last mini-batch, while there is one.
-    pub cost: Option<f64>,
 }
 
 const AGENTS: usize = 16;

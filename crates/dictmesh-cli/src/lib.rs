@@ -10,10 +10,12 @@ mod interrupt;
 mod limits;
 mod matching;
 mod memory;
+mod numbers;
 mod options;
 mod output;
 mod picture;
 mod planted;
+mod progress;
 mod render;
 mod report;
 mod terminal;
@@ -270,7 +272,7 @@ fn perform(command: Command) -> Result<Ended, String> {
 
 fn demo(args: &DemoArgs) -> Result<(), String> {
     let output = Output::check(&args.out)?;
-    let bar = terminal::Bar::new(args.quiet);
+    let bar = progress::Bar::new(args.quiet);
     let result = demo::run(args.seed, &mut |progress| bar.show(progress));
     bar.clear();
     present(&result.map_err(|e| e.to_string())?, args, &output)

@@ -1,7 +1,7 @@
 //! What a mesh takes of memory, against what there is: an allocation that fails ends the program without a
 //! word, so that what cannot fit is refused before.
 
-use crate::picture::bytes;
+use crate::numbers::bytes;
 use dictmesh::Mesh;
 use dictmesh_net::config::{MOST_AGENTS, MOST_ATOMS};
 

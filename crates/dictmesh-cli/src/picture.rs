@@ -8,6 +8,7 @@ use crate::canvas::palette::{FAINT, MUTED, TEXT};
 use crate::canvas::{bold, plain, Anchor, Canvas, Frame};
 use crate::demo::DemoResult;
 use crate::matching;
+use crate::numbers::thousands;
 
 /// Width of the picture in pixels.
 pub const WIDTH: u32 = 1600;
@@ -75,43 +76,6 @@ fn heading(canvas: &mut Canvas, frame: Frame, title: &str, note: &str) {
     );
 }
 
-/// 12345 as "12,345".
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// "1 atom", "2 atoms".
-pub fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Bytes in the largest unit that leaves a number of at least 1.
-pub fn bytes(n: u64) -> String {
-    let mut value = n as f64;
-    let mut unit = "B";
-    for next in ["kB", "MB", "GB", "TB"] {
-        // 999.5 would be printed as 1000.
-        if value < 999.5 {
-            break;
-        }
-        value /= 1000.0;
-        unit = next;
-    }
-    match unit {
-        "B" => format!("{n} B"),
-        _ if value < 9.95 => format!("{value:.1} {unit}"),
-        _ => format!("{value:.0} {unit}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,16 +138,5 @@ mod tests {
         result.strategies.clear();
         let svg = draw(&result).svg();
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
-    }
-
-    #[test]
-    fn numbers_are_written_for_people() {
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(bytes(0), "0 B");
-        assert_eq!(bytes(999), "999 B");
-        assert_eq!(bytes(1536), "1.5 kB");
-        assert_eq!(bytes(999_700), "1.0 MB");
-        assert_eq!(bytes(84_000_000), "84 MB");
     }
 }

@@ -1,13 +1,9 @@
 //! The demo in a terminal: atoms in colour, a sparkline, a table, and progress while one waits.
 
-mod bar;
-
-pub use bar::Bar;
-
 use crate::canvas::palette::signed;
 use crate::demo::DemoResult;
 use crate::matching::{self, Match, RECOVERED};
-use crate::picture::{bytes, thousands};
+use crate::numbers::{bytes, thousands};
 use crate::planted::SIDE;
 use std::fmt::Write;
 use std::io::IsTerminal;

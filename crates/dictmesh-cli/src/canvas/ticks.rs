@@ -1,6 +1,6 @@
 //! Axes: where a value lies, and which round numbers to write beside them.
 
-use super::numbers::{decimal, power_of_ten};
+use crate::numbers::{decimal, power_of_ten};
 
 /// A step of 1, 2 or 5 times a power of ten that divides `range` into about `parts`.
 pub fn nice_step(range: f64, parts: f64) -> f64 {

@@ -8,11 +8,11 @@ pub use find::{diffusion, judge, ssvd, Found, Judged};
 pub use pictures::{heat_map, scatters};
 
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
-use crate::canvas::numbers::fixed;
 use crate::memory::Sizes;
+use crate::numbers::counted;
+use crate::numbers::fixed;
 use crate::output::Folder;
-use crate::picture::counted;
-use crate::terminal::Bar;
+use crate::progress::Bar;
 use dictmesh::{Matrix, Stop};
 use dictmesh_apps::biclustering::{Bicluster, Biclustering, Prepare};
 use dictmesh_apps::ssvd::SparseSvd;

@@ -11,10 +11,10 @@ use super::prepare::{Cut, How, Preparation};
 use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
-use crate::canvas::numbers::exact;
 use crate::memory::{check_sizes, Sizes};
+use crate::numbers::exact;
 use crate::output::{write_file, Folder};
-use crate::terminal::Bar;
+use crate::progress::Bar;
 use dictmesh::{Matrix, Mesh, Stop};
 use dictmesh_apps::denoising::{
     from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
@@ -324,7 +324,7 @@ fn one_plane(
     let patches = patches(&settings, plane.rows(), plane.cols());
     let each = settings.passes * patches.min(settings.learned);
     let learned = settings.run(plane, |event| {
-        bar.show(crate::demo::Progress {
+        bar.show(crate::progress::Progress {
             phase: "learning",
             done: at * each + event.samples as usize,
             total: planes * each,
@@ -345,8 +345,8 @@ fn patches(settings: &Denoising, rows: usize, columns: usize) -> usize {
 }
 
 /// Planes that are restored already; this is done in one go, without a word on the way.
-fn restoring(at: usize, planes: usize) -> crate::demo::Progress {
-    crate::demo::Progress {
+fn restoring(at: usize, planes: usize) -> crate::progress::Progress {
+    crate::progress::Progress {
         phase: "restoring",
         done: at,
         total: planes,

@@ -5,11 +5,11 @@ mod show;
 
 use super::prepare::{DataArgs, Opened};
 use super::{check_apart, check_finite, check_place, given_up, page_place, say, Result, Speech};
-use crate::demo::Progress;
 use crate::options::names::{OneOf, STRATEGIES};
 use crate::options::{auto, with_bits};
 use crate::output::Folder;
-use crate::terminal::Bar;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use codes::{CodesFile, RowsFile};
 use dictmesh::strategy::{self, Certified, Strategy};
 use dictmesh::{Matrix, Mesh, Samples, Spec, Stop};

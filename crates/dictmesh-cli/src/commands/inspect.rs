@@ -3,7 +3,7 @@
 use super::pages::{line, objective};
 use super::prepare::{How, Preparation};
 use super::{load_model, say, Result, Speech};
-use crate::picture::counted;
+use crate::numbers::counted;
 use crate::render::json::{Object, Reply};
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Spec, Update};

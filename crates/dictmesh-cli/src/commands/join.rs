@@ -2,7 +2,7 @@
 
 use super::launch::collect;
 use super::{check_apart, check_place, load_model, save_model, say, Result, Speech};
-use crate::picture::counted;
+use crate::numbers::counted;
 use crate::render::Reply;
 use dictmesh::Model;
 use dictmesh_net::config::MeshConfig;

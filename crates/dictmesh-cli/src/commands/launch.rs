@@ -13,7 +13,7 @@ pub use told::Told;
 use super::mesh::files::mesh_file;
 use super::mesh::masks::{self, Switch};
 use super::{check_place, command_line_with, save_model, say, without_code, Ended, Result, Speech};
-use crate::picture::{bytes, counted};
+use crate::numbers::{bytes, counted};
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;

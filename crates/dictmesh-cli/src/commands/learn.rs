@@ -14,8 +14,8 @@ use super::prepare::{Feed, Preparation, Raw};
 use super::{
     check_apart, check_place, note, page_place, past, save_model, say, Ended, Result, Speech,
 };
-use crate::canvas::numbers::exact;
 use crate::interrupt;
+use crate::numbers::exact;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;

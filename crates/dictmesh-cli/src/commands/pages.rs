@@ -1,7 +1,7 @@
 //! What the pages and words of several commands share: the objective, the atoms, the mesh, the settings.
 
 use super::prepare::{turned, How, Preparation};
-use crate::picture::counted;
+use crate::numbers::counted;
 use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
 use dictmesh::model::Description;
 use dictmesh::problem::atoms::AtomPenalty;

@@ -3,7 +3,7 @@
 use super::prepare::Feed;
 use super::score::scores;
 use super::{say, Result};
-use crate::demo::Progress;
+use crate::progress::Progress;
 use dictmesh::{Mesh, Model, Samples};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,11 +4,11 @@ mod show;
 
 use super::prepare::{DataArgs, Opened};
 use super::{check_finite, given_up, refusal, say, Result};
-use crate::canvas::numbers::exact;
-use crate::demo::Progress;
+use crate::numbers::counted;
+use crate::numbers::exact;
 use crate::output::Folder;
-use crate::picture::counted;
-use crate::terminal::Bar;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::novelty::Threshold;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! What went wrong, in the words of the command line: the library names its parameters, a person typed flags.
 
-use crate::canvas::numbers::exact;
+use crate::numbers::exact;
 use crate::options::constant;
 use dictmesh::{Error, Samples, Stop};
 use dictmesh_data::DataError;

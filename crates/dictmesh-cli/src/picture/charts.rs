@@ -1,10 +1,11 @@
 //! The learning curve, and the bars of what each strategy needed.
 
-use super::{bytes, heading, thousands};
+use super::heading;
 use crate::canvas::palette::{ACCENT, FAINT, LINE, MUTED, TEXT};
 use crate::canvas::ticks::nice_step;
 use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
 use crate::demo::{DemoResult, StrategyRow};
+use crate::numbers::{bytes, thousands};
 
 /// Cost against samples: every mini-batch faintly, their running mean on top.
 pub fn curve(canvas: &mut Canvas, frame: Frame, result: &DemoResult) {

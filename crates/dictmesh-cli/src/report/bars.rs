@@ -1,10 +1,10 @@
 //! Bars beside each other, each with its name and its number.
 
 use super::chart::WIDTH;
-use crate::canvas::numbers::number;
 use crate::canvas::palette::{ACCENT, FAINT, LINE, MUTED, TEXT, WARN};
 use crate::canvas::ticks::{Axis, Ends, Scale};
 use crate::canvas::{bold, plain, text_width, Anchor, Canvas, Frame};
+use crate::numbers::number;
 use crate::picture::charts::hatched;
 
 /// Horizontal bars over one axis.

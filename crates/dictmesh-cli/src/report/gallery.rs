@@ -2,7 +2,7 @@
 
 use crate::canvas::palette::{agent, signed, FAINT, LINE, MUTED};
 use crate::canvas::{plain, Anchor, Canvas, Frame, Pen, Raster};
-use crate::picture::thousands;
+use crate::numbers::thousands;
 
 /// Atoms that are pictures of one size.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! A table as a map of colours, its rows and columns in the order of its biclusters.
 
 use super::chart::{legend, tag, Key, Sign};
-use crate::canvas::numbers::number;
 use crate::canvas::palette::{series, signed, Ink, LINE, MUTED, WHITE};
 use crate::canvas::{plain, text_width, Anchor, Canvas, Frame, Pen, Raster};
+use crate::numbers::number;
 
 /// A table and the blocks that were found in it.
 #[derive(Clone, Debug, Default)]

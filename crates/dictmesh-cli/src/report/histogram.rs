@@ -1,11 +1,11 @@
 //! How scores are spread, and where the threshold lies.
 
 use super::chart::{Chart, Key, Labels, Sign};
-use crate::canvas::numbers::number;
 use crate::canvas::palette::{series, WARN};
 use crate::canvas::ticks::{Axis, Ends, Scale};
 use crate::canvas::Canvas;
-use crate::picture::thousands;
+use crate::numbers::number;
+use crate::numbers::thousands;
 
 /// Groups of values, for example the scores of the known and of the novel.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! The mesh as a graph: who talks to whom, who sees the samples, who carries how much.
 
 use super::chart::WIDTH;
-use crate::canvas::numbers::number;
 use crate::canvas::palette::{agent, LINE, MUTED, WHITE};
 use crate::canvas::{plain, Anchor, Canvas, Frame, Pen};
-use crate::picture::counted;
+use crate::numbers::counted;
+use crate::numbers::number;
 use crate::picture::graph::{badge, layout, who_sees};
 
 /// A mesh of agents.

@@ -1,8 +1,8 @@
 //! An atom of a text model: the terms that weigh most in it.
 
-use crate::canvas::numbers::number;
 use crate::canvas::palette::{ACCENT, MUTED, TEXT, WARN};
 use crate::canvas::{bold, plain, Anchor, Canvas};
+use crate::numbers::number;
 
 /// One atom's terms; drawn, several stand beside each other.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ mod stdin;
 
 use super::super::mesh::ended::newest_checkpoint;
 use super::super::Result;
-use crate::picture::counted;
+use crate::numbers::counted;
 use dictmesh::Model;
 use dictmesh_net::config::{AgentConfig, SourceConfig};
 use dictmesh_net::Source;

@@ -2,7 +2,7 @@
 
 use super::super::tune::aligned;
 use super::{Audited, Found};
-use crate::picture::{counted, thousands};
+use crate::numbers::{counted, thousands};
 use dictmesh_apps::audit::{chance, Audit, Recovered, RECOVERED, SUMS};
 use serde_json::{json, Value};
 

@@ -3,7 +3,7 @@
 use super::super::score::quoted;
 use super::super::Result;
 use super::{Input, Judged};
-use crate::canvas::numbers::exact;
+use crate::numbers::exact;
 use crate::output::Folder;
 use dictmesh_apps::biclustering::Bicluster;
 

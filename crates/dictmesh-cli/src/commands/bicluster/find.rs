@@ -1,7 +1,7 @@
 //! Finding layers, and judging them.
 
 use super::super::{say, Result};
-use crate::demo::Progress;
+use crate::progress::Progress;
 use dictmesh::mesh::Warning;
 use dictmesh::{Matrix, Stop};
 use dictmesh_apps::biclustering::{

@@ -2,7 +2,7 @@
 
 use super::super::Result;
 use super::{Args, Quality, Restored};
-use crate::picture::counted;
+use crate::numbers::counted;
 use dictmesh::{Mesh, Stop};
 use dictmesh_data::Image;
 use serde_json::json;

@@ -2,9 +2,9 @@
 
 use super::super::{given_up, past, save_model, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
-use crate::demo::Progress;
 use crate::interrupt;
-use crate::terminal::Bar;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use dictmesh::{Model, Samples, Stop};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;

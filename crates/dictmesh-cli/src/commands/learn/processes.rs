@@ -5,7 +5,7 @@ use super::super::mesh::masks::{self, Switch};
 use super::super::{command_line_with, load_model, past, say, Ended, Result, INFEASIBLE};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
-use crate::terminal::Bar;
+use crate::progress::Bar;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model, Stop, Update};
 use dictmesh_net::config::{AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};

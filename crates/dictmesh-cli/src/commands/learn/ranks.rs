@@ -6,11 +6,11 @@ use super::super::agent::source::FileSource;
 use super::super::{against_divergence, check_place, load_model, note, save_model, say};
 use super::super::{Ended, Result, INFEASIBLE};
 use super::{begin, Args, Begun};
-use crate::demo::Progress;
 use crate::interrupt;
+use crate::numbers::{counted, thousands};
 use crate::options::Options;
-use crate::picture::{counted, thousands};
-use crate::terminal::Bar;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use dictmesh::model::BlockData;
 use dictmesh::{Stop, Update, WeightRule};
 use dictmesh_net::agent::{

@@ -8,9 +8,9 @@ use super::super::pages::{
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Learned};
-use crate::canvas::numbers::fixed;
 use crate::memory::Sizes;
-use crate::picture::{bytes, counted, thousands};
+use crate::numbers::fixed;
+use crate::numbers::{bytes, counted, thousands};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use serde_json::{json, Value};
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
                 counted(total, "sample"),
                 counted(m, "feature"),
                 atoms_at_agents(mesh),
-                crate::picture::bytes(bytes)
+                crate::numbers::bytes(bytes)
             )
         },
     )

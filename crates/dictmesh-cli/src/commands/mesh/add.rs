@@ -6,7 +6,7 @@ use super::ended::learned_all;
 use super::files::{agent_file, appear, check_unchanged, draft, mesh_file, write_credentials};
 use super::ports;
 use crate::memory::check_sizes;
-use crate::picture::counted;
+use crate::numbers::counted;
 use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentEntry, MeshConfig};

@@ -2,7 +2,7 @@
 
 use super::super::pages::{heaviest, top_terms, Terms};
 use super::super::{check_finite, say, Result};
-use crate::demo::Progress;
+use crate::progress::Progress;
 use dictmesh::{AtomInit, Mesh, Samples, Stop};
 use dictmesh_apps::novelty::{Novelty, NoveltyDetector, Threshold};
 use dictmesh_apps::roc::{roc, Roc};

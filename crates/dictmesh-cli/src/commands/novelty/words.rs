@@ -4,8 +4,8 @@ use super::super::pages;
 use super::super::score::quoted;
 use super::engine::Outcome;
 use super::input::Input;
-use crate::canvas::numbers::{exact, fixed};
-use crate::picture::counted;
+use crate::numbers::counted;
+use crate::numbers::{exact, fixed};
 use serde_json::{json, Value};
 
 /// A block in words, with its most novel documents.

@@ -3,8 +3,8 @@
 use crate::commands::bicluster::{self, diffusion, judge, ssvd, Found, Input, Judged};
 use crate::commands::{command_line, print, ReadArgs, Result, Speech};
 use crate::output::Folder;
+use crate::progress::Bar;
 use crate::report::{Figure, Report, Scatter, Section, Table};
-use crate::terminal::Bar;
 use dictmesh_apps::biclustering::Biclustering;
 use dictmesh_apps::ssvd::SparseSvd;
 use dictmesh_data::Nan;

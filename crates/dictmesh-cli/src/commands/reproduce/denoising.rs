@@ -3,10 +3,10 @@
 use crate::commands::denoise::{atoms, before_and_after, quality, Quality};
 use crate::commands::examples::{scene, with_noise};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::demo::Progress;
 use crate::output::Folder;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use crate::report::{Report, Section, Table};
-use crate::terminal::Bar;
 use dictmesh::{Matrix, Stop, Stopping, TopologySpec};
 use dictmesh_apps::denoising::{Coding, Denoised, Denoising};
 use dictmesh_data::{self as data, Image};

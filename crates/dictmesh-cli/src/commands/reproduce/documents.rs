@@ -2,11 +2,11 @@
 
 use crate::commands::novelty::{blocks, curve, truth, Engine, Input, SCORE_BATCH};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::demo::Progress;
 use crate::options::StrategyArgs;
 use crate::output::Folder;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
-use crate::terminal::Bar;
 use dictmesh::{Norm, Samples};
 use dictmesh_apps::l1_admm::{L1Admm, L1Model};
 use dictmesh_apps::novelty::Novelty;

@@ -4,11 +4,11 @@ mod documents;
 
 use crate::commands::tune::{aligned, curve_json, figure};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::demo::Progress;
+use crate::numbers::thousands;
 use crate::output::Folder;
-use crate::picture::thousands;
+use crate::progress::Bar;
+use crate::progress::Progress;
 use crate::report::{Report, Section, Table};
-use crate::terminal::Bar;
 use dictmesh::strategy::{Diffusion, RelaxedAdmm, Strategy};
 use dictmesh::{AtomInit, Mesh, Samples, WeightRule};
 use dictmesh_apps::learning_curve::{Ending, LearningCurve, Target, GOALS};

@@ -2,8 +2,8 @@
 
 use super::super::{given_up, say, Result};
 use super::Args;
-use crate::demo::Progress;
 use crate::options::Options;
+use crate::progress::Progress;
 use dictmesh::{AtomInit, Mesh, Samples};
 use dictmesh_apps::held_out::{predict, simplest, Prediction};
 use std::ops::ControlFlow;

@@ -3,8 +3,8 @@
 use super::super::{say, Result};
 use super::words::four_digits;
 use super::Args;
-use crate::demo::Progress;
 use crate::options::{with_bits, Options};
+use crate::progress::Progress;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Mesh, Samples, Spec};

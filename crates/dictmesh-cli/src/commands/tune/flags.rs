@@ -1,8 +1,8 @@
 //! The flags that make `learn` solve the problem that was tuned.
 
 use super::Args;
-use crate::canvas::numbers::exact;
 use crate::commands::typed_without;
+use crate::numbers::exact;
 use crate::options::Options;
 
 /// What `tune` alone has, and what it chooses.

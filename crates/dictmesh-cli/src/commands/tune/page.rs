@@ -4,7 +4,7 @@ use super::super::command_line;
 use super::choice::Choice;
 use super::curve::{constant, Curves};
 use super::{edge, learn_line, words, Args, Found};
-use crate::picture::counted;
+use crate::numbers::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh_apps::learning_curve::{LearningCurve, Point, GOALS};
 

@@ -2,7 +2,7 @@
 
 use super::choice::{Cell, Choice};
 use super::curve::{constant, Curves};
-use crate::picture::{bytes, counted, thousands};
+use crate::numbers::{bytes, counted, thousands};
 use dictmesh_apps::learning_curve::{Ending, LearningCurve, Tuned, GOALS};
 use serde_json::{json, Value};
 

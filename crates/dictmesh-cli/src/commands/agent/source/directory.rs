@@ -2,7 +2,7 @@
 
 use super::super::super::{refusal, say, Result};
 use super::spool::keep_names;
-use crate::picture::counted;
+use crate::numbers::counted;
 use dictmesh::Samples;
 use dictmesh_data::{self as data, DataError, ReadOptions};
 use dictmesh_net::{Source, Taken};

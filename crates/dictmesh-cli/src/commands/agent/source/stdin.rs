@@ -3,7 +3,7 @@
 use super::super::super::Result;
 use super::super::beside;
 use super::spool::Spool;
-use crate::picture::counted;
+use crate::numbers::counted;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
 use std::io::{BufRead, BufReader, Read};

@@ -1,8 +1,37 @@
-//! Numbers as people write them.
+//! Numbers as text, for messages, tables, charts and files.
 
-use crate::picture::thousands;
+use indicatif::HumanCount;
 
-/// With as many decimals as a step of this size needs.
+/// A count with commas: "12,345".
+pub fn thousands(n: u64) -> String {
+    HumanCount(n).to_string()
+}
+
+/// A count with its noun: "1 atom", "2 atoms".
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Bytes with two or three digits and a decimal unit: "1.5 kB", "84 MB".
+pub fn bytes(n: u64) -> String {
+    let mut value = n as f64;
+    let mut unit = "B";
+    for next in ["kB", "MB", "GB", "TB"] {
+        // 999.5 would be printed as 1000.
+        if value < 999.5 {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    match unit {
+        "B" => format!("{n} B"),
+        _ if value < 9.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
+/// A value with the decimals that a step of this size needs.
 pub fn decimal(v: f64, step: f64) -> String {
     let decimals = (-(step.abs().log10() + 1e-9).floor()).clamp(0.0, 6.0) as usize;
     let text = format!("{:.decimals$}", v.abs());
@@ -17,7 +46,7 @@ pub fn decimal(v: f64, step: f64) -> String {
     }
 }
 
-/// As 2e5, with at most so many decimals.
+/// Scientific notation, as 2e5, with at most `decimals` decimals.
 pub fn power_of_ten(v: f64, decimals: usize) -> String {
     if v == 0.0 {
         return "0".into();
@@ -32,7 +61,7 @@ pub fn power_of_ten(v: f64, decimals: usize) -> String {
     format!("{sign}{mantissa}e{power}")
 }
 
-/// A number for people: three digits or four, in any size.
+/// A value with three or four digits, in any magnitude.
 pub fn number(v: f64) -> String {
     match v.abs() {
         _ if v.is_nan() => "none".into(),
@@ -44,7 +73,7 @@ pub fn number(v: f64) -> String {
     }
 }
 
-/// With so many decimals, as columns of numbers have it; beyond any use of digits as a power of ten.
+/// A value with `decimals` decimals, for columns of numbers; in scientific notation from 1e15 on.
 pub fn fixed(v: f64, decimals: usize) -> String {
     if v.abs() >= MOST_DIGITS {
         return format!("{v:.decimals$e}");
@@ -56,7 +85,7 @@ pub fn fixed(v: f64, decimals: usize) -> String {
     }
 }
 
-/// All its digits, for a file; beyond any use of them as a power of ten.
+/// A value with all its digits, for files; in scientific notation from 1e15 on and below 1e-15.
 pub fn exact(v: f64) -> String {
     match v.abs() {
         0.0 => "0".into(),
@@ -65,12 +94,23 @@ pub fn exact(v: f64) -> String {
     }
 }
 
-/// From here on not every whole number is one of ours.
+/// Above it, f64 does not hold every integer with its decimals.
 const MOST_DIGITS: f64 = 1e15;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_and_bytes_are_short() {
+        assert_eq!(thousands(999), "999");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(bytes(0), "0 B");
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1536), "1.5 kB");
+        assert_eq!(bytes(999_700), "1.0 MB");
+        assert_eq!(bytes(84_000_000), "84 MB");
+    }
 
     #[test]
     fn digits_end_where_they_say_nothing() {
