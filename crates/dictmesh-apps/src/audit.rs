@@ -34,7 +34,10 @@ mod isolate;
 mod limit;
 mod penalty;
 mod sums;
+mod survey;
 mod trace;
+
+pub use survey::{Candidate, Recovery, StrategyAudit, Survey, SurveySettings};
 
 use attack::{all_at_once, attack, beyond, Joint};
 use dictmesh::mesh::Mesh;
@@ -44,6 +47,7 @@ use dictmesh::AgentId;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{dot, norm, Matrix};
 use rayon::prelude::*;
+use serde::Serialize;
 use std::sync::Arc;
 use trace::View;
 
@@ -66,7 +70,8 @@ struct Traffic {
 }
 
 /// One private atom and how closely the attack recovers it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Atom {
     /// |cosine| between the atom and the nearest recovered direction.
     pub cosine: f64,
@@ -76,7 +81,8 @@ pub struct Atom {
 }
 
 /// The attack's result for one target agent.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recovered {
     /// The colluding neighbours.
     pub attackers: Vec<AgentId>,
@@ -91,7 +97,9 @@ pub struct Recovered {
     /// The attack that found these directions: of the two, the closer one.
     pub by: Attack,
     /// Fraction of the held-out energy that the recovered atoms leave unexplained. Near 0, the
-    /// attackers can tell that the recovery succeeded.
+    /// attackers can tell that the recovery succeeded. Infinite (null in JSON) without held-out
+    /// samples.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub unexplained: f64,
     /// Mean |cosine| between the samples and the best estimate of them; `None` if the attackers
     /// know x.
@@ -99,7 +107,9 @@ pub struct Recovered {
 }
 
 /// How the directions were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Attack {
     /// From one agent's gradient in each inspected round.
     RoundByRound,

@@ -24,9 +24,11 @@
 //! positive, and layers are sorted by decreasing weight |y_k|_2.
 
 mod layers;
+mod method;
 mod start;
 
 pub use layers::{row_coordinates, Bicluster, Biclusters};
+pub use method::{classify_rows, Layers, Method, RowClasses};
 pub use start::Prepare;
 
 use super::{default_strategy, AtomsFrom};
@@ -293,6 +295,10 @@ impl Biclustering {
 
     fn check(&self) -> Result<()> {
         Error::check_not_negative("rest", self.rest)?;
+        if self.restarts > MOST_RESTARTS {
+            let allowed = format!("must be 1 to {MOST_RESTARTS}; each restart learns anew");
+            return Err(Error::parameter("restarts", self.restarts, allowed));
+        }
         for (name, given) in [
             ("layers", self.layers),
             ("batch", self.batch),
@@ -320,6 +326,9 @@ pub fn check_squares(x: &Matrix) -> Result<()> {
         "its square overflows: scale the matrix, or standardise its columns",
     ))
 }
+
+/// Maximum number of restarts. Three suffice on the paper's data.
+const MOST_RESTARTS: usize = 1000;
 
 /// First random stream of the restart seeds ("rest" in ASCII).
 const RESTART_STREAM: u64 = 0x72_65_73_74 << 16;

@@ -16,11 +16,13 @@
 
 mod colour;
 mod noise;
+mod picture;
 
 pub use crate::quality::psnr;
 pub use colour::{from_opponent, to_opponent};
 pub use dictmesh_data::patches::Patches;
 pub use noise::noise_level;
+pub use picture::{rounding_noise, Restored};
 
 use super::{default_strategy, AtomsFrom};
 use dictmesh::graph::TopologySpec;
@@ -187,9 +189,21 @@ impl Denoising {
 
     /// Restores `image` with the columns of `atoms`, without learning.
     pub fn run_with(&self, image: &Matrix, atoms: &Matrix) -> Result<Denoised> {
+        self.run_with_unless(image, atoms, Arc::default())
+    }
+
+    /// Like [`run_with`](Denoising::run_with), but stops soon after another thread sets `stop`, as
+    /// [`run_unless`](Denoising::run_unless) does.
+    pub fn run_with_unless(
+        &self,
+        image: &Matrix,
+        atoms: &Matrix,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Denoised> {
         let patches = Patches::cut(image, self.patch, self.stride)?;
         let (sigma, gamma) = self.weights(image)?;
-        let mesh = self.build(gamma, AtomInit::Given(atoms))?;
+        let mut mesh = self.build(gamma, AtomInit::Given(atoms))?;
+        mesh.interrupt_by(stop);
         let (image, stop) = self.restore(&mesh, &patches, sigma)?;
         Ok(Denoised {
             image,

@@ -12,7 +12,7 @@ mod ladder;
 #[cfg(test)]
 mod tests;
 
-pub use ladder::{tune, Tuned};
+pub use ladder::{tune, Trial, Tuned};
 
 use dictmesh::exact::Exact;
 use dictmesh::mesh::{Mesh, Run, Stopping};
@@ -21,6 +21,7 @@ use dictmesh::strategy::Strategy;
 use dictmesh::Stop;
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::{distance, norm, Matrix};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// SNR goals in dB for counting rounds. 40 dB is a relative error of 1e-2, the paper's
@@ -41,13 +42,18 @@ pub struct Target<'a> {
 }
 
 /// The SNRs after a round, in dB.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     /// Number of rounds.
     pub round: usize,
-    /// The SNR of the worst agent's nu.
+    /// The SNR of the worst agent's nu in dB; null in JSON if infinite.
+    #[serde(rename = "nu_db")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub nu: f64,
-    /// The SNR of y.
+    /// The SNR of y in dB; null in JSON if infinite.
+    #[serde(rename = "y_db")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub y: f64,
 }
 
@@ -59,7 +65,9 @@ impl Point {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// nu and y reached the last of [`GOALS`].
     Reached,
@@ -71,21 +79,54 @@ pub enum Ending {
     Diverged,
 }
 
+/// The constant of a strategy that a search varies.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Constant {
+    /// "rho" of `relaxed-admm`, "bits" of `tree`, else "mu".
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+}
+
+impl Constant {
+    /// The constant of a strategy, if it has one.
+    pub fn of(strategy: &dyn Strategy) -> Option<Self> {
+        let spec = strategy.spec();
+        let name = match spec.kind() {
+            "relaxed-admm" => "rho",
+            "tree" => "bits",
+            _ => "mu",
+        };
+        let value = spec.number(name).ok().flatten()?;
+        Some(Constant { name, value })
+    }
+}
+
 /// The convergence of one strategy to the exact solution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LearningCurve {
     /// The strategy with all constants resolved.
+    #[serde(skip)]
     pub strategy: Arc<dyn Strategy>,
+    /// The constant that a search varies.
+    pub constant: Option<Constant>,
     /// A selection of rounds at increasing distances. It includes 1, 2 and 5 times the powers of
     /// ten, and the last round.
     pub points: Vec<Point>,
     /// For each of [`GOALS`], the round from which nu stays at or above it.
+    #[serde(rename = "rounds_nu")]
     pub nu: [Option<usize>; 3],
     /// The same for y.
+    #[serde(rename = "rounds_y")]
     pub y: [Option<usize>; 3],
     /// Why the run ended.
     pub ending: Ending,
+    /// Bytes sent over links per round, in the mean over all rounds.
+    pub bytes_per_round: u64,
     /// Bytes sent over links until the end of each round, that of round 1 first.
+    #[serde(skip)]
     bytes: Vec<u64>,
 }
 
@@ -118,22 +159,37 @@ impl<'a> Target<'a> {
         strategy: &Arc<dyn Strategy>,
         rounds: usize,
     ) -> Result<LearningCurve> {
+        self.curve_while(mesh, strategy, rounds, &mut || Ok(()))
+    }
+
+    /// As [`curve`](Self::curve), with a call of `watch` before each round. Its error ends the run.
+    pub fn curve_while(
+        &self,
+        mesh: &Mesh,
+        strategy: &Arc<dyn Strategy>,
+        rounds: usize,
+        watch: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<LearningCurve> {
         let mut mesh = mesh.clone();
         mesh.set_strategy(strategy.clone())?;
         // For strategies that end a batch themselves: not before the goals.
         mesh.set_stopping(Stopping::rounds(rounds.max(1)))?;
         let mut run = mesh.run(self.x)?;
+        let strategy = strategy.resolve(&mesh.shared_constants())?;
         let mut curve = LearningCurve {
-            strategy: strategy.resolve(&mesh.shared_constants())?,
+            constant: Constant::of(&*strategy),
+            strategy,
             points: Vec::new(),
             nu: [None; 3],
             y: [None; 3],
             ending: Ending::RoundLimit,
+            bytes_per_round: 0,
             bytes: Vec::new(),
         };
         let (mut middle, mut last) = (None, None);
         let mut next = 1;
         while run.rounds() < rounds.max(1) {
+            watch()?;
             run.round();
             if run.rounds() == curve.bytes.len() {
                 // The strategy has ended the batch: nu is as exact as it gets.
@@ -167,6 +223,7 @@ impl<'a> Target<'a> {
                 curve.ending = Ending::Halted;
             }
         }
+        curve.bytes_per_round = curve.bytes_after(usize::MAX) / curve.bytes.len().max(1) as u64;
         Ok(curve)
     }
 
@@ -245,13 +302,6 @@ impl LearningCurve {
     pub fn bytes_after(&self, rounds: usize) -> u64 {
         let last = rounds.min(self.bytes.len()).checked_sub(1);
         last.map_or(0, |last| self.bytes[last])
-    }
-
-    /// Bytes sent over links per round, in the mean over all rounds: those of a strategy with sums
-    /// differ.
-    pub fn bytes_per_round(&self) -> u64 {
-        let rounds = self.bytes.len().max(1) as u64;
-        self.bytes_after(usize::MAX) / rounds
     }
 
     /// The point after this round, or the last point recorded before it.

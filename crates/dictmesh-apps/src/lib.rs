@@ -5,12 +5,20 @@ pub mod biclustering;
 pub mod clustering;
 pub mod denoising;
 pub mod held_out;
+pub mod holdout_split;
 pub mod l1_admm;
 pub mod learning_curve;
 pub mod novelty;
+pub mod progress;
 pub mod quality;
+pub mod reproduce;
 pub mod roc;
 pub mod ssvd;
+pub mod synthetic;
+pub mod tuning;
+
+pub use holdout_split::HoldoutSplit;
+pub use progress::Progress;
 
 use dictmesh::mesh::AtomInit;
 use dictmesh::problem::samples::Samples;

@@ -2,6 +2,7 @@
 
 use dictmesh::{Error, Result};
 use dictmesh_kernels::matrix::Matrix;
+use serde::Serialize;
 
 /// The peak signal-to-noise ratio in dB, 10 log10(peak^2 / mean (a - b)^2); infinite for equal
 /// images. `peak` is 255 for 8-bit images.
@@ -20,6 +21,43 @@ pub fn psnr(a: &Matrix, b: &Matrix, peak: f64) -> Result<f64> {
         .sum();
     let mean = squares / a.as_slice().len() as f64;
     Ok(10.0 * (peak * peak / mean).log10())
+}
+
+/// The similarity of a picture to a clean one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Quality {
+    /// The PSNR over all planes in dB; infinite (null in JSON) for equal pictures.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
+    pub psnr: f64,
+    /// The mean SSIM of the planes; `None` for pictures with a side below 7.
+    pub ssim: Option<f64>,
+}
+
+impl Quality {
+    /// The quality of the planes of a picture, given those of the clean one. `peak` is the value
+    /// range.
+    ///
+    /// Errors: pictures of different sizes or numbers of planes, and those without a pixel.
+    pub fn of(clean: &[Matrix], planes: &[Matrix], peak: f64) -> Result<Self> {
+        Error::check_dimension("planes of the picture", planes.len(), clean.len())?;
+        let join = |planes: &[Matrix]| -> Result<Matrix> {
+            let mut all = Matrix::zeros(planes.first().map_or(0, Matrix::rows), 0);
+            planes
+                .iter()
+                .try_for_each(|plane| all.append_columns(plane))?;
+            Ok(all)
+        };
+        let is_large = |p: &Matrix| p.rows().min(p.cols()) >= SSIM_WINDOW;
+        let is_large = clean.iter().all(is_large);
+        let pairs = clean.iter().zip(planes).filter(|_| is_large);
+        let each = pairs.map(|(a, b)| ssim(a, b, peak));
+        let each = each.collect::<Result<Vec<f64>>>()?;
+        Ok(Quality {
+            psnr: psnr(&join(clean)?, &join(planes)?, peak)?,
+            ssim: is_large.then(|| each.iter().sum::<f64>() / each.len() as f64),
+        })
+    }
 }
 
 /// Side of the window of [`ssim`] in pixels.

@@ -97,6 +97,9 @@ pub enum Error {
         /// The strategy's name.
         strategy: String,
     },
+    /// The caller's observer asked to stop, and there is no partial result.
+    #[error("interrupted before it finished")]
+    Interrupted,
     /// An unregistered name.
     #[error("unknown {kind} \"{given}\": choose one of {known}")]
     UnknownName {

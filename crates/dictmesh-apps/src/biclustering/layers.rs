@@ -36,6 +36,11 @@ impl Bicluster {
         rows
     }
 
+    /// Whether it has no rows or no columns.
+    pub fn is_empty(&self) -> bool {
+        self.w.iter().all(|w| *w == 0.0) || self.y.iter().all(|y| *y == 0.0)
+    }
+
     /// Indices of the nonzero entries of y_k, ascending.
     pub fn columns(&self) -> Vec<usize> {
         support(&self.y)

@@ -5,25 +5,38 @@ use dictmesh::mesh::Mesh;
 use dictmesh::strategy;
 use dictmesh::strategy::Strategy;
 use dictmesh::{Error, Result};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Maximum number of doublings or halvings of the default.
 const RUNGS: i32 = 6;
 
+/// One value of the constant in a search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Trial {
+    /// The constant as a multiple of its default.
+    pub multiple: f64,
+    /// Rounds to the goal; null if the run did not reach it.
+    pub rounds: Option<usize>,
+}
+
 /// A strategy with its default constant and with the best one found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuned {
     /// The run with the default constant.
     pub default: LearningCurve,
     /// The run with the best constant.
     pub best: LearningCurve,
-    /// Each multiple of the default that was run, with its rounds to the goal.
-    pub tried: Vec<(f64, Option<usize>)>,
+    /// Every value that was run.
+    pub tried: Vec<Trial>,
 }
 
 /// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or
 /// halves it while that helps, and finally tries factors of sqrt(2). A strategy without a step or
-/// penalty runs once. `goal` is an index into [`GOALS`](super::GOALS).
+/// penalty runs once. `goal` is an index into [`GOALS`](super::GOALS). `watch` is called before each
+/// round; its error ends the search.
 ///
 /// The best constant for these samples need not be the best for others.
 pub fn tune(
@@ -32,12 +45,13 @@ pub fn tune(
     strategy: &Arc<dyn Strategy>,
     goal: usize,
     rounds: usize,
+    watch: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Tuned> {
     if goal >= GOALS.len() {
         let allowed = format!("must be below {}, the number of goals", GOALS.len());
         return Err(Error::parameter("goal", goal, allowed));
     }
-    let default = target.curve(mesh, strategy, rounds)?;
+    let default = target.curve_while(mesh, strategy, rounds, watch)?;
     let mut search = Search {
         target,
         mesh,
@@ -45,7 +59,11 @@ pub fn tune(
         rounds,
         factor: 1.0,
         best: default.clone(),
-        tried: vec![(1.0, default.both()[goal])],
+        tried: vec![Trial {
+            multiple: 1.0,
+            rounds: default.both()[goal],
+        }],
+        watch,
         default,
     };
     for step in [2.0, 0.5] {
@@ -77,7 +95,8 @@ struct Search<'a> {
     /// The best curve so far, and its multiple of the default.
     best: LearningCurve,
     factor: f64,
-    tried: Vec<(f64, Option<usize>)>,
+    tried: Vec<Trial>,
+    watch: &'a mut dyn FnMut() -> Result<()>,
 }
 
 impl Search<'_> {
@@ -86,7 +105,9 @@ impl Search<'_> {
         let Some(scaled) = scaled(&*self.default.strategy, factor)? else {
             return Ok(false);
         };
-        let curve = self.target.curve(self.mesh, &scaled, self.rounds);
+        let curve = self
+            .target
+            .curve_while(self.mesh, &scaled, self.rounds, self.watch);
         let tried = match curve {
             Ok(curve) => curve,
             // The constant overflows. Other parameter errors would have occurred in the default
@@ -94,7 +115,10 @@ impl Search<'_> {
             Err(Error::Parameter { .. }) => return Ok(false),
             Err(error) => return Err(error),
         };
-        self.tried.push((factor, tried.both()[self.goal]));
+        self.tried.push(Trial {
+            multiple: factor,
+            rounds: tried.both()[self.goal],
+        });
         let better = tried.ending != Ending::Diverged && tried.is_better(&self.best, self.goal);
         if better {
             (self.factor, self.best) = (factor, tried);

@@ -61,6 +61,7 @@ fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
         &strategy::named("relaxed-admm").unwrap(),
         1,
         2000,
+        &mut || Ok(()),
     )
     .unwrap();
     assert!(!good.default.is_better(&good.best, 1));
@@ -72,9 +73,10 @@ fn tuning_is_never_worse_than_the_default_and_mends_a_bad_one() {
         &strategy::named("relaxed-admm").unwrap(),
         GOALS.len(),
         10,
+        &mut || Ok(()),
     );
     assert!(beyond.unwrap_err().to_string().contains("goal = 3"));
-    let mended = tune(&target, &mesh, &bad, 1, 2000).unwrap();
+    let mended = tune(&target, &mesh, &bad, 1, 2000, &mut || Ok(())).unwrap();
     let rounds = |curve: &LearningCurve| curve.both()[1].unwrap();
     assert!(rounds(&mended.best) * 2 < rounds(&mended.default));
     assert!(rounds(&mended.best) <= rounds(&good.best) + rounds(&good.best) / 4);

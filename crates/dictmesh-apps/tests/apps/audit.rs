@@ -6,8 +6,10 @@ use dictmesh::random::{gaussian, stream, Rng};
 use dictmesh::strategy;
 use dictmesh::strategy::{AgentStrategy, SharedConstants, Strategy};
 use dictmesh::Spec;
-use dictmesh::{AtomInit, Matrix, Mesh, Samples, Topology};
-use dictmesh_apps::audit::{audit, audit_masked, chance, Attack, Audit, Recovered};
+use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Topology};
+use dictmesh_apps::audit::{audit, audit_masked, chance, Attack, Audit, Recovered, SurveySettings};
+use dictmesh_apps::Progress;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 const ROWS: usize = 40;
@@ -341,4 +343,78 @@ fn refusals_say_what_to_do() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("agents = 1"), "{error}");
+}
+
+/// On a complete graph, gossip gives every atom away; masks leave the sums of all agents.
+#[test]
+fn a_survey_names_each_strategy_with_what_it_leaks() {
+    let (mesh, x) = planted(Topology::complete(4).unwrap(), 1, &[], svd());
+    let settings = SurveySettings {
+        rounds: 120,
+        random_start: vec![0.5],
+        ..SurveySettings::default()
+    };
+    let candidates = settings.candidates(None, None).unwrap();
+    let mut steps = Vec::new();
+    let found = settings
+        .run(&mesh, &x, &candidates, true, &mut |progress| {
+            steps.push(progress.done);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    let names: Vec<&str> = found.strategies.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names.len(), strategy::NAMES.len() + 2);
+    for name in ["relaxed-admm, random start 0.5", "tree", "tree, masked"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    assert_eq!((found.agents, found.links, found.samples), (4, 6, 40));
+    assert_eq!(found.seen_in_full, 4);
+    for audited in &found.strategies {
+        let gossip = audited.strategy != "tree";
+        assert_eq!(audited.attributed.is_none(), gossip);
+        if gossip {
+            assert!(audited.broken, "{}", audited.name);
+            assert_eq!(audited.x_unknown.recovered, audited.x_unknown.atoms);
+            assert_eq!(audited.x_unknown.agents.len(), 4);
+        }
+        if audited.masked {
+            assert_eq!(audited.attributed, Some(0));
+        }
+    }
+    assert!(steps.windows(2).all(|w| w[0] <= w[1]));
+    // A guess in 40 dimensions is far from every atom.
+    assert!(found.chance > 0.1 && found.chance < 0.5);
+
+    let stopped = settings.run(
+        &mesh,
+        &x,
+        &candidates,
+        true,
+        &mut |_| ControlFlow::Break(()),
+    );
+    assert!(matches!(stopped, Err(Error::Interrupted)));
+}
+
+#[test]
+fn a_candidate_that_diverges_is_left_out_or_an_error() {
+    let (mesh, x) = planted(Topology::complete(3).unwrap(), 1, &[], svd());
+    let settings = SurveySettings {
+        rounds: 60,
+        samples: 6,
+        random_start: vec![1e61],
+        ..SurveySettings::default()
+    };
+    let admm = admm(None);
+    let candidates = settings.candidates(Some(&admm), None).unwrap();
+    assert_eq!(candidates.len(), 2);
+    let go = &mut |_: Progress| ControlFlow::Continue(());
+    let found = settings.run(&mesh, &x, &candidates, true, go).unwrap();
+    assert_eq!((found.strategies.len(), found.left_out.len()), (1, 1));
+    assert!(
+        found.left_out[0].contains("diverge"),
+        "{:?}",
+        found.left_out
+    );
+    assert!(settings.run(&mesh, &x, &candidates, false, go).is_err());
+    assert!(settings.run(&mesh, &x, &candidates[1..], true, go).is_err());
 }

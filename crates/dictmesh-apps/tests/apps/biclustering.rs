@@ -2,7 +2,8 @@
 
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{Matrix, Samples, Stop, Update};
-use dictmesh_apps::biclustering::{Bicluster, Biclustering, Prepare};
+use dictmesh_apps::biclustering::{classify_rows, Bicluster, Biclustering, Method, Prepare};
+use dictmesh_apps::progress::silent;
 use dictmesh_apps::ssvd::SparseSvd;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -355,4 +356,63 @@ fn errors(x: &Matrix, labels: &[String]) -> usize {
         })
         .sum();
     n - right
+}
+
+/// Both methods by one entry, and the rows named by the layers that they are in.
+#[test]
+fn rows_of_planted_layers_get_their_class() {
+    let x = planted();
+    let class = |i: usize| match i {
+        0..8 => "first",
+        10..16 => "second",
+        _ => "rest",
+    };
+    let labels: Vec<String> = (0..40).map(|i| class(i).to_string()).collect();
+    let sparse = SparseSvd {
+        layers: 2,
+        lambda: 0.5,
+        beta: 0.5,
+        ..SparseSvd::default()
+    };
+    let agents = Biclustering {
+        layers: 2,
+        beta: 0.05,
+        prepare: Prepare::Nothing,
+        ..Biclustering::default()
+    };
+    for method in [
+        Method::SparseSvd(sparse, Prepare::Nothing),
+        Method::Diffusion(agents),
+    ] {
+        let found = method.run(&x, &mut silent).unwrap();
+        are_the_planted_ones(&found.layers);
+        assert_eq!(found.prepared, x);
+        // Rows alternate in sign: the halves of a layer lie apart, and k-means cannot join them.
+        let sizes: Vec<Bicluster> = (found.layers.iter().cloned())
+            .map(|mut layer| {
+                layer.w.iter_mut().for_each(|w| *w = w.abs());
+                layer
+            })
+            .collect();
+        let classes = classify_rows(&sizes, &labels, 0).unwrap();
+        assert_eq!(classes.class, labels);
+        assert!(classes.misclassified.is_empty());
+        let few = classify_rows(&sizes, &labels[..3], 0)
+            .unwrap_err()
+            .to_string();
+        assert!(few.contains("labels of the rows"), "{few}");
+    }
+}
+
+#[test]
+fn too_many_restarts_are_refused_and_a_break_ends_the_run() {
+    let endless = Biclustering {
+        restarts: 1_000_000_000_000,
+        ..Biclustering::default()
+    };
+    let refused = endless.run(&planted(), go).unwrap_err().to_string();
+    assert!(refused.contains("must be 1 to 1000"), "{refused}");
+    let method = Method::Diffusion(Biclustering::default());
+    let ended = method.run(&planted(), &mut |_| ControlFlow::Break(()));
+    assert!(matches!(ended, Err(dictmesh::Error::Interrupted)));
 }

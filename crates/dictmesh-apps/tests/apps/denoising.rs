@@ -2,7 +2,12 @@
 
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Matrix, Mesh, Stop, Stopping, Topology, TopologySpec};
-use dictmesh_apps::denoising::{noise_level, psnr, Coding, Denoising, Patches, GAMMA_PER_SIGMA};
+use dictmesh_apps::denoising::{
+    noise_level, psnr, rounding_noise, Coding, Denoising, Patches, GAMMA_PER_SIGMA,
+};
+use dictmesh_apps::progress::silent;
+use dictmesh_apps::quality::Quality;
+use dictmesh_data::Image;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -318,4 +323,82 @@ fn it_stops_when_it_is_told_to_in_learning_and_in_restoring() {
         assert_eq!(done.stop, Stop::Interrupted);
         assert_ne!(restores.run(&noisy, go).unwrap().stop, Stop::Interrupted);
     }
+}
+
+/// Noise in the blue plane reaches all three opponent planes; without noise a picture stays as it is.
+#[test]
+fn a_picture_in_colour_gains_and_one_without_noise_stays() {
+    let clean = Image {
+        planes: [0.6, 0.8, 1.0].map(|s| scaled(&picture(48), s)).to_vec(),
+        alpha: None,
+        bits: 8,
+    };
+    let noisy = Image {
+        planes: (clean.planes.iter().zip(1..))
+            .map(|(plane, seed)| with_noise(plane, 15.0, seed))
+            .collect(),
+        ..clean.clone()
+    };
+    let settings = Denoising {
+        agents: 32,
+        stride: 4,
+        sigma: Some(15.0),
+        ..Denoising::default()
+    };
+    let (image, restored) = settings.restore_image(&noisy, None, &mut silent).unwrap();
+    let quality = |image: &Image| Quality::of(&clean.planes, &image.planes, 255.0).unwrap();
+    let (before, after) = (quality(&noisy), quality(&image));
+    assert!(after.psnr > before.psnr + 4.0, "{before:?} {after:?}");
+    assert!(after.ssim > before.ssim);
+    assert_eq!(restored.sigma, [15.0; 3]);
+    assert_eq!(
+        (restored.unchanged, restored.mesh.unwrap().atoms()),
+        (0, 32)
+    );
+    let whole = |v: &f64| v.fract() == 0.0 && (0.0..=255.0).contains(v);
+    assert!(image.planes.iter().all(|p| p.as_slice().iter().all(whole)));
+
+    let silence = Denoising {
+        sigma: Some(0.0),
+        ..settings
+    };
+    let clean = clean.rounded();
+    let (same, restored) = silence.restore_image(&clean, None, &mut silent).unwrap();
+    assert_eq!(same, clean);
+    assert_eq!((restored.unchanged, restored.mesh.is_none()), (3, true));
+    assert!((rounding_noise(8) - 0.288_675).abs() < 1e-6);
+}
+
+fn scaled(x: &Matrix, by: f64) -> Matrix {
+    Matrix::from_fn(x.rows(), x.cols(), |i, j| by * x.get(i, j))
+}
+
+#[test]
+fn a_break_ends_the_restoration() {
+    let image = Image {
+        planes: vec![with_noise(&picture(32), 20.0, 1)],
+        alpha: None,
+        bits: 8,
+    };
+    let settings = Denoising {
+        agents: 16,
+        stride: 4,
+        ..Denoising::default()
+    };
+    let (_, ended) =
+        (settings.restore_image(&image, None, &mut |_| ControlFlow::Break(()))).unwrap();
+    assert_eq!(ended.stop, Stop::Interrupted);
+}
+
+#[test]
+fn equal_pictures_have_an_infinite_psnr_and_small_ones_no_ssim() {
+    let planes = [Matrix::from_fn(5, 9, |i, j| (i * j) as f64)];
+    let equal = Quality::of(&planes, &planes, 255.0).unwrap();
+    assert_eq!((equal.psnr, equal.ssim), (f64::INFINITY, None));
+    // One entry of 45 is off by 9: the mean square is 81/45.
+    let mut other = planes.clone();
+    other[0].column_mut(0)[0] += 9.0;
+    let off = Quality::of(&planes, &other, 255.0).unwrap();
+    assert!((off.psnr - 10.0 * (255.0_f64.powi(2) / 1.8).log10()).abs() < 1e-12);
+    assert!(Quality::of(&planes, &[], 255.0).is_err());
 }

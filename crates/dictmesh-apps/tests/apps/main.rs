@@ -11,4 +11,5 @@ mod audit;
 mod biclustering;
 mod denoising;
 mod novelty;
+mod reproduce;
 mod roc;

@@ -91,7 +91,7 @@ pub fn compare(
             Some(named) => named.clone(),
             None => with_bits(Spec::new(name), options.bits)?,
         };
-        let tuned = match tune(&target, mesh, &spec, goal, rounds) {
+        let tuned = match tune(&target, mesh, &spec, goal, rounds, &mut || Ok(())) {
             Ok(tuned) => Ok(tuned),
             Err(error @ Error::Unsupported { .. }) => Err(error.to_string()),
             Err(error) => return Err(say(error)),

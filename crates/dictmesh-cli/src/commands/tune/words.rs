@@ -201,7 +201,7 @@ pub fn curves_json(curves: &Curves) -> Value {
                 Err(why) => json!({"cannot": why}),
                 Ok(tuned) => json!({
                     "best": curve_json(&tuned.best), "default": curve_json(&tuned.default),
-                    "tried": tuned.tried.iter().map(|(factor, rounds)| json!({"times_default": factor, "rounds": rounds})).collect::<Vec<_>>(),
+                    "tried": tuned.tried.iter().map(|t| json!({"times_default": t.multiple, "rounds": t.rounds})).collect::<Vec<_>>(),
                 }),
             };
             (name.clone(), value)
@@ -234,6 +234,6 @@ pub fn curve_json(curve: &LearningCurve) -> Value {
             Ending::Diverged => "diverged",
         },
         "last": {"round": last.round, "nu_db": last.nu, "y_db": last.y},
-        "bytes_per_round": curve.bytes_per_round(), "points": points.collect::<Vec<_>>(),
+        "bytes_per_round": curve.bytes_per_round, "points": points.collect::<Vec<_>>(),
     })
 }
