@@ -230,7 +230,12 @@ mod tests {
     fn problem(task: Task) -> (Mesh, Samples) {
         let rng = &mut stream(0, 1000);
         let w = gaussian(20, 12, rng);
-        let x = Samples::dense(gaussian(20, 2, rng)).unwrap();
+        // Near the span of the atoms, so that a code meets every constraint.
+        let (y, noise) = (gaussian(12, 2, rng), gaussian(20, 2, rng));
+        let mut x = w.times(&y);
+        let entries = x.as_mut_slice().iter_mut().zip(noise.as_slice());
+        entries.for_each(|(x, noise)| *x += 0.01 * noise);
+        let x = Samples::dense(x).unwrap();
         let mesh = Mesh::builder(task, Topology::ring(4).unwrap());
         (mesh.build(20, &[3; 4], AtomInit::Given(&w)).unwrap(), x)
     }
