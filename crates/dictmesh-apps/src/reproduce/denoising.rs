@@ -14,8 +14,10 @@ use std::sync::Arc;
 const PASSES: usize = 1;
 /// Patches per update; each agent holds vectors for all of them.
 const BATCH: usize = 32;
-/// Probability of a link between two agents: about 20 neighbours each.
+/// Probability of a link between two agents: about 20 neighbours each of 196. Fewer agents have at
+/// least about 6, or the graph would be disconnected.
 const LINKS: f64 = 0.1;
+const LEAST_NEIGHBOURS: f64 = 6.0;
 /// White.
 const PEAK: f64 = 255.0;
 
@@ -133,7 +135,7 @@ impl DenoisingExperiment {
             agents: self.agents,
             atoms_each: 1,
             topology: TopologySpec::Random {
-                p: LINKS,
+                p: LINKS.max(LEAST_NEIGHBOURS / self.agents as f64).min(1.0),
                 seed: self.seed,
             },
             coding,
