@@ -3,9 +3,10 @@
 pub mod agent;
 pub mod audit;
 pub mod bicluster;
-mod choices;
+mod common_args;
 pub mod denoise;
 mod divided;
+mod errors;
 pub mod examples;
 pub mod infer;
 pub mod inspect;
@@ -14,29 +15,29 @@ pub mod launch;
 pub mod learn;
 pub mod mesh;
 pub mod novelty;
+mod output_paths;
 mod pages;
 mod past;
-mod places;
 mod prepare;
 pub mod reproduce;
 pub mod schema;
 pub mod score;
-mod told;
 pub mod tune;
 
 use crate::interrupt;
 use crate::output::landing;
 use crate::render::{json, Reply};
 use dictmesh_data::{Format, Nan, ReadOptions};
-pub use places::{check_apart, check_place, page_place};
+pub use errors::{
+    against_divergence, given_up, port_refusal, refusal, say, without_code, Code, Failure,
+    INFEASIBLE,
+};
+pub use output_paths::{check_apart, check_place, page_place};
 use std::io::{self, Write};
 use std::path::Path;
-pub use told::{
-    against_divergence, given_up, port_refusal, refusal, say, without_code, INFEASIBLE,
-};
 
-/// What goes wrong is told in one sentence.
-pub type Result<T> = std::result::Result<T, String>;
+/// The result of a command, or why it failed.
+pub type Result<T> = std::result::Result<T, Failure>;
 
 /// How a file of numbers is read.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -103,8 +104,7 @@ pub struct Speech {
     /// Print the result as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Print nothing but errors
-    #[arg(long, help_heading = "Output")]
+    #[arg(from_global)]
     pub quiet: bool,
 }
 
@@ -135,7 +135,7 @@ pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot print: {}", refusal(&e)))
+            Err(format!("cannot print: {}", refusal(&e)).into())
         }
         _ => Ok(()),
     }
@@ -150,7 +150,7 @@ pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
              scale the data (learn has --norm l2)",
             first + j,
             costs[j]
-        )),
+        ).into()),
     }
 }
 
@@ -162,17 +162,23 @@ pub fn save_model(model: &dictmesh::Model, path: &Path) -> Result<()> {
 /// The model in a file.
 pub fn load_model(path: &Path) -> Result<dictmesh::Model> {
     if !path.exists() {
-        return Err(format!(
-            "{}: there is no such file; expected a model, as dictmesh learn writes it. Check the name and \
-             the directory you are in.",
-            path.display()
+        return Err(Failure::new(
+            Code::Io,
+            format!(
+                "{}: there is no such file; expected a model, as dictmesh learn writes it. Check the name and \
+                 the directory you are in.",
+                path.display()
+            ),
         ));
     }
     dictmesh::Model::load(path).map_err(|e| match e {
-        dictmesh::Error::Model { why, .. } => format!(
-            "{}: {why}. Expected a model as dictmesh learn writes it (score and infer take the model first, \
-             then the data).",
-            path.display()
+        dictmesh::Error::Model { why, .. } => Failure::new(
+            Code::Input,
+            format!(
+                "{}: {why}. Expected a model as dictmesh learn writes it (score and infer take the model first, \
+                 then the data).",
+                path.display()
+            ),
         ),
         e => say(e),
     })

@@ -5,7 +5,9 @@
 
 mod canvas;
 mod commands;
+mod config;
 mod demo;
+mod globals;
 mod interrupt;
 mod limits;
 mod matching;
@@ -22,11 +24,14 @@ mod terminal;
 
 use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use commands::Ended;
+use commands::{Code, Ended, Failure};
+use globals::GlobalArgs;
 use output::{Format, Output};
+use render::json::line;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Instant;
 
 /// Dictionary learning over a mesh of agents.
 ///
@@ -34,6 +39,8 @@ use std::sync::OnceLock;
 #[derive(Parser)]
 #[command(name = "dictmesh", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
+    #[command(flatten)]
+    globals: GlobalArgs,
     #[command(subcommand)]
     command: Command,
 }
@@ -146,8 +153,7 @@ struct DemoArgs {
     /// Where the picture goes; the name must end in .png or .svg
     #[arg(long, value_name = "FILE", default_value = "dictmesh-demo.png")]
     out: PathBuf,
-    /// Write the picture and print nothing
-    #[arg(long)]
+    #[arg(from_global)]
     quiet: bool,
 }
 
@@ -160,31 +166,34 @@ fn command() -> clap::Command {
         };
         command.mut_args(bear_numbers).mut_subcommands(bear)
     }
-    bear(Cli::command())
+    let mut command = bear(Cli::command());
+    command.build();
+    command
 }
 
-/// A refused value in plainer words than the standard library has for text that is no number.
-fn plainer(error: clap::Error) -> clap::Error {
-    let reason = std::error::Error::source(&error).map(ToString::to_string);
-    let advice = match reason.unwrap_or_default() {
-        // It names the flag and the value already.
-        r if r.starts_with("--") => {
-            return clap::Error::raw(error.kind(), r + "\n").with_cmd(&command())
-        }
-        r if r.contains("not in 1..") => "give a whole number, at least 1",
-        r if r.contains("invalid digit") => "give a whole number, not negative, such as 16",
-        r if r.contains("float") => "give a number, such as 0.1 or 1e-4",
-        r if r.contains("number too large") => "give a smaller number",
-        r if r.contains("empty string") => "give a number",
-        _ => return error,
-    };
-    let (arg, value) = (ContextKind::InvalidArg, ContextKind::InvalidValue);
-    let (Some(arg), Some(value)) = (error.get(arg), error.get(value)) else {
-        return error;
-    };
-    let flag = arg.to_string();
-    let flag = flag.split(' ').next().unwrap_or_default();
-    clap::Error::raw(error.kind(), format!("{flag} {value}: {advice}\n")).with_cmd(&command())
+/// What to give in place of a value that is no number.
+fn advice(error: &clap::Error) -> Option<&'static str> {
+    use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+    let source = std::error::Error::source(error)?;
+    if source.is::<ParseFloatError>() {
+        return Some("give a number, such as 0.1 or 1e-4");
+    }
+    Some(match source.downcast_ref::<ParseIntError>()?.kind() {
+        IntErrorKind::PosOverflow => "give a smaller number",
+        IntErrorKind::Empty => "give a number",
+        _ => "give a whole number, not negative, such as 16",
+    })
+}
+
+/// The flag that an error of clap is about, and what is wrong with its value.
+fn about_flag(error: &clap::Error) -> Option<(String, String, String)> {
+    let text = |kind| error.get(kind).map(ToString::to_string);
+    let flag = text(ContextKind::InvalidArg)?;
+    let flag = flag.split(' ').next().unwrap_or_default().to_string();
+    let value = text(ContextKind::InvalidValue)?;
+    let why = advice(error).map(str::to_string);
+    let why = why.or_else(|| std::error::Error::source(error).map(ToString::to_string));
+    Some((flag, value, why?))
 }
 
 /// Runs the program with these arguments, the first of which is its name, and returns its exit code.
@@ -194,34 +203,32 @@ fn plainer(error: clap::Error) -> clap::Error {
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     interrupt::watch();
     limits::outlive_file_size();
-    let parsed = command().try_get_matches_from(args);
-    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
-    let command = match parsed {
-        Ok(cli) => cli.command,
-        Err(e) => {
-            let e = plainer(e);
-            // A closed pipe leaves no place to report to.
-            let _ = e.print();
-            return e.exit_code().try_into().unwrap_or(FAILURE);
-        }
-    };
-    let done = match limits::start_threads() {
-        Ok(()) => perform(command),
-        Err(message) => Err(message),
-    };
-    match done {
+    let words: Vec<OsString> = args.into_iter().collect();
+    // Errors are JSON, too, if the result is.
+    let mut flags = words.iter().take_while(|word| *word != "--");
+    let as_json = flags.any(|word| word == "--json");
+    match start(words, as_json) {
         Ok(Ended::Complete) => 0,
         Ok(Ended::Interrupted) => interrupt::INTERRUPTED,
         Ok(Ended::Failed) => FAILURE,
-        Err(message) => {
-            eprintln!("dictmesh: {message}");
-            FAILURE
+        Err(failure) => {
+            match (as_json, failure.code) {
+                (true, _) => eprintln!("{}", line(&failure)),
+                (false, Code::Usage) => eprintln!("{failure}"),
+                (false, _) => eprintln!("dictmesh: {failure}"),
+            }
+            match failure.code {
+                Code::Usage => WRONG_USAGE,
+                _ => FAILURE,
+            }
         }
     }
 }
 
 /// The exit code of a failure.
 const FAILURE: u8 = 1;
+/// The exit code of a wrong command line.
+const WRONG_USAGE: u8 = 2;
 
 /// The command that starts this program again, where it is not the executable of this process.
 static RELAUNCH: OnceLock<Vec<OsString>> = OnceLock::new();
@@ -246,7 +253,71 @@ fn this_program() -> std::io::Result<std::process::Command> {
     }
 }
 
-fn perform(command: Command) -> Result<Ended, String> {
+fn start(words: Vec<OsString>, as_json: bool) -> commands::Result<Ended> {
+    let mut command = command();
+    let added = config::expand(&command, words)?;
+    let parsed = command.try_get_matches_from_mut(&added.words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(e) if !e.use_stderr() => {
+            // A closed pipe leaves no place to report to.
+            let _ = e.print();
+            return Ok(Ended::Complete);
+        }
+        Err(e) => return Err(refused(&e, &added, &command, as_json)),
+    };
+    let is_agent = matches!(cli.command, Command::Agent(_));
+    cli.globals.apply(is_agent);
+    limits::start_threads(cli.globals.threads)?;
+    tracing::info!("threads: {}", rayon::current_num_threads());
+    let begun = Instant::now();
+    let done = perform(cli.command);
+    tracing::info!("took {:.3} s", begun.elapsed().as_secs_f64());
+    done
+}
+
+/// Why the command line is wrong.
+fn refused(
+    e: &clap::Error,
+    added: &config::Added,
+    command: &clap::Command,
+    as_json: bool,
+) -> Failure {
+    let about = about_flag(e);
+    if let Some((flag, _, why)) = &about {
+        if let Some(failure) = added.in_file(flag, why) {
+            return failure;
+        }
+    }
+    let text = match about {
+        // Our own messages name the flag and the value.
+        Some((_, _, why)) if why.starts_with("--") => why,
+        Some((flag, value, _)) if advice(e).is_some() => {
+            format!("{flag} {value}: {}", advice(e).unwrap_or_default())
+        }
+        _ => {
+            let text = e.to_string();
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
+            match (as_json, usage) {
+                (false, _) => {
+                    let shown = e.to_string();
+                    return Failure::new(Code::Usage, shown.trim_end());
+                }
+                (true, _) => message.trim().to_string(),
+            }
+        }
+    };
+    match as_json {
+        true => Failure::new(Code::Usage, text),
+        false => {
+            let error = clap::Error::raw(e.kind(), text + "\n").with_cmd(command);
+            Failure::new(Code::Usage, error.to_string().trim_end())
+        }
+    }
+}
+
+fn perform(command: Command) -> commands::Result<Ended> {
     match command {
         Command::Demo(args) => demo(&args),
         Command::Examples(args) => commands::examples::run(args),
@@ -270,7 +341,7 @@ fn perform(command: Command) -> Result<Ended, String> {
     .map(|()| Ended::Complete)
 }
 
-fn demo(args: &DemoArgs) -> Result<(), String> {
+fn demo(args: &DemoArgs) -> commands::Result<()> {
     let output = Output::check(&args.out)?;
     let bar = progress::Bar::new(args.quiet);
     let result = demo::run(args.seed, &mut |progress| bar.show(progress));
@@ -278,7 +349,7 @@ fn demo(args: &DemoArgs) -> Result<(), String> {
     present(&result.map_err(|e| e.to_string())?, args, &output)
 }
 
-fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Result<(), String> {
+fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> commands::Result<()> {
     let canvas = picture::draw(result);
     output.write(&match output.format() {
         Format::Png => canvas.png()?,
@@ -293,7 +364,7 @@ fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> Resul
     commands::print(&text)
 }
 
-fn completions(shell: clap_complete::Shell) -> Result<(), String> {
+fn completions(shell: clap_complete::Shell) -> commands::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "dictmesh", &mut script);
     commands::print(&String::from_utf8_lossy(&script))

@@ -14,12 +14,22 @@ pub fn outlive_file_size() {
     );
 }
 
-/// Starts the threads that all commands share.
-pub fn start_threads() -> Result<(), String> {
-    rayon::ThreadPoolBuilder::new().build_global().map_err(|e| {
+/// The number of threads at most.
+const MOST_THREADS: usize = 1024;
+
+/// Starts the threads that all commands share: `count`, or one per core.
+pub fn start_threads(count: Option<usize>) -> Result<(), String> {
+    if let Some(count) = count.filter(|count| !(1..=MOST_THREADS).contains(count)) {
+        return Err(format!(
+            "--threads {count}: must be 1 to {MOST_THREADS}; leave it out for all cores"
+        ));
+    }
+    // 0 is one per core, or RAYON_NUM_THREADS.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(count.unwrap_or(0));
+    pool.build_global().map_err(|e| {
         format!(
             "the threads for the work cannot be started ({e}); allow more memory or processes (ulimit -v, \
-             ulimit -u), or set RAYON_NUM_THREADS to a smaller number"
+             ulimit -u), or give a smaller number of --threads"
         )
     })
 }

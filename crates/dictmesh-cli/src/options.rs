@@ -1,4 +1,4 @@
-//! What can be chosen about a mesh, by flag or in a TOML file: one list for both. Flags win.
+//! The choices about the task, the mesh and the learning.
 
 mod mesh;
 pub mod names;
@@ -7,16 +7,12 @@ mod strategy;
 pub use mesh::{auto, constant, dealt, with_bits};
 pub use strategy::StrategyArgs;
 
-use crate::commands::say;
-use clap::Args;
-use dictmesh_data::Source;
 use names::OneOf;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// Choices about the task, the mesh and the learning; what is left out gets a default.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, clap::Args)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Options {
     /// What to solve (a row of the paper's table) [default: sparse-svd; nmf for text and counts]
     #[arg(long, value_parser = OneOf::new(names::TASKS), value_name = "NAME", help_heading = "The problem")]
@@ -180,122 +176,17 @@ pub struct Options {
     /// Fixes everything random [default: 0]
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub seed: Option<u64>,
-    /// How many threads; the result is the same [default: all cores]
-    #[arg(long, value_name = "N", help_heading = "Learning")]
-    pub threads: Option<usize>,
 }
 
-type Result<T> = std::result::Result<T, String>;
-
-/// Where a settings file is wrong, what is there, and what can be.
-fn toml_words(e: &toml::de::Error, text: &str) -> String {
-    let at = e.span().map_or(0, |span| span.start.min(text.len()));
-    let number = text.as_bytes()[..at]
-        .iter()
-        .filter(|b| **b == b'\n')
-        .count();
-    let line = text.lines().nth(number).unwrap_or_default().trim();
-    let key = line.split('=').next().unwrap_or_default().trim();
-    let place = format!("line {}: {line}", number + 1);
-    if e.message().starts_with("unknown field") {
-        let keys = Options::augment_args(clap::Command::new("keys"));
-        let keys: Vec<&str> = keys.get_arguments().filter_map(|a| a.get_long()).collect();
-        return format!("{place}: {}", names::unknown("the key", key, &keys));
-    }
-    let message = e
-        .message()
-        .replace("expected f64", "expected a number")
-        .replace("expected usize", "expected a whole number, 0 or above")
-        .replace("expected u64", "expected a whole number, 0 or above");
-    format!("{place}: {message}. Write a key and its value on a line, as in gamma = 0.1 or task = \"nmf\"")
-}
-
-/// Threads at most, as a mesh has it.
-const MOST_THREADS: usize = 1024;
-/// Bytes of a settings file at most.
-const LONGEST: usize = 1 << 20;
+use crate::commands::Result;
 
 impl Options {
-    /// Reads a TOML file with these names as keys.
-    pub fn from_toml(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        // A device, which may never end, is refused where data are.
-        let bytes = Source::open_as_is(path).and_then(|source| source.head(LONGEST + 1));
-        let bytes = bytes.map_err(say)?;
-        let text = match String::from_utf8(bytes) {
-            Ok(text) if text.len() <= LONGEST => text,
-            _ => {
-                return Err(format!(
-                    "{shown}: this is no settings file; expected text in UTF-8 of at most 1 MB, such as \
-                     gamma = 0.1"
-                ))
-            }
-        };
-        toml::from_str(&text).map_err(|e| format!("{shown}, {}", toml_words(&e, &text)))
-    }
-
     /// How often to go through the data.
     pub fn passes(&self) -> Result<usize> {
         match self.passes.unwrap_or(1) {
             0 => Err("--passes 0: at least 1 is needed".into()),
             passes => Ok(passes),
         }
-    }
-
-    /// Does this in as many threads as were asked for. A mesh keeps to them by itself, but work around it would not.
-    pub fn in_threads<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        let Some(threads) = self.threads else {
-            return Ok(work());
-        };
-        if !(1..=MOST_THREADS).contains(&threads) {
-            return Err(format!(
-                "--threads {threads}: must be 1 to {MOST_THREADS}; leave it out for all cores"
-            ));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let pool = pool.build().map_err(|e| {
-            format!("--threads {threads}: they cannot be started ({e}); take fewer, or allow more (ulimit -u)")
-        })?;
-        Ok(pool.install(work))
-    }
-
-    /// These, and `other`'s where these leave something out.
-    pub fn or(self, other: Options) -> Options {
-        macro_rules! merge {
-            ($($field:ident),*) => { Options { $($field: self.$field.or(other.$field)),* } };
-        }
-        merge!(
-            task,
-            residual,
-            regularizer,
-            atoms_set,
-            gamma,
-            delta,
-            beta,
-            eta,
-            radius,
-            lo,
-            hi,
-            atoms,
-            agents,
-            topology,
-            weights,
-            informed,
-            strategy,
-            mu,
-            rho,
-            bits,
-            latency,
-            bandwidth,
-            tolerance,
-            rounds,
-            accel,
-            batch,
-            passes,
-            update,
-            seed,
-            threads
-        )
     }
 }
 

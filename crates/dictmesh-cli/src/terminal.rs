@@ -2,9 +2,11 @@
 
 use crate::canvas::palette::signed;
 use crate::demo::DemoResult;
+use crate::globals::color;
 use crate::matching::{self, Match, RECOVERED};
 use crate::numbers::{bytes, thousands};
 use crate::planted::SIDE;
+use clap::ColorChoice;
 use std::fmt::Write;
 use std::io::IsTerminal;
 
@@ -22,9 +24,13 @@ pub enum Style {
 impl Style {
     /// What standard output can show.
     pub fn detect() -> Style {
-        Style::of(std::io::stdout().is_terminal(), &|name| {
-            std::env::var(name).ok()
-        })
+        match color() {
+            ColorChoice::Never => Style::Plain,
+            ColorChoice::Always => Style::Indexed,
+            ColorChoice::Auto => Style::of(std::io::stdout().is_terminal(), &|name| {
+                std::env::var(name).ok()
+            }),
+        }
     }
 
     fn of(terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Style {

@@ -1,10 +1,10 @@
 //! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
 
+pub(super) mod builder;
 pub(super) mod leaving;
 pub(super) mod lock;
 mod logs;
 mod parent;
-pub(super) mod parts;
 pub(super) mod source;
 
 use super::{
@@ -27,17 +27,18 @@ use std::thread;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The agent's settings, as dictmesh mesh init writes them
-    #[arg(long, value_name = "TOML")]
-    pub config: PathBuf,
+    #[arg(value_name = "AGENT_TOML")]
+    pub settings: PathBuf,
     /// Print each sample's number and its score, what it costs the whole mesh, as it happens: higher is more novel
     #[arg(long, conflicts_with = "events")]
     pub score: bool,
     /// How log lines look
     #[arg(long, value_name = "LOOK", default_value = "text")]
     pub log: Look,
-    /// Log more
-    #[arg(long)]
-    pub verbose: bool,
+    #[arg(from_global)]
+    pub verbose: u8,
+    #[arg(from_global)]
+    pub quiet: bool,
     /// Print what happens as JSON, an object a line
     #[arg(long)]
     pub events: bool,
@@ -54,15 +55,13 @@ pub struct Args {
 fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     let thread = thread::Builder::new().name(name.into()).spawn(work);
     thread.map(drop).map_err(|e| {
-        format!(
-            "the system gives this agent no thread beside its own ({e}); allow it more (ulimit -u), or run fewer \
-             programs beside it"
-        )
+        let why = format!("the system gives this agent no thread beside its own ({e})");
+        format!("{why}; allow it more (ulimit -u), or run fewer programs beside it").into()
     })
 }
 
 pub fn run(args: Args) -> Result<Ended> {
-    logs::start(args.log, args.verbose)?;
+    logs::start(args.log, args.quiet, args.verbose)?;
     match (work(&args), args.log) {
         // Programs that read the log read its last word too.
         (Err(message), Look::Json) => {
@@ -74,7 +73,7 @@ pub fn run(args: Args) -> Result<Ended> {
 }
 
 fn work(args: &Args) -> Result<Ended> {
-    let config = AgentConfig::load(&args.config).map_err(say)?;
+    let config = AgentConfig::load(&args.settings).map_err(say)?;
     check_score(args, &config)?;
     let control = Control {
         interrupt: interrupt::gently(),
@@ -86,7 +85,7 @@ fn work(args: &Args) -> Result<Ended> {
     let _lock = lock::take(&config.state)?;
     leaving::check(&config.state, &config.name)?;
     leaving::watch(&config.state, &control.leave)?;
-    let start = parts::start(&config)?;
+    let start = builder::start(&config)?;
     let (mut agent, told) = begin(args, &config, start.as_ref(), control)?;
     let outcome = agent.run().map_err(say)?;
     if args.events {
@@ -108,7 +107,7 @@ fn work(args: &Args) -> Result<Ended> {
                     "no atom of this agent was used for any sample: they are as they were drawn"
                 );
             }
-            let model = parts::own_model(&config, start.as_ref(), &agent);
+            let model = builder::own_model(&config, start.as_ref(), &agent);
             if let Some(path) = &config.output {
                 save_model(&model, path)?;
                 keep_private(path)?;
@@ -125,7 +124,7 @@ fn work(args: &Args) -> Result<Ended> {
             }
             match told.infeasible.get() {
                 // The reader of the events has it from them.
-                Some((first, last)) if !args.events => Err(without_code(*first, *last)),
+                Some((first, last)) if !args.events => Err(without_code(*first, *last).into()),
                 _ => Ok(Ended::Complete),
             }
         }
@@ -139,7 +138,8 @@ fn work(args: &Args) -> Result<Ended> {
             "{}; in another run of mesh init, {}",
             agent.diverged(),
             against_divergence(config.agreed.strategy.kind())
-        )),
+        )
+        .into()),
     }
 }
 
@@ -151,8 +151,8 @@ fn check_score(args: &Args, config: &AgentConfig) -> Result<()> {
         "{}: score = false, so that the agents do not agree on what a sample costs, and --score has nothing to print; \
          leave it away, or set score = true at all agents (in mesh.toml under launch) and start them again: it \
          changes nothing that is learned",
-        args.config.display()
-    ))
+        args.settings.display()
+    ).into())
 }
 
 /// How it ended, for the log.
@@ -184,14 +184,14 @@ fn begin(
     start: Option<&dictmesh::Model>,
     control: Control,
 ) -> Result<(Agent, Told)> {
-    parts::check_memory(config)?;
-    let mut settings = parts::settings(config)?;
+    builder::check_memory(config)?;
+    let mut settings = builder::settings(config)?;
     settings.accels = args.accel.clone();
-    let atoms = parts::first_atoms(config, start)?;
+    let atoms = builder::first_atoms(config, start)?;
     let source = source::open(config, start)?;
     let total = source.as_ref().and_then(|opened| opened.total);
     let incarnation = incarnation();
-    let wire = parts::wire(config, &settings, incarnation)?;
+    let wire = builder::wire(config, &settings, incarnation)?;
     let listens = match wire.address() {
         Some(address) => address.to_string(),
         None => "nowhere".into(), // it dials all its neighbours
@@ -204,14 +204,14 @@ fn begin(
     let metrics = Metrics::new(config.id, wire.traffic()).with_written(wire.written());
     let metrics = Arc::new(metrics);
     if let Some(address) = &config.metrics {
-        let address = parts::resolve("metrics", address)?;
+        let address = builder::resolve("metrics", address)?;
         let at = Arc::clone(&metrics).serve(address);
         let setting = "metrics = \"HOST:PORT\" in agent.toml (in mesh.toml under launch)";
         let at =
             at.map_err(|e| format!("metrics = \"{address}\": {}", port_refusal(&e, setting)))?;
         tracing::info!("metrics at http://{at}/metrics");
     }
-    let mut options = RoundsOptions::new(incarnation, parts::limits(config));
+    let mut options = RoundsOptions::new(incarnation, builder::limits(config));
     options.float32 = config.agreed.float32;
     let rounds = Rounds::new(wire, &ids, options, Arc::clone(&control.interrupt));
     let exchange = Box::new(Metered::new(rounds, Arc::clone(&metrics)));

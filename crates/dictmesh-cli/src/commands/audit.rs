@@ -3,7 +3,7 @@
 mod page;
 mod words;
 
-use super::choices::{Choices, Subject};
+use super::common_args::{Choices, Subject};
 use super::tune::{learn, AGENTS};
 use super::{say, Result, Speech};
 use crate::options::{with_bits, Options};
@@ -80,9 +80,9 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let options = args.choices.options()?;
+    let options = args.choices.options.clone();
     let bar = Bar::new(args.speech.quiet);
-    let found = search(&args, options, &|progress| bar.show(progress));
+    let found = find(&args, options, &mut |progress| bar.show(progress));
     bar.clear();
     let found = found?;
     let page = match &args.report {
@@ -96,12 +96,6 @@ pub fn run(args: Args) -> Result<()> {
         }
         text
     })
-}
-
-/// Finds it, in as many threads as were asked for.
-fn search(args: &Args, options: Options, show: &(dyn Fn(Progress) + Sync)) -> Result<Found> {
-    let of = options.clone();
-    of.in_threads(|| find(args, options, &mut |progress| show(progress)))?
 }
 
 fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
@@ -138,7 +132,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
             Err(why @ (Error::Unsupported { .. } | Error::Diverged { .. }))
                 if options.strategy.is_none() =>
             {
-                left_out.push(say(why));
+                left_out.push(say(why).message);
                 continue;
             }
             Err(why) => return Err(say(why)),
@@ -151,7 +145,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
         });
     }
     if let (true, Some(why)) = (audits.is_empty(), left_out.last()) {
-        return Err(why.clone());
+        return Err(why.clone().into());
     }
     let fewest = (0..mesh.agents()).map(|k| mesh.block(k).len()).min();
     Ok(Found {
@@ -250,38 +244,4 @@ fn mesh_and_samples(
     let held_out = divided.held_out;
     let few = held_out.range(0..held_out.len().min(args.samples as usize));
     Ok((mesh, few))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-    use std::sync::Mutex;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    /// All of it, not only what the mesh itself does: `--threads 1` used every core.
-    #[test]
-    fn the_work_is_done_in_as_many_threads_as_were_asked_for() {
-        let place = tempfile::tempdir().unwrap();
-        let data = place.path().join("x.csv");
-        let line = |i: usize| format!("{},{},{}\n", i % 5, i * i % 7, i * 3 % 4);
-        std::fs::write(&data, (0..30).map(line).collect::<String>()).unwrap();
-        for threads in [1, 3] {
-            let data = data.to_str().unwrap();
-            let words = format!("audit {data} --header no --quiet --agents 3 --topology complete --gamma 0.02 --rounds 20 --samples 4 --threads {threads}");
-            let args = Line::parse_from(words.split(' ')).args;
-            let options = args.choices.options().unwrap();
-            let seen = Mutex::new(Vec::new());
-            let look = |_: Progress| seen.lock().unwrap().push(rayon::current_num_threads());
-            search(&args, options, &look).unwrap();
-            let seen = seen.into_inner().unwrap();
-            assert!(!seen.is_empty());
-            assert!(seen.iter().all(|n| *n == threads), "{threads}: {seen:?}");
-        }
-    }
 }

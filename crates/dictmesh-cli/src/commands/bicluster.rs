@@ -121,7 +121,8 @@ pub fn run(args: Args) -> Result<()> {
             "{}: the directory {} does not exist; make it first",
             args.output.display(),
             parent.display()
-        ));
+        )
+        .into());
     }
     let folder = Folder::check_for("the biclusters", &args.output)?;
     let files = files::NAMES.map(|name| args.output.join(name));
@@ -141,7 +142,7 @@ pub fn run(args: Args) -> Result<()> {
              choose fewer",
             input.x.rows(),
             input.x.cols()
-        ));
+        ).into());
     }
     let found = match args.method {
         Method::Diffusion => {
@@ -190,7 +191,8 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
             "{}: {rows} rows and {columns} columns of numbers; expected at least one of each. \
              Check --format, --header and --drop.",
             path.display()
-        ));
+        )
+        .into());
     }
     let labels = match labels {
         Some(path) => Some(data::read_labels(path, None, rows).map_err(say)?),
@@ -234,7 +236,7 @@ fn check_layers(settings: &Biclustering, x: &Matrix) -> Result<()> {
         data: 2 * x.as_slice().len(),
         rotates: true,
     };
-    sizes.check(&format!("--layers {}", settings.layers))
+    Ok(sizes.check(&format!("--layers {}", settings.layers))?)
 }
 
 /// The sparse SVD's settings as the flags say, and what is done to the table first.
@@ -246,9 +248,9 @@ fn ssvd_settings(args: &Args) -> Result<(SparseSvd, Prepare)> {
         ("--paper", args.paper),
     ] {
         if given {
-            return Err(format!(
-                "{flag} belongs to --method diffusion; leave it out with ssvd"
-            ));
+            return Err(
+                format!("{flag} belongs to --method diffusion; leave it out with ssvd").into(),
+            );
         }
     }
     let (base, usual) = (SparseSvd::default(), Biclustering::default());

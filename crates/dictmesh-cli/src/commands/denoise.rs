@@ -136,7 +136,8 @@ fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
             kind(&clean),
             kind(noisy),
             noisy_path.display()
-        ));
+        )
+        .into());
     }
     Ok(clean)
 }
@@ -155,13 +156,13 @@ fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
             path.display(),
             how.describe(),
             mesh.rows()
-        ));
+        ).into());
     }
     match patch {
         Some(patch) if patch != side => Err(format!(
             "{}: its atoms are patches of {side} x {side}, but --patch says {patch}; leave --patch out",
             path.display()
-        )),
+        ).into()),
         _ => Ok(mesh.dictionary()),
     }
 }
@@ -196,7 +197,7 @@ fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
     if !atoms.is_multiple_of(agents) {
         return Err(format!(
             "{atoms} atoms cannot be shared evenly among {agents} agents; choose --atoms as a multiple of --agents"
-        ));
+        ).into());
     }
     Ok(Denoising {
         patch: of_model.or(args.patch).unwrap_or(base.patch),
@@ -218,7 +219,8 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
         return Err(format!(
             "--sigma {}: the standard deviation of the noise must be a number of at least 0",
             exact(sigma)
-        ));
+        )
+        .into());
     }
     let (patch, stride) = (settings.patch, settings.stride);
     if patch < 2 || patch > noisy.width().min(noisy.height()) {
@@ -228,12 +230,12 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
             args.image.display(),
             noisy.width(),
             noisy.height()
-        ));
+        ).into());
     }
     if stride == 0 || stride > patch {
         return Err(format!(
             "--stride {stride}: expected from 1 to the side of a patch, {patch}, or pixels would be left out"
-        ));
+        ).into());
     }
     let atoms = settings.atoms_each.saturating_mul(settings.agents);
     let patches = patches(settings, noisy.height(), noisy.width());
@@ -250,10 +252,10 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
         data: 2 * patches.saturating_mul(patch * patch),
         rotates: true,
     };
-    sizes.check(&format!(
+    Ok(sizes.check(&format!(
         "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",
         sizes.agents
-    ))
+    ))?)
 }
 
 /// Grey as it is; colour as light and two opponent colours, each on its own.
@@ -291,7 +293,7 @@ fn restore(
         match done.stop {
             Stop::Converged => {}
             Stop::RoundLimit => restored.stop = Stop::RoundLimit,
-            stop => return Err(format!("denoising stopped: {stop}")),
+            stop => return Err(format!("denoising stopped: {stop}").into()),
         }
         restored.mesh = restored.mesh.or(Some(done.mesh));
         out.push(done.image);

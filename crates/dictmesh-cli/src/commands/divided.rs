@@ -25,12 +25,12 @@ pub struct Divided {
 /// Samples of data that no model has seen, with the task that suits them if none is named.
 pub fn fresh(
     data: &Path,
-    making: &PrepareArgs,
+    prepare: &PrepareArgs,
     data_args: &DataArgs,
     quiet: bool,
     options: &mut Options,
 ) -> Result<Divided> {
-    let (raw, how) = making.open(data, data_args)?;
+    let (raw, how) = prepare.open(data, data_args)?;
     note(raw.note(), quiet);
     options.task.get_or_insert(how.usual_task().into());
     let feed = Feed {
@@ -47,10 +47,7 @@ pub fn fresh(
 pub fn divide(data: &Path, feed: &Feed<'_>, seed: u64) -> Result<Divided> {
     let total = feed.samples().map_err(say)?;
     if total < 2 {
-        return Err(format!(
-            "{}: {total} samples; at least 2 are needed",
-            data.display()
-        ));
+        return Err(format!("{}: {total} samples; at least 2 are needed", data.display()).into());
     }
     let mut order: Vec<usize> = (0..total).collect();
     order.shuffle(&mut stream(seed, STREAM));

@@ -128,7 +128,7 @@ fn check_own(dir: &Path, files: &[(String, Vec<u8>)]) -> Result<()> {
                 "{}: it is there and is something else; move it away, or name another directory for the \
                  examples",
                 path.display()
-            ));
+            ).into());
         }
     }
     Ok(())

@@ -64,7 +64,8 @@ fn check_extension(path: &Path, extension: &str) -> Result<()> {
             "{}: it would be written as numpy's .{extension}; name it {}",
             path.display(),
             path.with_extension(extension).display()
-        )),
+        )
+        .into()),
     }
 }
 
@@ -81,7 +82,7 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
                 "--{flag}: it belongs to --strategy auto, but this is {}; name that strategy, or leave \
                  --{flag} out",
                 args.strategy
-            ));
+            ).into());
         }
     }
     match (args.strategy.as_str(), args.bits) {
@@ -89,12 +90,12 @@ fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
         (strategy::DEFAULT, Some(bits)) => Err(format!(
             "--bits {bits}: auto chooses a strategy with its own bits; name --strategy tree or another \
              one, or leave --bits out"
-        )),
+        ).into()),
         ("exact", None) => Ok(None),
         ("exact", Some(bits)) => Err(format!(
             "--bits {bits}: --strategy exact has no messages; name a strategy of the mesh, or leave \
              --bits out"
-        )),
+        ).into()),
         (name, bits) => with_bits(Spec::new(name), bits).map(Some),
     }
 }

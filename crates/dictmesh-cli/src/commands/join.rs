@@ -74,7 +74,7 @@ fn of_mesh(directory: &Path, quiet: bool) -> Result<Model> {
             "{}: there is no mesh.toml in it; name the directory that dictmesh mesh init wrote, or the blocks that \
              ranks wrote one by one",
             directory.display()
-        ));
+        ).into());
     }
     collect::model(&MeshConfig::load(&file).map_err(say)?, directory, quiet)
 }
@@ -88,7 +88,7 @@ fn of_files(parts: &[PathBuf]) -> Result<Model> {
             return Err(format!(
                 "{}: this is a directory; name either the directory of one mesh and nothing else, or files",
                 shown(path)
-            ));
+            ).into());
         }
         let model = load_model(path)?;
         if model.description.agents == 1 && parts.len() > 1 {
@@ -96,7 +96,7 @@ fn of_files(parts: &[PathBuf]) -> Result<Model> {
                 "{}: it says nothing of a mesh that its atoms are part of; atoms of agents are joined by naming the \
                  directory of their mesh, with mesh.toml in it",
                 shown(path)
-            ));
+            ).into());
         }
         models.push(model);
     }
@@ -111,6 +111,7 @@ fn of_files(parts: &[PathBuf]) -> Result<Model> {
             "the mesh has {} agents, and the blocks of {} are missing; name their files too",
             model.description.agents,
             listed(&missing)
-        )),
+        )
+        .into()),
     }
 }

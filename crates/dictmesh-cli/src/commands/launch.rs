@@ -3,12 +3,12 @@
 pub mod collect;
 mod group;
 mod members;
-mod told;
+mod run_summary;
 
 pub use collect::blocks;
 pub use group::{Group, Member};
 pub use members::{write_agents, LOG};
-pub use told::Told;
+pub use run_summary::RunSummary;
 
 use super::mesh::files::mesh_file;
 use super::mesh::masks::{self, Switch};
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<Ended> {
     let ended_before = members.iter().all(Member::has_ended);
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if let Some((first, last)) = told.infeasible() {
-        return Err(without_code(first, last));
+        return Err(without_code(first, last).into());
     }
     if told.ended == Ended::Complete {
         if let Some(path) = &args.collect {
@@ -151,7 +151,7 @@ pub fn not_met(stopping: Stopping, batches: usize) -> String {
 }
 
 /// What is said of the samples and what they cost.
-fn learned(agents: usize, told: &Told) -> String {
+fn learned(agents: usize, told: &RunSummary) -> String {
     let samples = told.samples();
     let now = match told.before.unwrap_or(0) {
         0 => String::new(),
@@ -179,7 +179,7 @@ fn learned(agents: usize, told: &Told) -> String {
 }
 
 /// What is said in the end; `feed` is what standard input must go on with.
-fn tell(args: &Args, mesh: &MeshConfig, told: &Told, feed: Option<String>) -> Result<()> {
+fn tell(args: &Args, mesh: &MeshConfig, told: &RunSummary, feed: Option<String>) -> Result<()> {
     let interrupted = told.ended == Ended::Interrupted;
     let feed = feed.filter(|_| interrupted);
     let (first, last) = told.costs();

@@ -1,14 +1,14 @@
 //! `dictmesh learn`: a dictionary from numbers, counts, raw text or pictures.
 
-mod begin;
-pub mod over;
 mod passes;
 mod processes;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod show;
+mod start;
+pub mod transport;
 
-use super::choices::Choices;
+use super::common_args::Choices;
 use super::mesh::masks::Switch;
 use super::prepare::{Feed, Preparation, Raw};
 use super::{
@@ -20,9 +20,9 @@ use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
-use over::Over;
 use passes::Position;
 use std::path::{Path, PathBuf};
+use transport::Transport;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -45,7 +45,7 @@ pub struct Args {
     /// interrupted run goes on from by --resume is a directory then: MODEL.mesh of processes, MODEL.checkpoint of
     /// the ranks of an MPI job
     #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
-    pub over: Option<Over>,
+    pub over: Option<Transport>,
     /// Send dual vectors in single precision, with --over processes: half the bytes, seven digits, and a --tolerance of
     /// 1e-5 at the least
     #[arg(long, help_heading = "The mesh")]
@@ -128,20 +128,20 @@ impl Data {
         model.description.feature_names = self.names.clone();
         self.preparation.store(&mut model).map_err(say)?;
         state.position.store(&mut model)?;
-        begin::store_choices(&self.choices, &mut model)?;
+        start::store_choices(&self.choices, &mut model)?;
         Ok(model)
     }
 }
 
 pub fn run(args: Args) -> Result<Ended> {
-    if args.over == Some(Over::Mpi) {
+    if args.over == Some(Transport::Mpi) {
         #[cfg(feature = "mpi")]
         return ranks::run(args);
         #[cfg(not(feature = "mpi"))]
-        return Err(over::WITHOUT_MPI.into());
+        return Err(transport::WITHOUT_MPI.into());
     }
     check(&args)?;
-    let mut begun = begin::begin(&args)?;
+    let mut begun = start::begin(&args)?;
     note(begun.data.raw.note(), args.speech.quiet);
     if args.dry_run {
         show::dry_run(&args, &begun)?;
@@ -155,8 +155,8 @@ pub fn run(args: Args) -> Result<Ended> {
     let before = begun.state.mesh.progress().samples_learned;
     let learned = match args.over {
         // Ranks have learned above.
-        None | Some(Over::Mpi) => passes::learn(&mut begun, &args)?,
-        Some(Over::Processes) => {
+        None | Some(Transport::Mpi) => passes::learn(&mut begun, &args)?,
+        Some(Transport::Processes) => {
             let learned = processes::learn(&mut begun, &args)?;
             if learned.ended == Ended::Interrupted {
                 return Ok(Ended::Interrupted);
@@ -187,7 +187,7 @@ fn save(args: &Args, begun: &Begun, learned: &Learned) -> Result<()> {
     save_model(&model, &args.output)?;
     // The checkpoint has done its duty; if it cannot go, that harms nobody.
     let _ = std::fs::remove_file(checkpoint(&args.output));
-    if let Some(Over::Processes) = args.over {
+    if let Some(Transport::Processes) = args.over {
         processes::clear(args);
     }
     Ok(())
@@ -198,14 +198,14 @@ fn check(args: &Args) -> Result<()> {
     check_places(args)?;
     if !(0.0..1e9).contains(&args.checkpoint_every) {
         let given = exact(args.checkpoint_every);
-        return Err(format!(
-            "--checkpoint-every {given}: give seconds, or 0 for no checkpoints"
-        ));
+        return Err(
+            format!("--checkpoint-every {given}: give seconds, or 0 for no checkpoints").into(),
+        );
     }
     match args.over {
-        Some(Over::Processes) => processes::check(args),
-        _ if args.float32 => Err(over::IN_ONE_PROCESS.into()),
-        None if args.masks.is_some() => Err(over::NO_MASKS.into()),
+        Some(Transport::Processes) => processes::check(args),
+        _ if args.float32 => Err(transport::IN_ONE_PROCESS.into()),
+        None if args.masks.is_some() => Err(transport::NO_MASKS.into()),
         _ => Ok(()),
     }
 }
@@ -236,7 +236,7 @@ fn check_checkpoint(path: &Path) -> Result<()> {
             "{}: no checkpoint of dictmesh ({why}), and learning writes its checkpoints there; move it away or \
              choose another -o",
             path.display()
-        )),
+        ).into()),
         Some(Err(e)) => Err(say(e)),
     }
 }

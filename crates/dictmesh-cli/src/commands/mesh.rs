@@ -1,13 +1,13 @@
 //! `dictmesh mesh`: the files that agents at different places start from.
 
 mod add;
-pub(super) mod ended;
+mod connectivity;
 pub(super) mod files;
 mod init;
 mod leave;
 pub(super) mod masks;
-mod parting;
 mod ports;
+pub(super) mod run_state;
 
 use super::Result;
 

@@ -200,7 +200,7 @@ fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
             "{}: it has {total} documents, and the first block takes {first} to learn from, so that \
              none is left to score; choose a smaller --block or --first",
             args.stream.display()
-        ));
+        ).into());
     }
     Ok(ranges)
 }
@@ -218,12 +218,12 @@ fn check_memory(args: &Args, with: &Novelty, input: &Input, ranges: &[Range<usiz
         data: 0,
         rotates: task.residual().is_rotation_invariant(),
     };
-    sizes.check(&format!(
+    Ok(sizes.check(&format!(
         "--agents-start {} --atoms-per-block {} over {} blocks",
         args.agents_start,
         args.atoms_per_block,
         ranges.len()
-    ))
+    ))?)
 }
 
 /// Which documents are truly novel, if there are labels.
@@ -244,7 +244,8 @@ fn known_truth(
             true => Err(format!(
                 "{}: --label-column needs a table with that column, or a file of labels (--labels)",
                 args.stream.display()
-            )),
+            )
+            .into()),
             false => Ok(None),
         };
     };
@@ -263,7 +264,7 @@ fn known_truth(
          one seen before, so that there is no ROC curve; check the labels and --block, or leave them \
          out to score only",
         from.display()
-    ))
+    ).into())
 }
 
 fn finish(

@@ -18,6 +18,6 @@ pub fn run(args: &Args) -> Result<()> {
     };
     match all.iter().find(|(name, _)| name == wanted) {
         Some((_, schema)) => print(&format!("{:#}\n", schema.as_value())),
-        None => Err(unknown("the schema", wanted, &names)),
+        None => Err(unknown("the schema", wanted, &names).into()),
     }
 }

@@ -46,8 +46,7 @@ pub struct Args {
     /// Print JSON lines instead of CSV
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// No progress and no warnings; the scores are printed all the same
-    #[arg(long, help_heading = "Output")]
+    #[arg(from_global)]
     pub quiet: bool,
     /// Write a page with the scores and the most novel samples into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -138,7 +137,7 @@ pub fn run(args: Args) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot print: {}", refusal(&e)))
+            Err(format!("cannot print: {}", refusal(&e)).into())
         }
         _ => Ok(()),
     }
@@ -151,7 +150,7 @@ pub fn threshold(given: Option<f64>, quantile: Option<f64>) -> Result<Threshold>
             Err("--threshold NaN: give a number to compare scores with".into())
         }
         (_, Some(q)) if !(0.0..=1.0).contains(&q) => {
-            Err(format!("--quantile {q}: give a share, from 0 to 1"))
+            Err(format!("--quantile {q}: give a share, from 0 to 1").into())
         }
         (Some(chi), _) => Ok(Threshold::Given(chi)),
         (None, q) => Ok(Threshold::Quantile(q.unwrap_or(0.95))),
@@ -263,7 +262,7 @@ pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Ve
         let (agreed, stop, certified) = mesh.score_certified(x).map_err(say)?;
         if matches!(stop, Stop::Diverged | Stop::Infeasible) {
             let why = given_up(stop, x, &mesh.strategy().name());
-            return Err(format!("samples {first} to {last}: {why}"));
+            return Err(format!("samples {first} to {last}: {why}").into());
         }
         let gaps = certified.iter().map(|c| c.relative_gap());
         (agreed.columns().map(|g| g[0]).collect(), gaps.collect())

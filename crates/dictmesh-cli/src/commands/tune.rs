@@ -6,7 +6,7 @@ mod flags;
 mod page;
 mod words;
 
-use super::choices::{Choices, Subject};
+use super::common_args::{Choices, Subject};
 use super::divided::Divided;
 use super::{command_line_with, shell_word, Result, Speech};
 use crate::options::names::OneOf;
@@ -101,9 +101,9 @@ pub fn run(args: Args) -> Result<()> {
                 .into(),
         );
     }
-    let options = args.choices.options()?;
+    let options = args.choices.options.clone();
     let bar = Bar::new(args.speech.quiet);
-    let found = search(&args, options, &|progress| bar.show(progress));
+    let found = find(&args, options, &mut |progress| bar.show(progress));
     bar.clear();
     let found = found?;
     let page = match &args.report {
@@ -162,12 +162,6 @@ fn learn_line(args: &Args, found: &Found) -> String {
     }
 }
 
-/// Finds it, in as many threads as were asked for.
-fn search(args: &Args, options: Options, show: &(dyn Fn(Progress) + Sync)) -> Result<Found> {
-    let of = options.clone();
-    of.in_threads(|| find(args, options, &mut |progress| show(progress)))?
-}
-
 fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
     let quiet = args.speech.quiet;
     let (opened, divided) = args.subject.open(&args.choices, &mut options, quiet)?;
@@ -222,39 +216,6 @@ fn need_samples(count: usize) -> Result<()> {
     Err(format!(
         "{count} samples: choosing gamma and atoms keeps some back to judge by and needs at least \
          {LEAST}; give --gamma and --atoms, or --only curve"
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-    use std::sync::Mutex;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: Args,
-    }
-
-    /// All of it, not only what the mesh itself does: `--threads 1` used every core.
-    #[test]
-    fn the_work_is_done_in_as_many_threads_as_were_asked_for() {
-        let place = tempfile::tempdir().unwrap();
-        let data = place.path().join("x.csv");
-        let line = |i: usize| format!("{},{},{}\n", i % 5, i * i % 7, i * 3 % 4);
-        std::fs::write(&data, (0..30).map(line).collect::<String>()).unwrap();
-        for threads in [1, 3] {
-            let data = data.to_str().unwrap();
-            let words = format!("tune {data} --header no --quiet --only curve --agents 3 --gamma 0.02 --atoms 3 --rounds 20 --threads {threads}");
-            let args = Line::parse_from(words.split(' ')).args;
-            let options = args.choices.options().unwrap();
-            let seen = Mutex::new(Vec::new());
-            let look = |_: Progress| seen.lock().unwrap().push(rayon::current_num_threads());
-            search(&args, options, &look).unwrap();
-            let seen = seen.into_inner().unwrap();
-            assert!(!seen.is_empty());
-            assert!(seen.iter().all(|n| *n == threads), "{threads}: {seen:?}");
-        }
-    }
+    )
+    .into())
 }

@@ -36,7 +36,7 @@ pub fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
             name: "bits",
             given,
             allowed,
-        } => format!("--bits {given}: {allowed}"),
+        } => format!("--bits {given}: {allowed}").into(),
         e => say(e),
     })
 }
@@ -51,7 +51,7 @@ pub fn auto(latency: Option<f64>, bandwidth: Option<f64>) -> Result<Arc<dyn Stra
             name,
             given,
             allowed,
-        } => format!("--{name} {given}: {allowed}"),
+        } => format!("--{name} {given}: {allowed}").into(),
         e => say(e),
     })
 }
@@ -115,7 +115,7 @@ impl Options {
             return Err(format!(
                 "--lo and --hi belong to --regularizer boxed-elastic-net, but this is {name}; name that \
                  regularizer (with --lo 0 codes stay non-negative), or leave --lo and --hi out"
-            ));
+            ).into());
         }
         Ok(())
     }
@@ -151,7 +151,8 @@ impl Options {
             dictmesh::Error::Dimension { given, .. } => format!(
                 "--topology {text} has {given} agents, but --agents says {n}; leave --agents out, or choose \
                  another graph"
-            ),
+            )
+            .into(),
             e => say(e),
         })
     }
@@ -172,21 +173,20 @@ impl Options {
         let own = constant(name);
         let links = [("latency", self.latency), ("bandwidth", self.bandwidth)];
         if let Some((flag, _)) = links.iter().find(|(_, value)| value.is_some()) {
-            return Err(format!(
-                "--{flag} belongs to --strategy auto; {name} has --{own}"
-            ));
+            return Err(format!("--{flag} belongs to --strategy auto; {name} has --{own}").into());
         }
         let given = [("mu", self.mu), ("rho", self.rho)];
         if let Some((flag, _)) = given.iter().find(|(flag, v)| v.is_some() && *flag != own) {
             return Err(match (*flag, name) {
                 ("mu", "relaxed-admm") => {
-                    "--mu: relaxed-admm has no step; its penalty is --rho".into()
+                    "--mu: relaxed-admm has no step; its penalty is --rho".to_string()
                 }
                 ("mu", _) => {
                     format!("--mu: {name} finds the length of its steps itself; it has --{own}")
                 }
                 _ => format!("--rho belongs to relaxed-admm; {name} has --{own}"),
-            });
+            }
+            .into());
         }
         let spec = given.into_iter().fold(Spec::new(name), |spec, (flag, v)| {
             spec.with_some_number(flag, v)
@@ -210,7 +210,8 @@ impl Options {
             return Err(format!(
                 "--{flag}: auto chooses a strategy with its own constants; name the one it is for: \
                  --strategy {owner}"
-            ));
+            )
+            .into());
         }
         auto(self.latency, self.bandwidth)
     }
@@ -229,7 +230,7 @@ impl Options {
     pub fn accels(&self) -> Result<Accels> {
         match self.accel.as_deref() {
             None => Ok(Accels::all()),
-            Some(names) => Accels::parse(names).map_err(|e| format!("--accel {names}: {e}")),
+            Some(names) => Accels::parse(names).map_err(|e| format!("--accel {names}: {e}").into()),
         }
     }
 
@@ -262,7 +263,9 @@ impl Options {
                 .split(',')
                 .map(|k| {
                     k.trim().parse().map_err(|_| {
-                        format!("--informed {list}: \"{k}\" is not an agent's number; write all, or numbers such as 0,3")
+                        let why = format!("\"{k}\" is not an agent's number");
+                        format!("--informed {list}: {why}; write all, or numbers such as 0,3")
+                            .into()
                     })
                 })
                 .collect::<Result<_>>()
@@ -299,9 +302,6 @@ impl Options {
             .seed(self.seed.unwrap_or(0));
         if let Some(informed) = self.informed()? {
             builder = builder.informed(&informed);
-        }
-        if let Some(threads) = self.threads {
-            builder = builder.threads(threads);
         }
         builder.build(rows, &sizes, start).map_err(say)
     }

@@ -62,7 +62,7 @@ pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
         return Err(format!(
             "--topology {text}: {name} takes nothing behind a colon; leave \":{argument}\" out (--agents says how \
              many agents there are)"
-        ));
+        ).into());
     }
     Ok(match name {
         "complete" => TopologySpec::Complete,
@@ -129,9 +129,9 @@ impl TypedValueParser for OneOf {
         let given = value.to_string_lossy().into_owned();
         match known(kind, &given, &self.0) {
             Ok(()) => Ok(given),
-            Err(said) => {
-                Err(clap::Error::raw(ErrorKind::InvalidValue, said + "\n").with_cmd(command))
-            }
+            Err(said) => Err(
+                clap::Error::raw(ErrorKind::InvalidValue, said.message + "\n").with_cmd(command),
+            ),
         }
     }
 
@@ -160,14 +160,14 @@ fn split(text: &str) -> (&str, Option<&str>) {
 
 fn number_in(flag: &str, text: &str) -> Result<f64> {
     text.parse()
-        .map_err(|_| format!("{flag}: \"{text}\" is not a number; write one such as 0.3"))
+        .map_err(|_| format!("{flag}: \"{text}\" is not a number; write one such as 0.3").into())
 }
 
 pub fn known(kind: &str, given: &str, names: &[&str]) -> Result<()> {
     if names.contains(&given) {
         return Ok(());
     }
-    Err(unknown(&format!("--{kind}"), given, names))
+    Err(unknown(&format!("--{kind}"), given, names).into())
 }
 
 /// An unknown name, with the nearest one that is known.

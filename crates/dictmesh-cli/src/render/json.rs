@@ -22,6 +22,7 @@ pub type Object = Map<String, Value>;
 /// The schemas of all replies. To add a reply: one line.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
+        of::<commands::Failure>(),
         of::<commands::inspect::Inspection>(),
         of::<commands::join::Joined>(),
     ]

@@ -105,15 +105,11 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         &["there already"],
     );
     refused(at, "launch nothing.toml", &["nothing.toml"]);
-    refused(at, "agent --config nothing.toml", &["nothing.toml"]);
+    refused(at, "agent nothing.toml", &["nothing.toml"]);
     let file = at.join("m/agent-0/agent.toml");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replace("run =", "rum =")).unwrap();
-    refused(
-        at,
-        "agent --config m/agent-0/agent.toml",
-        &["rum", "line 2"],
-    );
+    refused(at, "agent m/agent-0/agent.toml", &["rum", "line 2"]);
 }
 
 /// A link that leads nowhere stands where the newcomer's directory should appear: its key must not stay behind under
@@ -186,6 +182,6 @@ fn sizes_beyond_memory_are_refused_with_what_fits() {
     ] {
         assert_ne!(changed, text);
         fs::write(&file, changed).unwrap();
-        refused(at, "agent --config m/agent-0/agent.toml", &words);
+        refused(at, "agent m/agent-0/agent.toml", &words);
     }
 }

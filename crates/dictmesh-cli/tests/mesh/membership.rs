@@ -53,14 +53,14 @@ fn an_agent_joins_a_running_mesh_and_another_leaves_it() {
     feeding.run.start(3);
     feeding.feed_until(4);
 
-    let asked = json(&place, "mesh leave --config m/agent-2/agent.toml --json");
+    let asked = json(&place, "mesh leave m/agent-2/agent.toml --json");
     assert_eq!(asked["running"], true);
     feeding.feed_until(3);
     assert_eq!(feeding.run.wait(2), Some(0));
     let left_at = Model::load(feeding.run.file(2, "atoms.safetensors")).unwrap();
     let left_at = left_at.description.progress.samples_learned;
     for command in ["agent", "mesh leave"] {
-        let words = format!("{command} --config m/agent-2/agent.toml");
+        let words = format!("{command} m/agent-2/agent.toml");
         refused(&place, &words, &["agent-2 has left", "mesh add"]);
     }
     refused(
@@ -99,7 +99,7 @@ fn an_agent_that_does_not_run_leaves_when_it_is_started() {
     feeding.feed_until(3);
     feeding.run.kill(1);
     let place = feeding.run.place.path().to_path_buf();
-    let asked = json(&place, "mesh leave --config m/agent-1/agent.toml --json");
+    let asked = json(&place, "mesh leave m/agent-1/agent.toml --json");
     assert_eq!(asked["running"], false);
     feeding.run.start(1);
     feeding.feed_until(2);

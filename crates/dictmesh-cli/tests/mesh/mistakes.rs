@@ -27,7 +27,7 @@ fn certificates_are_looked_at_before_anybody_is_dialled() {
     let copy = |from: &Run, k: usize, name: &str| {
         fs::copy(from.file(k, name), run.file(0, name)).unwrap();
     };
-    let agent = "agent --config m/agent-0";
+    let agent = "agent m/agent-0";
     copy(&run, 1, "private.key");
     let words = ["agent-0/private.key", "does not belong to the certificate"];
     refused(place, agent, &words);
@@ -129,7 +129,7 @@ fn an_agent_that_runs_at_two_hosts_is_named() {
     });
     let log = fs::File::create(place.join("copy.log")).unwrap();
     let copy = Command::new(PROGRAM)
-        .args(["agent", "--config"])
+        .arg("agent")
         .arg(place.join("agent.toml"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -162,18 +162,14 @@ fn a_file_of_the_other_kind_is_called_by_its_name() {
         "agent-0/agent.toml",
         "dictmesh launch",
     ];
-    refused(place, "agent --config m/mesh.toml", &words);
-    let words = [
-        "this is an agent's own file",
-        "mesh.toml",
-        "dictmesh agent --config",
-    ];
+    refused(place, "agent m/mesh.toml", &words);
+    let words = ["this is an agent's own file", "mesh.toml", "dictmesh agent"];
     refused(place, "launch m/agent-1/agent.toml", &words);
     // One that is broken is still told what is wrong with it.
     edit(&run.file(0, "agent.toml"), |text| {
         text.replace("atoms = ", "atom = ")
     });
-    refused(place, "agent --config m/agent-0", &["line ", "\"atom\""]);
+    refused(place, "agent m/agent-0", &["line ", "\"atom\""]);
 }
 
 #[test]
@@ -186,7 +182,7 @@ fn places_that_cannot_be_had_are_told_with_what_to_do() {
         "is a file",
         "state = \"...\" in agent.toml",
     ];
-    refused(place, "agent --config m/agent-2", &words);
+    refused(place, "agent m/agent-2", &words);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = taken.local_addr().unwrap().to_string();
     edit(&run.file(0, "agent.toml"), |text| {
@@ -197,7 +193,7 @@ fn places_that_cannot_be_had_are_told_with_what_to_do() {
         "another program listens there",
         "metrics = \"HOST:PORT\"",
     ];
-    refused(place, "agent --config m/agent-0", &words);
+    refused(place, "agent m/agent-0", &words);
 }
 
 /// Every line, the last too.
@@ -205,7 +201,7 @@ fn places_that_cannot_be_had_are_told_with_what_to_do() {
 fn a_log_of_json_ends_in_json() {
     let run_of = Run::new(4, THREE);
     fs::write(run_of.file(2, "state"), "in the way").unwrap();
-    let out = run(run_of.place.path(), "agent --config m/agent-2 --log json");
+    let out = run(run_of.place.path(), "agent m/agent-2 --log json");
     assert_eq!(out.status.code(), Some(1));
     let said = String::from_utf8(out.stderr).unwrap();
     let lines = said.lines().map(|line| serde_json::from_str(line).unwrap());
@@ -225,7 +221,7 @@ fn scores_that_the_run_does_without_cannot_be_printed() {
         text.replace("score = true", "score = false")
     });
     let words = ["agent-1", "score = false", "set score = true at all agents"];
-    refused(place, "agent --config m/agent-1 --score", &words);
+    refused(place, "agent m/agent-1 --score", &words);
 }
 
 /// Samples of another width, and none of them: an agent has no flags for either, and no model.
@@ -236,8 +232,8 @@ fn samples_that_an_agent_cannot_take_are_told_by_its_settings() {
     let narrow = "1,2,3\n4,5,6\n";
     fs::write(place.join("x.csv"), narrow).unwrap();
     let words = ["3 features", "rows = 12", "path in its agent.toml"];
-    refused(place, "agent --config m/agent-0", &words);
-    let out = run(place, "agent --config m/agent-0");
+    refused(place, "agent m/agent-0", &words);
+    let out = run(place, "agent m/agent-0");
     for word in ["--transpose", "model"] {
         assert!(!said(&out).contains(word), "{}", said(&out));
     }
@@ -245,7 +241,7 @@ fn samples_that_an_agent_cannot_take_are_told_by_its_settings() {
     edit(&one.file(0, "agent.toml"), never);
     edit(&place.join("m/mesh.toml"), never);
     let words = ["passes = 0", "at least 1 is needed"];
-    refused(place, "agent --config m/agent-0", &words);
+    refused(place, "agent m/agent-0", &words);
     refused(place, "launch m", &words);
 }
 
@@ -254,8 +250,8 @@ fn samples_that_an_agent_cannot_take_are_told_by_its_settings() {
 fn what_cannot_be_gone_on_with_is_told_with_what_to_do() {
     let one = Run::new(4, "--agents 1 --atoms 2");
     let place = one.place.path();
-    ok(place, "agent --config m/agent-0");
-    let out = run(place, "mesh leave --config m/agent-0");
+    ok(place, "agent m/agent-0");
+    let out = run(place, "mesh leave m/agent-0");
     assert!(said(&out).contains("nothing to leave"), "{}", said(&out));
     assert!(!said(&out).contains("others"), "{}", said(&out));
     let state = one.file(0, "state");
@@ -267,5 +263,5 @@ fn what_cannot_be_gone_on_with_is_told_with_what_to_do() {
         "restore the state directory",
         "joins = true",
     ];
-    refused(place, "agent --config m/agent-0", &words);
+    refused(place, "agent m/agent-0", &words);
 }

@@ -68,7 +68,7 @@ impl Run {
             .open(self.file(k, "agent.log"))
             .unwrap();
         command
-            .args(["agent", "--config"])
+            .arg("agent")
             .arg(self.file(k, "agent.toml"))
             .env("RAYON_NUM_THREADS", "1")
             .stdin(Stdio::null())

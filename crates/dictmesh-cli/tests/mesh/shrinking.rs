@@ -20,22 +20,22 @@ fn a_leave_that_would_end_the_run_is_refused() {
         "--neighbours 0,3",
         "[0, 3]",
     ];
-    refused(&place, "mesh leave --config m/agent-2", cut);
-    refused(&place, "mesh leave --config m/agent-2/agent.toml", cut);
+    refused(&place, "mesh leave m/agent-2", cut);
+    refused(&place, "mesh leave m/agent-2/agent.toml", cut);
     let only = &[
         "agent-0: no other agent sees the samples",
         "informed = true",
     ];
-    let ends = "mesh leave --config m/agent-0";
+    let ends = "mesh leave m/agent-0";
     refused(&place, ends, only);
     // Where the whole mesh is not known, it must be said.
     fs::rename(place.join("m/mesh.toml"), place.join("m/all.toml")).unwrap();
     refused(
         &place,
-        "mesh leave --config m/agent-2",
+        "mesh leave m/agent-2",
         &["mesh.toml is not there", "--mesh FILE", "--unchecked"],
     );
-    let told = "mesh leave --config m/agent-2 --mesh m/all.toml";
+    let told = "mesh leave m/agent-2 --mesh m/all.toml";
     refused(&place, told, cut);
     fs::rename(place.join("m/all.toml"), place.join("m/mesh.toml")).unwrap();
     for k in 0..4 {
@@ -47,7 +47,7 @@ fn a_leave_that_would_end_the_run_is_refused() {
     // An agent between the two halves counts when it is there.
     json(&place, "mesh add m --neighbours 1,3 --json");
     feeding.run.agents.push(None);
-    refused(&place, "mesh leave --config m/agent-2", cut);
+    refused(&place, "mesh leave m/agent-2", cut);
     for k in [1, 3] {
         feeding.run.signal(k, "-TERM");
         assert_eq!(feeding.run.wait(k), Some(130));
@@ -55,16 +55,16 @@ fn a_leave_that_would_end_the_run_is_refused() {
     }
     feeding.run.start(4);
     feeding.feed_until(5);
-    ok(&place, "mesh leave --config m/agent-2");
+    ok(&place, "mesh leave m/agent-2");
     // Two at once are one too many.
     let both = &["agent-4: without it", "(agents 0, 1 from agent 3)"];
-    refused(&place, "mesh leave --config m/agent-4", both);
+    refused(&place, "mesh leave m/agent-4", both);
     feeding.feed_until(4);
     assert_eq!(feeding.run.wait(2), Some(0));
-    refused(&place, "mesh leave --config m/agent-4", both);
+    refused(&place, "mesh leave m/agent-4", both);
     // What an agent knows by itself is enough where the others' directories are elsewhere.
     fs::remove_dir_all(feeding.run.file(2, "state")).unwrap();
-    refused(&place, "mesh leave --config m/agent-4", both);
+    refused(&place, "mesh leave m/agent-4", both);
     feeding.end();
     for k in [0, 1, 3, 4] {
         assert_eq!(feeding.run.wait(k), Some(0), "{}", feeding.run.log(k));
@@ -77,7 +77,7 @@ fn the_advice_before_a_leave_is_enough() {
     let run = Run::new(4, "--agents 4 --topology star --atoms 4 --informed 0");
     let place = run.place.path();
     fs::create_dir(run.file(0, "state")).unwrap(); // as if it had run
-    let leave = "mesh leave --config m/agent-0";
+    let leave = "mesh leave m/agent-0";
     let cut = &[
         "(agent 1 from agent 2 from agent 3)",
         "mesh add DIR --neighbours 1,2,3 puts",
@@ -106,7 +106,7 @@ fn nobody_dials_an_agent_that_has_left() {
     let mut feeding = Feeding::start("--agents 3 --topology path");
     feeding.feed_until(3);
     let place = feeding.run.place.path().to_path_buf();
-    ok(&place, "mesh leave --config m/agent-2");
+    ok(&place, "mesh leave m/agent-2");
     feeding.feed_until(2);
     assert_eq!(feeding.run.wait(2), Some(0));
     let settings = fs::read_to_string(feeding.run.file(2, "agent.toml")).unwrap();

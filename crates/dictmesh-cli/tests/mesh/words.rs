@@ -29,7 +29,7 @@ fn every_line_of_a_log_can_be_read() {
     feeding.run.start(1);
     feeding.feed_until(4);
     let place = feeding.run.place.path().to_path_buf();
-    let said = ok(&place, "mesh leave --config m/agent-3");
+    let said = ok(&place, "mesh leave m/agent-3");
     assert!(
         said.contains("waits for neighbours that are away"),
         "{said}"
@@ -130,7 +130,7 @@ fn a_launch_tells_of_the_whole_run_and_of_those_who_are_there() {
     );
 
     let second = launch(&run);
-    ok(run.place.path(), "mesh leave --config m/agent-1/agent.toml");
+    ok(run.place.path(), "mesh leave m/agent-1/agent.toml");
     let until_left = Instant::now() + PATIENCE;
     while !run.file(1, "state/left").exists() {
         assert!(Instant::now() < until_left, "{}", run.log(1));
@@ -154,7 +154,7 @@ fn a_launch_tells_of_the_whole_run_and_of_those_who_are_there() {
     let words = &["has ended after 16 samples", "more passes"];
     refused(run.place.path(), "mesh add m --neighbours 0", words);
     let words = &["has ended after 16 samples", "nothing to leave"];
-    refused(run.place.path(), "mesh leave --config m/agent-0", words);
+    refused(run.place.path(), "mesh leave m/agent-0", words);
     let told = result(launch(&run));
     assert_eq!(
         (&told["agents"], &told["ended_before"]),
@@ -333,27 +333,15 @@ fn advice_is_of_the_file_it_is_given_for() {
         at,
         &format!("mesh init near --rows 12 --watch nowhere {init}"),
     );
-    refused(
-        at,
-        "agent --config none.toml",
-        &["no such file", "mesh init"],
-    );
-    refused(at, "agent --config near", &["no agent.toml", "agent-0"]);
-    refused(
-        at,
-        "agent --config near/agent-0",
-        &["nowhere", "make it first"],
-    );
+    refused(at, "agent none.toml", &["no such file", "mesh init"]);
+    refused(at, "agent near", &["no agent.toml", "agent-0"]);
+    refused(at, "agent near/agent-0", &["nowhere", "make it first"]);
     let file = at.join("near/agent-1/agent.toml");
     let text = fs::read_to_string(&file)
         .unwrap()
         .replace("127.0.0.1:7401", "10.0.0.1:7401");
     fs::write(&file, text).unwrap();
-    refused(
-        at,
-        "agent --config near/agent-1",
-        &["[tls]", "plain-text = true"],
-    );
+    refused(at, "agent near/agent-1", &["[tls]", "plain-text = true"]);
     ok(at, &format!("mesh init begun --data x.csv {init}"));
     refused(
         at,

@@ -81,7 +81,7 @@ pub struct AgentEntry {
 const AN_AGENT: OtherKind = OtherKind {
     keys: ["id", "listen"],
     advice: "this is an agent's own file, and the mesh's belongs here, as in mesh.toml; start this one agent with \
-             dictmesh agent --config",
+             dictmesh agent",
 };
 
 impl AgentEntry {

@@ -29,7 +29,7 @@ pub fn is_asked(state: &Path) -> bool {
 /// Asks the agent with this state directory to leave.
 pub fn ask(state: &Path) -> Result<()> {
     let file = state.join(LEAVE);
-    fs::write(&file, "").map_err(|e| format!("{}: {}", file.display(), refusal(&e)))
+    fs::write(&file, "").map_err(|e| format!("{}: {}", file.display(), refusal(&e)).into())
 }
 
 /// Refuses to run an agent that has left.
@@ -40,7 +40,7 @@ pub fn check(state: &Path, name: &str) -> Result<()> {
             "{}: {name} has left this mesh for good, and its neighbours have forgotten it; dictmesh mesh add makes a \
              new agent, which joins it",
             state.display()
-        )),
+        ).into()),
     }
 }
 
@@ -60,5 +60,5 @@ pub fn watch(state: &Path, leave: &Arc<AtomicBool>) -> Result<()> {
 /// Writes down that it is done.
 pub fn done(state: &Path) -> Result<()> {
     let [from, to] = [LEAVE, LEFT].map(|name| state.join(name));
-    fs::rename(&from, &to).map_err(|e| format!("{}: {}", to.display(), refusal(&e)))
+    fs::rename(&from, &to).map_err(|e| format!("{}: {}", to.display(), refusal(&e)).into())
 }

@@ -42,7 +42,7 @@ pub fn take(state: &Path) -> Result<File> {
     loop {
         match file.try_lock() {
             Ok(()) => break,
-            Err(fs::TryLockError::Error(e)) => return Err(failed(&e)),
+            Err(fs::TryLockError::Error(e)) => return Err(failed(&e).into()),
             Err(fs::TryLockError::WouldBlock) => {}
         }
         let holder = holder(state);
@@ -52,7 +52,8 @@ pub fn take(state: &Path) -> Result<File> {
                 "{}: another process is this agent already ({}); end it first",
                 state.display(),
                 holder.unwrap_or(UNKNOWN.into())
-            ));
+            )
+            .into());
         }
         thread::sleep(LOOK); // somebody only looks who holds it
     }
@@ -121,6 +122,6 @@ mod tests {
         let _first = take(place.path()).unwrap();
         let why = take(place.path()).unwrap_err();
         let number = format!("already (process {})", std::process::id());
-        assert!(why.contains(&number), "{why}");
+        assert!(why.message.contains(&number), "{why}");
     }
 }

@@ -15,10 +15,11 @@ pub enum Look {
 }
 
 /// From now on events of our own crates are written; the engine's only where something is wrong.
-pub fn start(look: Look, verbose: bool) -> Result<()> {
-    let level = match verbose {
-        true => LevelFilter::DEBUG,
-        false => LevelFilter::INFO,
+pub fn start(look: Look, quiet: bool, verbose: u8) -> Result<()> {
+    let level = match (quiet, verbose) {
+        (true, _) => LevelFilter::ERROR,
+        (_, 0) => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
     };
     let ours = Targets::new()
         .with_default(LevelFilter::ERROR)
@@ -33,5 +34,5 @@ pub fn start(look: Look, verbose: bool) -> Result<()> {
         Look::Text => all.with(lines.with_filter(ours)).try_init(),
         Look::Json => all.with(lines.json().with_filter(ours)).try_init(),
     }
-    .map_err(|e| format!("no log: {e}"))
+    .map_err(|e| format!("no log: {e}").into())
 }

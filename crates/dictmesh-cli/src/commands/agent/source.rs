@@ -5,7 +5,7 @@ mod file;
 mod spool;
 mod stdin;
 
-use super::super::mesh::ended::newest_checkpoint;
+use super::super::mesh::run_state::newest_checkpoint;
 use super::super::Result;
 use crate::numbers::counted;
 use dictmesh::Model;

@@ -43,7 +43,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
         command: command_line(),
         versions: vec![
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-            ("seed".into(), args.choices.flags.seed.unwrap_or(0).to_string()),
+            ("seed".into(), args.choices.options.seed.unwrap_or(0).to_string()),
         ],
     }
 }

@@ -21,7 +21,7 @@ pub fn write(
         (NAMES[0].into(), of_rows(input, layers, judged).into()),
         (NAMES[1].into(), of_columns(input, layers).into()),
     ];
-    folder.write("the biclusters", &files)
+    Ok(folder.write("the biclusters", &files)?)
 }
 
 fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> String {

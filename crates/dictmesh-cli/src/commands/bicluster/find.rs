@@ -54,7 +54,8 @@ pub fn diffusion(
         return Err(format!(
             "learning stopped: {}; scale the table or choose another gamma",
             found.stop
-        ));
+        )
+        .into());
     }
     Ok(Found {
         layers: found.layers,

@@ -55,7 +55,7 @@ impl CodesFile {
         } = self;
         let written = write_archive(&mut draft, &start, index, value, atoms);
         written.map_err(|e| draft.failed(&e))?;
-        draft.finish()
+        Ok(draft.finish()?)
     }
 }
 
@@ -145,7 +145,7 @@ impl RowsFile {
     }
 
     pub fn finish(self) -> Result<()> {
-        self.draft.finish()
+        Ok(self.draft.finish()?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The atoms of all agents put together: only where somebody asks for it and may read all their directories.
 
+use super::super::agent::builder::OWNER;
 use super::super::agent::leaving;
-use super::super::agent::parts::OWNER;
 use super::super::{load_model, note, say, Result};
 use dictmesh::model::{BlockData, Description, Progress};
 use dictmesh::{Model, WeightRule};
@@ -26,7 +26,7 @@ fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<B
                 "{}: it is not there; an agent writes its atoms when the samples have ended. Bring the files of all \
                  agents here first",
                 path.display()
-            ));
+            ).into());
         }
         let model = load_model(&path)?;
         let seen = model.description.progress.samples_learned;
@@ -35,7 +35,7 @@ fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<B
                 "{}: these atoms have seen {seen} samples, those of other agents {}; they are not of one run",
                 path.display(),
                 samples.unwrap_or(0)
-            ));
+            ).into());
         }
         check_owner(mesh, *k, &path, &model)?;
         let block = model.blocks.into_iter().next();
@@ -77,7 +77,7 @@ fn check_owner(mesh: &MeshConfig, k: usize, path: &Path, model: &Model) -> Resul
             "{}: its {what} is not that of {} in mesh.toml; these atoms are of another run or another agent",
             path.display(),
             mesh.agents[k].name
-        )),
+        ).into()),
     }
 }
 

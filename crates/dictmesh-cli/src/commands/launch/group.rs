@@ -1,9 +1,9 @@
 //! The processes of a mesh: started together, watched, and ended together.
 
 use super::super::agent::source;
-use super::super::mesh::ended::learned_all;
+use super::super::mesh::run_state::learned_all;
 use super::super::{refusal, say, Ended, Result};
-use super::told::{Line, Told};
+use super::run_summary::{Line, RunSummary};
 use crate::interrupt;
 use crate::progress::Bar;
 use crate::progress::Progress;
@@ -79,7 +79,7 @@ pub struct Group {
     failure: Option<(usize, ExitStatus)>,
     /// What a person should see of what they said: an agent's name and a line of its log.
     trouble: Vec<(String, String)>,
-    told: Told,
+    told: RunSummary,
 }
 
 impl Group {
@@ -87,7 +87,7 @@ impl Group {
     pub fn start(members: Vec<Member>) -> Result<Self> {
         let (say, said) = channel();
         let mut group = Group {
-            told: Told::new(),
+            told: RunSummary::new(),
             running: Vec::new(),
             said,
             say,
@@ -108,7 +108,7 @@ impl Group {
     }
 
     /// Watches until all have ended.
-    pub fn run(mut self, quiet: bool) -> Result<Told> {
+    pub fn run(mut self, quiet: bool) -> Result<RunSummary> {
         let interrupted = interrupt::gently();
         let (bar, mut said_so) = (Bar::new(quiet), false);
         while self.running.iter().any(|r| r.ended.is_none()) {
@@ -135,14 +135,14 @@ impl Group {
             bar.clear();
             let member = &self.running[failed].member;
             let log = member.log.display();
-            return Err(format!("{}: {why} (its log: {log})", member.name));
+            return Err(format!("{}: {why} (its log: {log})", member.name).into());
         }
         bar.clear();
         let incomplete = |r: &Running| r.ended.is_some_and(|status| !status.success());
         if self.running.iter().any(incomplete) {
             self.told.ended = Ended::Interrupted;
         }
-        Ok(std::mem::replace(&mut self.told, Told::new()))
+        Ok(std::mem::replace(&mut self.told, RunSummary::new()))
     }
 
     /// What they said before they ended, which may still be on its way, on a busy machine for long.
@@ -307,14 +307,13 @@ fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>)
         .args([
             "agent",
             "--events",
+            // Agents share the machine.
+            "--threads=1",
             "--parent",
             &std::process::id().to_string(),
         ])
         .args(["--accel", &member.accel])
-        .arg("--config")
         .arg(&member.config)
-        // Agents share the machine; each takes one core at a time.
-        .env("RAYON_NUM_THREADS", "1")
         .stdin(match member.reads {
             true => Stdio::inherit(),
             false => Stdio::null(),

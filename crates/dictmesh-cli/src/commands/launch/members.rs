@@ -48,7 +48,8 @@ fn member(mesh: &MeshConfig, k: usize, directory: PathBuf, accels: &Accels) -> R
             "{}: {} is not there; dictmesh mesh init --tls makes certificates",
             directory.display(),
             MeshConfig::CERTIFICATE
-        ));
+        )
+        .into());
     }
     Ok(Member {
         name: mesh.agents[k].name.clone(),
@@ -75,7 +76,7 @@ fn check_readers(mesh: &MeshConfig, all: &[usize]) -> Result<()> {
         _ => Err(format!(
             "{readers} agents take their samples from standard input, which only one can have; make only one informed, \
              or give the others a file or a directory"
-        )),
+        ).into()),
     }
 }
 
@@ -94,7 +95,7 @@ fn check_not_running(mesh: &MeshConfig, place: &Path, all: &[usize]) -> Result<(
                  anew, end that first: Ctrl-C or SIGTERM to whatever started it",
                 place.display(),
                 place.join(name).join("agent.log").display()
-            ));
+            ).into());
         }
         thread::sleep(LOOK);
     }

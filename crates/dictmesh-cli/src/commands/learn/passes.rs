@@ -67,7 +67,7 @@ impl Position {
                         "{changed}. Learning stopped at sample {at} of a pass, and cannot go on there in other \
                          data: give the data as they were, or these under another name, to be learned from \
                          their start"
-                    ));
+                    ).into());
                 }
                 if warn {
                     eprintln!("dictmesh: {changed}; it is learned from its start");
@@ -246,7 +246,7 @@ impl Session<'_> {
         match stop.map_err(say)? {
             stop @ (Stop::Diverged | Stop::Infeasible) => {
                 let why = given_up(stop, x, &self.state.mesh.strategy().name());
-                Err(format!("learning stopped: {why}"))
+                Err(format!("learning stopped: {why}").into())
             }
             _ => Ok(self.state.mesh.progress().samples_learned - before),
         }

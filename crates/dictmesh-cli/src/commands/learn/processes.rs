@@ -1,6 +1,6 @@
 //! Learning by a process for each agent: the same start, samples and batches as in one process.
 
-use super::super::launch::{blocks, write_agents, Group, Told, LOG};
+use super::super::launch::{blocks, write_agents, Group, RunSummary, LOG};
 use super::super::mesh::masks::{self, Switch};
 use super::super::{command_line_with, load_model, past, say, Ended, Result, INFEASIBLE};
 use super::{Args, Begun, Learned};
@@ -33,11 +33,11 @@ pub fn check(args: &Args) -> Result<()> {
             "--resume {}: with --over processes give the directory MODEL.mesh that an interrupted run of it left; a \
              model or checkpoint is gone on from in one process, without --over",
             resumed.display()
-        )),
+        ).into()),
         (None, true) => Err(format!(
             "{}: agents were interrupted there; go on with them by --resume {0}, or remove the directory",
             place.display(),
-        )),
+        ).into()),
         _ => Ok(()),
     }
 }
@@ -51,14 +51,14 @@ pub fn begun(place: &Path, passes: Option<usize>) -> Result<(Model, usize)> {
         return Err(format!(
             "--resume {}: it was not begun by learn; go on with it by dictmesh launch {0}/mesh.toml",
             place.display()
-        ));
+        ).into());
     };
     let was = *was as usize;
     if let Some(given) = passes.filter(|given| *given != was) {
         return Err(format!(
             "--passes {given}: {} was begun with --passes {was}, which its agents go by; give the same, or leave it out",
             place.display()
-        ));
+        ).into());
     }
     let part = |agent: &AgentEntry| load_model(&place.join(&agent.name).join(START));
     let parts: Vec<Model> = mesh.agents.iter().map(part).collect::<Result<_>>()?;
@@ -81,7 +81,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
     }
     let mut done = carry_out(begun, args, &mesh, &place);
     if let (Err(why), None) = (&mut done, &args.resume) {
-        *why = keep_logs(why, &mesh, &place, &args.output);
+        why.message = keep_logs(&why.message, &mesh, &place, &args.output);
     }
     match &done {
         Ok(told) if told.ended == Ended::Interrupted => {
@@ -132,7 +132,12 @@ pub fn clear(args: &Args) {
     let _ = fs::remove_dir_all(place);
 }
 
-fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) -> Result<Told> {
+fn carry_out(
+    begun: &mut Begun,
+    args: &Args,
+    mesh: &MeshConfig,
+    place: &Path,
+) -> Result<RunSummary> {
     let failed = |e: std::io::Error| format!("{}: {e}", place.display());
     fs::write(place.join("mesh.toml"), mesh.to_toml().map_err(say)?).map_err(failed)?;
     // Their addresses are others each time, and the directory is no place for people.
@@ -146,7 +151,7 @@ fn carry_out(begun: &mut Begun, args: &Args, mesh: &MeshConfig, place: &Path) ->
     }
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.infeasible().is_some() {
-        return Err(format!("learning stopped: {INFEASIBLE}"));
+        return Err(format!("learning stopped: {INFEASIBLE}").into());
     }
     if told.ended == Ended::Complete {
         let (blocks, samples) = blocks(mesh, place)?;
@@ -170,7 +175,8 @@ fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
                 "{}: its agents learn from {}; give that, or begin anew without --resume",
                 place.display(),
                 path.display()
-            ));
+            )
+            .into());
         }
         _ => {}
     }
@@ -183,7 +189,7 @@ fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
             "{}: the data have changed since {} was begun; give them as they were, or begin anew without --resume",
             data.display(),
             place.display()
-        ));
+        ).into());
     }
     if mesh.agreed.float32 != args.float32 {
         return Err(match args.float32 {
@@ -195,7 +201,8 @@ fn again(begun: &Begun, args: &Args, place: &Path) -> Result<MeshConfig> {
                 "{}: it was begun with --float32; give it again",
                 place.display()
             ),
-        });
+        }
+        .into());
     }
     // What is learned does not depend on them.
     mesh.agreed.masks = args.masks.map_or(mesh.agreed.masks, Switch::is_on);
@@ -213,7 +220,7 @@ fn ports(count: usize) -> Result<Vec<TcpListener>> {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))
+    std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()).into())
 }
 
 /// An agent's first atoms, in its directory.
@@ -278,7 +285,7 @@ fn describe(begun: &Begun, args: &Args) -> Result<MeshConfig> {
 }
 
 /// What the agents told, as learning in one process tells it.
-fn learned(begun: &Begun, told: &Told) -> Learned {
+fn learned(begun: &Begun, told: &RunSummary) -> Learned {
     let mut learned = Learned {
         costs: Vec::new(),
         from: told.before.unwrap_or(0) as usize,

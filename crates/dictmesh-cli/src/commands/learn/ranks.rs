@@ -1,11 +1,11 @@
 //! `learn --over mpi`: every agent a rank, with its atoms to itself.
 
-mod places;
+mod output_paths;
 
 use super::super::agent::source::FileSource;
 use super::super::{against_divergence, check_place, load_model, note, save_model, say};
 use super::super::{Ended, Result, INFEASIBLE};
-use super::{begin, Args, Begun};
+use super::{start, Args, Begun};
 use crate::interrupt;
 use crate::numbers::{counted, thousands};
 use crate::options::Options;
@@ -18,7 +18,7 @@ use dictmesh_net::agent::{
 };
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
-use places::Places;
+use output_paths::OutputPaths;
 use serde_json::json;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -46,14 +46,14 @@ pub fn run(args: Args) -> Result<Ended> {
 fn learn(job: &Job, mut args: Args) -> Result<Ended> {
     refuse(&args)?;
     let rank = job.rank();
-    args.choices.flags = agents(&args, job.size())?;
+    args.choices.options = agents(&args, job.size())?;
     let resume = args.resume.take();
-    let places = Places::new(&args, rank, resume.as_deref())?;
+    let places = OutputPaths::new(&args, rank, resume.as_deref())?;
     // For as long as the process lives: the source of samples refers to it.
-    let begun: &'static Begun = Box::leak(Box::new(begin::begin(&args)?));
+    let begun: &'static Begun = Box::leak(Box::new(start::begin(&args)?));
     let mesh = &begun.state.mesh;
     if mesh.agents() != job.size() {
-        return Err(ranks(mesh.agents(), job.size()));
+        return Err(ranks(mesh.agents(), job.size()).into());
     }
     if rank == 0 {
         note(begun.data.raw.note(), args.speech.quiet);
@@ -82,7 +82,7 @@ fn run_agent(
     args: &Args,
     begun: &'static Begun,
     job: &Job,
-    places: &Places,
+    places: &OutputPaths,
 ) -> Result<(Agent, Vec<Batch>)> {
     let (mesh, rank) = (&begun.state.mesh, job.rank());
     let exchange = job
@@ -116,28 +116,29 @@ fn run_agent(
             "learning stopped: {}; {}",
             agent.diverged(),
             against_divergence(&mesh.strategy().name())
-        ));
+        )
+        .into());
     }
     let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
     if batches.iter().any(|batch| batch.stop == Stop::Infeasible) {
-        return Err(format!("learning stopped: {INFEASIBLE}"));
+        return Err(format!("learning stopped: {INFEASIBLE}").into());
     }
     Ok((agent, batches))
 }
 
 /// A job that was ended when every rank had written its block: there is nothing left to do.
-fn through(args: &Args, begun: &Begun, job: &Job, places: &Places) -> Result<Ended> {
+fn through(args: &Args, begun: &Begun, job: &Job, places: &OutputPaths) -> Result<Ended> {
     let all = (begun.passes * begun.data.total) as u64;
     let model = load_model(&places.block)?;
     // It may be of an older job.
-    begin::same_choices(&places.block, &model, &args.choices.options()?)?;
+    start::same_choices(&places.block, &model, &args.choices.options)?;
     let seen = model.description.progress.samples_learned;
     if seen != all {
         return Err(format!(
             "{}: this block has learned {seen} samples of {all}, and some rank has no checkpoint to go on from; learn \
              anew without --resume",
             places.block.display()
-        ));
+        ).into());
     }
     job.barrier().map_err(say)?;
     places.clear();
@@ -189,10 +190,10 @@ fn ranks(agents: usize, size: usize) -> String {
 
 /// As many agents as ranks.
 fn agents(args: &Args, size: usize) -> Result<Options> {
-    let mut options = args.choices.flags.clone();
-    let said = args.choices.options()?;
+    let mut options = args.choices.options.clone();
+    let said = args.choices.options.clone();
     match said.agents {
-        Some(agents) if agents != size => return Err(ranks(agents, size)),
+        Some(agents) if agents != size => return Err(ranks(agents, size).into()),
         Some(_) => {}
         None if said
             .topology

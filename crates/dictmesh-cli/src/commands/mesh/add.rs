@@ -2,9 +2,9 @@
 
 use super::super::agent::leaving::has_left;
 use super::super::{say, Result, Speech};
-use super::ended::learned_all;
 use super::files::{agent_file, appear, check_unchanged, draft, mesh_file, write_credentials};
 use super::ports;
+use super::run_state::learned_all;
 use crate::memory::check_sizes;
 use crate::numbers::counted;
 use dictmesh::WeightRule;
@@ -90,14 +90,16 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
         return Err(format!(
             "--neighbours {unknown}: agents are numbered from 0 to {}",
             id - 1
-        ));
+        )
+        .into());
     }
     let has_left =
         |l: &&usize| has_left(&args.directory.join(&mesh.agents[**l].name).join("state"));
     if let Some(gone) = args.neighbours.iter().find(has_left) {
         return Err(format!(
             "--neighbours {gone}: this agent has left the mesh for good; name one that is there"
-        ));
+        )
+        .into());
     }
     if matches!(mesh.agreed.weights, WeightRule::Given(_)) {
         return Err(
@@ -117,7 +119,8 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     if ports::split(&address).is_some_and(|(_, port)| port == 0) {
         return Err(format!(
             "--address {address}: its neighbours dial it, so that they must know its port; name one"
-        ));
+        )
+        .into());
     }
     let metrics = ports::for_metrics(mesh, &address)?;
     let name = format!("agent-{id}");
@@ -125,7 +128,8 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
         return Err(format!(
             "{}: it is there already, but not in mesh.toml; move it away first",
             args.directory.join(&name).display()
-        ));
+        )
+        .into());
     }
     Ok(AgentEntry {
         name,
@@ -146,7 +150,7 @@ fn authority(directory: &Path) -> Result<Authority> {
         return Err(format!(
             "{}: it is not there, and only with it a certificate of this run can be made; run this where it is kept",
             key.display()
-        ));
+        ).into());
     }
     Authority::load(&certificate, &key).map_err(say)
 }
@@ -166,7 +170,7 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
                  the agent then (to begin it anew, remove state and {} of every agent)",
                 directory.display(),
                 MeshConfig::ATOMS
-            ));
+            ).into());
         }
     }
     Ok(())
@@ -183,7 +187,7 @@ fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Resul
         format!(
             "{place}/{name}: it comes in at a batch boundary with {} of its own\n\
              1. give its neighbours their new agent.toml and restart them: {}\n\
-             2. at its own host:   dictmesh agent --config {name}/agent.toml\n\
+             2. at its own host:   dictmesh agent {name}/agent.toml\n\
              where dictmesh launch runs them all: end it by Ctrl-C, and launch again\n",
             counted(mesh.agents.last().map_or(0, |entry| entry.atoms), "atom"),
             changed.join(", "),

@@ -23,7 +23,7 @@ pub fn draft(beside: &Path) -> Result<TempDir> {
     let made = tempfile::Builder::new()
         .prefix(".dictmesh-")
         .tempdir_in(beside);
-    made.map_err(|e| format!("{}: {}", beside.display(), refusal(&e)))
+    made.map_err(|e| format!("{}: {}", beside.display(), refusal(&e)).into())
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -88,9 +88,9 @@ pub fn check_unchanged(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> 
     };
     Err(format!(
         "{}: {why}, and it would be written anew from mesh.toml: {what}. Make changes in mesh.toml, and give --overwrite to \
-         lose what was written here; or run this agent by itself (dictmesh agent --config {0}). Nothing was changed",
+         lose what was written here; or run this agent by itself (dictmesh agent {0}). Nothing was changed",
         file.display(),
-    ))
+    ).into())
 }
 
 /// The first line of the file of agent `k` as it was before there were sums.

@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Result<()> {
     if args.directory.exists() {
         return Err(format!(
             "{shown}: it is there already; a mesh gets a directory of its own, so choose another name"
-        ));
+        ).into());
     }
     Folder::check_for("the mesh", &args.directory)?;
     let (mesh, drawn) = describe(&args)?;
@@ -116,7 +116,8 @@ fn describe(args: &Args) -> Result<(MeshConfig, Option<u64>)> {
         return Err(format!(
             "--informed {unknown}: agents are numbered from 0 to {}",
             n - 1
-        ));
+        )
+        .into());
     }
     let agents = agents(args, dealt(n, k), informed.as_deref())?;
     ports::check_apart(&agents)?;
@@ -164,7 +165,8 @@ fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<
         return Err(format!(
             "--hosts names {} hosts for {n} agents; name one for all, or one for each",
             hosts.len()
-        ));
+        )
+        .into());
     }
     let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
         let host = hosts
@@ -200,14 +202,14 @@ fn check_secrecy(args: &Args, agents: &[AgentEntry]) -> Result<()> {
             "{} is not of this machine: everyone on the way could read and change what agents say. Give --tls for \
              certificates, or take it upon you with --plain-text",
             agent.address
-        )),
+        ).into()),
     }
 }
 
 fn port(first: u16, offset: usize) -> Result<u16> {
     let port = usize::from(first) + offset;
     u16::try_from(port)
-        .map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one"))
+        .map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one").into())
 }
 
 fn source(args: &Args) -> Result<Option<SourceConfig>> {
@@ -243,14 +245,15 @@ fn rows(args: &Args) -> Result<usize> {
             "{shown}: {}; agents take numbers as they are (.npy, .npz, .mtx, .csv, .tsv). For anything that has to be \
              prepared first there is dictmesh learn --over processes",
             kind.words()
-        ));
+        ).into());
     }
     let raw = Raw::open(data, kind, &reading, &Reading::default(), None).map_err(say)?;
     let found = raw.rows(&How::default());
     match args.rows {
         Some(rows) if rows != found => Err(format!(
             "--rows {rows}: the samples of {shown} have {found}; leave --rows out"
-        )),
+        )
+        .into()),
         _ => Ok(found),
     }
 }
@@ -329,20 +332,20 @@ fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
         if readers > 1 {
             return format!(
                 "{readers} agents read the same samples, each from its own standard input; start them one by one:\n  \
-                 dictmesh agent --config {place}/agent-0/agent.toml < SAMPLES\n\
+                 dictmesh agent {place}/agent-0/agent.toml < SAMPLES\n\
                  dictmesh launch has one standard input: for it, make a mesh where one agent reads (--informed 0)\n"
             );
         }
         return format!(
             "all of it at one host:   dictmesh launch {place}/mesh.toml\n\
-             or one by one:           dictmesh agent --config {place}/agent-0/agent.toml\n"
+             or one by one:           dictmesh agent {place}/agent-0/agent.toml\n"
         );
     }
     let mut text =
         format!("copy each agent's directory out of {place} to its host, and start it there:\n");
     for agent in mesh.agents.iter().take(NAMED) {
         let (name, host) = (&agent.name, host(agent).unwrap_or_default());
-        text += &format!("  at {host}:   dictmesh agent --config {name}/agent.toml\n");
+        text += &format!("  at {host}:   dictmesh agent {name}/agent.toml\n");
     }
     if mesh.agents.len() > NAMED {
         text += &format!("  and so on for {} more\n", mesh.agents.len() - NAMED);

@@ -2,8 +2,8 @@
 
 use super::super::agent::{leaving, lock};
 use super::super::{say, Result, Speech};
-use super::ended::learned_all;
-use super::parting;
+use super::connectivity;
+use super::run_state::learned_all;
 use dictmesh_net::config::{AgentConfig, Policy};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The settings of the agent that leaves, at its host
-    #[arg(long, value_name = "TOML")]
-    pub config: PathBuf,
+    #[arg(value_name = "AGENT_TOML")]
+    pub settings: PathBuf,
     /// The whole mesh, which tells whether the others can go on without it [default: mesh.toml above its directory]
     #[arg(long, value_name = "TOML", conflicts_with = "unchecked")]
     pub mesh: Option<PathBuf>,
@@ -24,13 +24,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let config = AgentConfig::load(&args.config).map_err(say)?;
+    let config = AgentConfig::load(&args.settings).map_err(say)?;
     let (name, state) = (&config.name, &config.state);
     if !state.is_dir() {
         return Err(format!(
             "{}: {name} was never started with it, so that there is nothing to leave; was it run with other settings?",
-            args.config.display()
-        ));
+            args.settings.display()
+        ).into());
     }
     leaving::check(state, name)?;
     let running = lock::holder(state).is_some();
@@ -50,12 +50,12 @@ pub fn run(args: &Args) -> Result<()> {
                  have to be another run (mesh init)"
             }
         };
-        return Err(format!(
-            "{name}: its run has ended after {samples} samples, {with_others}"
-        ));
+        return Err(
+            format!("{name}: its run has ended after {samples} samples, {with_others}").into(),
+        );
     }
     if !args.unchecked {
-        parting::check(&config, &directory(&args.config)?, args.mesh.as_deref())?;
+        connectivity::check(&config, &directory(&args.settings)?, args.mesh.as_deref())?;
     }
     leaving::ask(state)?;
     let waits = match config.policy {

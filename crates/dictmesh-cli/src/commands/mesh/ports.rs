@@ -20,7 +20,7 @@ pub fn check_apart(agents: &[AgentEntry]) -> Result<()> {
                 "--port and --metrics: {} would be watched on port {port}, where {} listens: agents take the port given and those \
                  after it, one for each agent at a host; give --metrics a port farther from --port",
                 agent.name, other.name
-            ));
+            ).into());
         }
         let also = |l: &&AgentEntry| watched_at(l) == Some(port) && together(l, agent);
         if let Some(other) = agents[..i].iter().find(also) {
@@ -28,7 +28,7 @@ pub fn check_apart(agents: &[AgentEntry]) -> Result<()> {
                 "--metrics: {} and {} are at one machine, and would both be watched on port {port}; give them one host by \
                  --hosts, or write metrics into mesh.toml",
                 other.name, agent.name
-            ));
+            ).into());
         }
     }
     Ok(())
@@ -105,6 +105,6 @@ pub fn for_metrics(mesh: &MeshConfig, address: &str) -> Result<Option<String>> {
     };
     match next {
         Some(port) => Ok(Some(format!("{host}:{port}"))),
-        None => Err(format!("no port after {port} is free for its metrics; write metrics = \"host:port\" into its agent.toml")),
+        None => Err(format!("no port after {port} is free for its metrics; write metrics = \"host:port\" into its agent.toml").into()),
     }
 }

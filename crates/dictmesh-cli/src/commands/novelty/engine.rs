@@ -192,7 +192,7 @@ fn learn(
 fn check(stop: Stop, what: &str, block: usize) -> Result<()> {
     match stop {
         Stop::Diverged | Stop::Infeasible => {
-            Err(format!("{what} stopped at block {block}: {stop}"))
+            Err(format!("{what} stopped at block {block}: {stop}").into())
         }
         _ => Ok(()),
     }

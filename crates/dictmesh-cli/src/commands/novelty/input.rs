@@ -53,14 +53,14 @@ impl Input {
                 "{}: --text-column belongs to tables of text (.csv, .tsv) and .jsonl; leave it out, or say with \
                  --format what the stream is",
                 path.display()
-            ));
+            ).into());
         }
         let input = match matrix {
             Some(format) => Self::read_matrix(path, format, options)?,
             None => Self::read_text(path, options)?,
         };
         if input.len() == 0 {
-            return Err(format!("{}: the stream has no documents", path.display()));
+            return Err(format!("{}: the stream has no documents", path.display()).into());
         }
         Ok(input)
     }
@@ -179,7 +179,7 @@ impl Input {
         Err(format!(
             "{found} in the first block, so that there is nothing to learn from it; check the file, or give a \
              larger --first"
-        ))
+        ).into())
     }
 
     fn weighed(&mut self, range: Range<usize>) -> Result<Samples> {

@@ -50,7 +50,7 @@ impl Opened {
     /// Whether there is memory to code `batch` samples together, in one place if `exact`; `model` is its file.
     pub fn check_memory(&self, model: &Path, batch: usize, exact: bool) -> Result<()> {
         let batch = batch.min(self.feed(batch).samples().map_err(say)?);
-        Sizes::of(&self.mesh, batch, exact).check(&model.display().to_string())
+        Ok(Sizes::of(&self.mesh, batch, exact).check(&model.display().to_string())?)
     }
 
     /// The samples, prepared, in parts of whole batches.

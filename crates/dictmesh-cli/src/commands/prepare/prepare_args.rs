@@ -96,7 +96,7 @@ impl PrepareArgs {
              what the data are",
             data.display(),
             kind.words()
-        )),
+        ).into()),
     }
     }
 

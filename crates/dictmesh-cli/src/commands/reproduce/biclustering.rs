@@ -101,7 +101,7 @@ fn read(dir: &Path) -> Result<(Input, Vec<String>)> {
              the lung cancer table of Lee, Shen, Huang and Marron (Biometrics 66, 2010), which comes from \
              Bhattacharjee et al. (PNAS 98, 2001)",
             path.display()
-        ));
+        ).into());
     }
     let options = ReadArgs {
         format: None,
@@ -119,7 +119,8 @@ fn read(dir: &Path) -> Result<(Input, Vec<String>)> {
         None => Err(format!(
             "{}: its first column holds no classes; expected one for each patient, such as Colon",
             path.display()
-        )),
+        )
+        .into()),
     }
 }
 

@@ -62,7 +62,8 @@ pub fn run(args: Args) -> Result<()> {
         return Err(format!(
             "--sigma {}: the standard deviation of the noise must be a number above 0",
             args.sigma
-        ));
+        )
+        .into());
     }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
@@ -123,7 +124,8 @@ fn picture(args: &Args) -> Result<(String, Image)> {
         return Err(format!(
             "{}: {w} x {h} pixels; expected at least {PATCH} x {PATCH}, the size of a patch",
             path.display()
-        ));
+        )
+        .into());
     }
     let (top, left) = ((h - side) / 2, (w - side) / 2);
     let planes = &image.planes;
@@ -148,12 +150,12 @@ fn first_picture(dir: &Path) -> Result<PathBuf> {
         })
         .collect();
     pictures.sort();
-    pictures.into_iter().next().ok_or_else(|| {
+    Ok(pictures.into_iter().next().ok_or_else(|| {
         format!(
             "{shown}: no picture in it; expected a .png, .pgm, .ppm or .jpg without noise, such as the 512 x 512 \
              camera.png in the Python package scikit-image (skimage/data). Leave --data out for a generated one"
         )
-    })
+    })?)
 }
 
 fn grey(plane: Matrix) -> Image {
@@ -197,7 +199,7 @@ fn denoise(args: &Args, noisy: &Matrix, coding: Coding, bar: &Bar) -> Result<Den
     let done = done.map_err(say)?;
     match done.stop {
         Stop::Converged | Stop::RoundLimit => Ok(done),
-        stop => Err(format!("denoising stopped: {stop}")),
+        stop => Err(format!("denoising stopped: {stop}").into()),
     }
 }
 

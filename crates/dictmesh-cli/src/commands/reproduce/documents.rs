@@ -112,7 +112,7 @@ pub fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
              a line); D. Cai offers the counts of the 9,394 documents of TDT2's 30 largest topics (fea and gnd at \
              www.cs.uiuc.edu/homes/dengcai2/Data/TextData.html), to be put into the order of their dates",
             missing.join(" and ")
-        ));
+        ).into());
     }
     let counts = data::read(&matrix, &ReadOptions::default()).map_err(say)?;
     let counts = counts.samples;
@@ -122,7 +122,8 @@ pub fn read(dir: &Path) -> Result<(Samples, Vec<String>)> {
             "{}: it has {} documents, and the first block alone takes {BLOCK}",
             matrix.display(),
             counts.len()
-        ));
+        )
+        .into());
     }
     Ok((counts, labels))
 }

@@ -255,7 +255,8 @@ pub fn learn(
             return Err(format!(
                 "learning stopped: {}",
                 given_up(stop, x, &mesh.strategy().name())
-            ));
+            )
+            .into());
         }
         // An atom that nobody needed is started anew from what was seen.
         if pass == 0 && passes > 1 {

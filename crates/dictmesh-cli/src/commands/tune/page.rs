@@ -40,7 +40,7 @@ pub fn report(args: &Args, found: &Found) -> Report {
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
             (
                 "seed".into(),
-                args.choices.flags.seed.unwrap_or(0).to_string(),
+                args.choices.options.seed.unwrap_or(0).to_string(),
             ),
         ],
     }

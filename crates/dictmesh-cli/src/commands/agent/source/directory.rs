@@ -59,7 +59,8 @@ impl DirectorySource {
             return Err(format!(
                 "{}: there is no such directory to watch; make it first",
                 path.display()
-            ));
+            )
+            .into());
         }
         fs::create_dir_all(state).map_err(|e| failed(state, &e))?;
         let list = state.join(LIST);
@@ -129,7 +130,7 @@ impl DirectorySource {
                 self.path.join(new).display(),
                 file.name,
                 file.begins,
-            )),
+            ).into()),
         }
     }
 
@@ -169,7 +170,8 @@ impl DirectorySource {
                 path.display(),
                 counted(samples.rows(), "number"),
                 self.rows
-            )),
+            )
+            .into()),
         }
     }
 }
@@ -193,7 +195,12 @@ fn entry(line: &str) -> Option<Taking> {
 }
 
 impl Source for DirectorySource {
-    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken> {
+    fn take(
+        &mut self,
+        position: u64,
+        count: usize,
+        until: Instant,
+    ) -> std::result::Result<Taken, String> {
         while position >= self.next() {
             let (new, ended) = self.look()?;
             let none = new.is_empty();
@@ -227,7 +234,8 @@ impl Source for DirectorySource {
             return Err(format!(
                 "{}: it has fewer samples than when it was taken",
                 self.path.join(&self.files[index].name).display()
-            ));
+            )
+            .into());
         }
         let taken = samples.range(from..to);
         self.open = Some((index, samples));
@@ -245,7 +253,7 @@ mod tests {
         let put = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
         let open = || DirectorySource::new(2, place.path(), state.path()).unwrap();
         let now = Instant::now();
-        let first = |taken: Result<Taken>| match taken.unwrap() {
+        let first = |taken: std::result::Result<Taken, String>| match taken.unwrap() {
             Taken::Samples(x) => (x.len(), x.to_dense().column(0)[0]),
             other => panic!("{other:?}"),
         };

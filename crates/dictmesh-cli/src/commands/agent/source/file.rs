@@ -56,7 +56,7 @@ impl FileSource {
     pub fn of(feed: Feed<'static>, path: &Path, passes: u64) -> Result<Self> {
         let total = feed.samples().map_err(say)? as u64;
         match total {
-            0 => Err(format!("{}: there are no samples in it", path.display())),
+            0 => Err(format!("{}: there are no samples in it", path.display()).into()),
             _ => Ok(FileSource {
                 feed,
                 total,
@@ -101,7 +101,12 @@ impl FileSource {
 }
 
 impl Source for FileSource {
-    fn take(&mut self, position: u64, count: usize, _: Instant) -> Result<Taken> {
+    fn take(
+        &mut self,
+        position: u64,
+        count: usize,
+        _: Instant,
+    ) -> std::result::Result<Taken, String> {
         if position >= self.all() {
             return Ok(Taken::End);
         }

@@ -43,7 +43,8 @@ impl Spool {
                     "{}: expected sample {} to be the next; remove the spool files to begin anew",
                     spool.path(begins).display(),
                     spool.next()
-                ));
+                )
+                .into());
             }
             spool.read(begins)?;
         }
@@ -61,7 +62,8 @@ impl Spool {
             return Err(format!(
                 "sample {position} is not kept any more; the first is {}",
                 self.first
-            ));
+            )
+            .into());
         };
         let samples = self.kept.iter().skip(from as usize).take(count);
         Ok(samples.map(Vec::as_slice).collect())
@@ -90,7 +92,9 @@ impl Spool {
     /// Brings it to the disk.
     pub fn sync(&mut self) -> Result<()> {
         match &self.open {
-            Some((file, begins)) => (file.sync_data()).map_err(|e| failed(&self.path(*begins), &e)),
+            Some((file, begins)) => {
+                Ok((file.sync_data()).map_err(|e| failed(&self.path(*begins), &e))?)
+            }
             None => Ok(()),
         }
     }
@@ -164,7 +168,7 @@ impl Spool {
 #[cfg(unix)]
 pub fn keep_names(directory: &Path) -> Result<()> {
     let kept = File::open(directory).and_then(|directory| directory.sync_all());
-    kept.map_err(|e| failed(directory, &e))
+    Ok(kept.map_err(|e| failed(directory, &e))?)
 }
 
 /// Elsewhere a directory is no file that could be brought to the disk.

@@ -21,7 +21,7 @@ const WIDEST: usize = 64;
 /// and then new lines. Lines that were read ahead are lost with the process, so it says which line it wants next.
 pub struct LineSource {
     spool: Spool,
-    lines: Receiver<Result<Vec<f64>>>,
+    lines: Receiver<std::result::Result<Vec<f64>, String>>,
     ended: bool,
 }
 
@@ -75,7 +75,7 @@ impl LineSource {
                     "standard input ended after sample {taken}, and the mesh is at sample {position}; start this agent \
                      again, and feed it line {} of all and those after it",
                     taken + 1
-                )),
+                ).into()),
             };
         };
         let dense = Samples::dense_from_columns(first.len(), &samples);
@@ -100,17 +100,22 @@ fn sample(text: &str, rows: usize) -> Result<Vec<f64>> {
     let words = text.split(between).filter(|word| !word.is_empty());
     let number = |word: &str| match word.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(format!("\"{word}\" is not a finite number")),
+        _ => Err(format!("\"{word}\" is not a finite number").into()),
     };
     let sample: Vec<f64> = words.map(number).collect::<Result<_>>()?;
     match sample.len() {
         found if found == rows => Ok(sample),
-        found => Err(format!("it has {}", counted(found, "number"))),
+        found => Err(format!("it has {}", counted(found, "number")).into()),
     }
 }
 
 impl Source for LineSource {
-    fn take(&mut self, position: u64, count: usize, until: Instant) -> Result<Taken> {
+    fn take(
+        &mut self,
+        position: u64,
+        count: usize,
+        until: Instant,
+    ) -> std::result::Result<Taken, String> {
         while !self.ended && self.spool.next() < position + count as u64 {
             let left = until.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -124,7 +129,7 @@ impl Source for LineSource {
             }
         }
         self.spool.sync()?;
-        self.kept(position, count)
+        Ok(self.kept(position, count)?)
     }
 
     fn forget(&mut self, position: u64) {

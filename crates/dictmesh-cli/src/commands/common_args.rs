@@ -9,28 +9,15 @@ use std::path::PathBuf;
 /// How samples, problem and mesh are chosen.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Choices {
-    /// Choices from a TOML file; flags win. Its keys are the flags of the headings The problem, The mesh,
-    /// Inference and Learning, without their dashes in front: gamma = 0.1, atoms-set = "unit-ball"
-    #[arg(long, value_name = "TOML")]
+    /// The file that some of the flags come from.
+    #[arg(from_global)]
     pub config: Option<PathBuf>,
     #[command(flatten)]
-    pub making: PrepareArgs,
+    pub prepare: PrepareArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
-    /// Those of the flags alone.
     #[command(flatten)]
-    pub flags: Options,
-}
-
-impl Choices {
-    /// Those of the flags, and of the file where flags say nothing.
-    pub fn options(&self) -> Result<Options> {
-        let flags = self.flags.clone();
-        Ok(match &self.config {
-            Some(path) => flags.or(Options::from_toml(path)?),
-            None => flags,
-        })
-    }
+    pub options: Options,
 }
 
 /// What is looked into: data, with a dictionary there is or one that is still to be learned.
@@ -62,8 +49,8 @@ impl Subject {
                 Ok((Some(opened), divided))
             }
             None => {
-                let (making, data_args) = (&choices.making, &choices.data_args);
-                let divided = fresh(&self.data, making, data_args, quiet, options)?;
+                let (prepare, data_args) = (&choices.prepare, &choices.data_args);
+                let divided = fresh(&self.data, prepare, data_args, quiet, options)?;
                 Ok((None, divided))
             }
         }

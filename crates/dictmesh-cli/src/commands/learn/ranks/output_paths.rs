@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files of a rank.
-pub struct Places {
+pub struct OutputPaths {
     /// Its block, in the end.
     pub block: PathBuf,
     /// The checkpoints of all ranks.
@@ -15,7 +15,7 @@ pub struct Places {
     pub state: PathBuf,
 }
 
-impl Places {
+impl OutputPaths {
     pub fn new(args: &Args, rank: usize, resume: Option<&Path>) -> Result<Self> {
         let mut block = args.output.as_os_str().to_os_string();
         block.push(format!(".{rank}"));
@@ -32,16 +32,16 @@ impl Places {
                 "{}: this is a file; the ranks keep a directory of checkpoints there. Go on from it without --over, \
                  or choose another -o",
                 checkpoint.display()
-            ));
+            ).into());
         }
         if resume.is_some() && !state.is_dir() && !block.exists() {
             return Err(format!(
                 "--resume {}: there is no {} in it; name the directory of checkpoints that a job of as many ranks left",
                 checkpoint.display(),
                 state.display()
-            ));
+            ).into());
         }
-        Ok(Places {
+        Ok(OutputPaths {
             block,
             checkpoint,
             state,
@@ -61,7 +61,7 @@ impl Places {
         if rank == 0 {
             let _ = fs::remove_file(self.told());
         }
-        fs::create_dir_all(&self.checkpoint).map_err(|e| failed(&self.checkpoint, e))
+        Ok(fs::create_dir_all(&self.checkpoint).map_err(|e| failed(&self.checkpoint, e))?)
     }
 
     /// What the first rank to hear of it says when the job is ended before its time.

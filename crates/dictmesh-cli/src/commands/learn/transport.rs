@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 /// Where the agents are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Over {
+pub enum Transport {
     /// Each in a process of its own on this machine, talking over gRPC
     Processes,
     /// Each a rank of an MPI job: mpirun -np N dictmesh learn ... --over mpi

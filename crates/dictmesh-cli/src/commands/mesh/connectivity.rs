@@ -1,6 +1,6 @@
 //! Whether a mesh can do without one of its agents: the others must reach each other, and see samples.
 
-use super::super::agent::{leaving, parts as of_agent};
+use super::super::agent::{builder as of_agent, leaving};
 use super::super::{say, Result};
 use dictmesh::WeightRule;
 use dictmesh_net::config::{AgentConfig, MeshConfig};
@@ -16,7 +16,7 @@ pub fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<(
         return Err(format!(
             "{name}: this mesh has given weights, which are for those who are in it: nobody can leave it. Meshes with \
              metropolis or uniform weights can shrink"
-        ));
+        ).into());
     }
     let beside = own.parent().map(|above| above.join(MeshConfig::FILE));
     let file = match (given, beside) {
@@ -31,7 +31,7 @@ pub fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<(
             "{}: it is the file of the run \"{}\", and does not know {name} of the run \"{}\" as agent {}; give that of its \
              mesh by --mesh",
             file.display(), mesh.run, config.run, config.id
-        ));
+        ).into());
     }
     let place = if file.is_dir() {
         Some(file.as_path())
@@ -53,7 +53,7 @@ fn check_alone(config: &AgentConfig, looked: Option<&Path>) -> Result<()> {
          if not, the whole run would end. Give mesh.toml by --mesh FILE, or --unchecked if you know it",
         config.name,
         looked.display()
-    ))
+    ).into())
 }
 
 /// The other agents that are in the mesh, as far as it can be seen from here.
@@ -73,7 +73,7 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
     if others.is_empty() {
         return Err(format!(
             "{name}: it is the last agent of this mesh, and there is nobody to leave; SIGTERM ends it"
-        ));
+        ).into());
     }
     let parts = parts(mesh, others);
     if parts.len() > 1 {
@@ -89,21 +89,22 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
             each.join(" from "),
             firsts.join(","),
             listed(&edges)
-        ));
+        ).into());
     }
     if others.iter().any(|k| mesh.agents[*k].informed) {
         let mut now = others.clone();
         now.insert(config.id);
         let stands = mesh.check_step(&now, others);
         return stands.map_err(|e| {
-            format!("{name}: {e}; with --unchecked it goes all the same. Nothing was changed")
+            let why = format!("{name}: {e}; with --unchecked it leaves all the same");
+            format!("{why}. Nothing was changed").into()
         });
     }
     Err(format!(
         "{name}: no other agent sees the samples, so that nothing could be learned without it, and the run would end. Give \
          another agent the samples first: informed = true for it in mesh.toml, and launch again (if it is at another host, \
          [source] in its agent.toml there too, and restart it); or dictmesh mesh add DIR --neighbours ... --informed. Nothing was changed"
-    ))
+    ).into())
 }
 
 /// The parts of the graph of these agents, each rising, in the order of their first.

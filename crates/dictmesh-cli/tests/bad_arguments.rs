@@ -160,9 +160,9 @@ fn files_that_are_something_else_are_told_with_what_is_expected() {
         ),
         (
             "atoms = 2\ngamma = \"x\"",
-            "line 2: gamma = \"x\": invalid type",
+            "line 2: gamma = \"x\": give a number",
         ),
-        ("atoms = -1", "expected a whole number"),
+        ("atoms = -1", "line 1: atoms = -1: give a whole number"),
         ("gamma = ", "as in gamma = 0.1"),
     ] {
         dir.write("c.toml", text);

@@ -2,9 +2,9 @@
 
 use super::super::prepare::{Feed, Preparation, Raw, Reading};
 use super::super::{load_model, say, Result};
-use super::over::Over;
 use super::passes::Position;
 use super::processes;
+use super::transport::Transport;
 use super::{Args, Begun, Data, State};
 use crate::memory::Sizes;
 use crate::options::Options;
@@ -13,10 +13,10 @@ use std::path::Path;
 
 /// What learning starts from.
 pub fn begin(args: &Args) -> Result<Begun> {
-    let options = args.choices.options()?;
+    let options = args.choices.options.clone();
     let passes = options.passes()?;
     match &args.resume {
-        Some(path) if args.over == Some(Over::Processes) => {
+        Some(path) if args.over == Some(Transport::Processes) => {
             let (model, passes) = processes::begun(path, options.passes)?;
             resume(args, path, model, &options, passes)
         }
@@ -24,7 +24,7 @@ pub fn begin(args: &Args) -> Result<Begun> {
             "--resume {}: this is the directory of a mesh; go on with it by dictmesh launch {0}/mesh.toml, or by --over \
              processes if learn began it",
             path.display()
-        )),
+        ).into()),
         Some(path) => resume(args, path, load_model(path)?, &options, passes),
         None => start(args, &options, passes),
     }
@@ -34,7 +34,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     let reading = Reading::of(&args.choices.data_args.options());
     let (raw, how) = args
         .choices
-        .making
+        .prepare
         .open(&args.data, &args.choices.data_args)?;
     let rows = raw.rows(&how);
     let feed = Feed {
@@ -99,7 +99,7 @@ fn resume(
             "{}: it has learned these {total} samples {} times already; give more --passes to go on",
             path.display(),
             position.learned / total
-        ));
+        ).into());
     }
     Ok(Begun {
         data,
@@ -143,7 +143,7 @@ pub fn same_choices(path: &Path, model: &Model, options: &Options) -> Result<()>
                 "--{name} {value}: {} was begun with {was} and goes on with it; leave --{name} out, or learn \
                  anew without --resume",
                 path.display()
-            ));
+            ).into());
         }
     }
     Ok(())

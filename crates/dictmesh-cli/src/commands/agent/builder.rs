@@ -45,7 +45,7 @@ pub fn settings(config: &AgentConfig) -> Result<AgentSettings> {
             ids.sort_unstable();
             let weight = |l: usize| match l < a.rows() && config.id < a.cols() {
                 true => Ok((l, a.column(config.id)[l])),
-                false => Err(format!("weights: there is none for agent {l}")),
+                false => Err(format!("weights: there is none for agent {l}").into()),
             };
             Weighting::Given(ids.into_iter().map(weight).collect::<Result<_>>()?)
         }
@@ -77,7 +77,7 @@ pub fn check_memory(config: &AgentConfig) -> Result<()> {
         ),
         rotates: false,
     };
-    sizes.check(&format!("rows = {rows}, batch = {batch}, atoms = {atoms}"))
+    Ok(sizes.check(&format!("rows = {rows}, batch = {batch}, atoms = {atoms}"))?)
 }
 
 /// Copies of its atoms that an agent has beside those it learns: boundaries to go back to, and one being written.
@@ -107,11 +107,9 @@ pub fn first_atoms(config: &AgentConfig, start: Option<&Model>) -> Result<Matrix
             block.atoms.cols(),
             config.id,
             config.atoms
-        )),
-        None => Err(format!(
-            "start: the model has no block of agent {}",
-            config.id
-        )),
+        )
+        .into()),
+        None => Err(format!("start: the model has no block of agent {}", config.id).into()),
     }
 }
 
@@ -163,11 +161,11 @@ pub fn resolve(what: &str, address: &str) -> Result<SocketAddr> {
     let found = address.to_socket_addrs().map(|mut all| all.next());
     match found {
         Ok(Some(address)) => Ok(address),
-        Ok(None) => Err(format!("{what} = \"{address}\": this name has no address")),
+        Ok(None) => Err(format!("{what} = \"{address}\": this name has no address").into()),
         Err(e) => Err(format!(
             "{what} = \"{address}\": {e}; give an address of this machine by number, as in 192.0.2.7:7400, or 0.0.0.0:7400 for \
              all that it has"
-        )),
+        ).into()),
     }
 }
 

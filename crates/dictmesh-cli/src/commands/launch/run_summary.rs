@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// All of it.
 #[derive(Debug)]
-pub struct Told {
+pub struct RunSummary {
     /// How it ended.
     pub ended: Ended,
     /// By the number of samples before the batch; one done again counts once.
@@ -68,9 +68,9 @@ pub enum Line {
     },
 }
 
-impl Told {
+impl RunSummary {
     pub fn new() -> Self {
-        Told {
+        RunSummary {
             ended: Ended::Complete,
             batches: BTreeMap::new(),
             restarts: 0,

@@ -22,20 +22,19 @@ pub fn check_place(path: &Path) -> Result<()> {
             "{}: the directory {} does not exist; make it first",
             path.display(),
             parent.display()
-        ));
+        )
+        .into());
     }
     if path.is_dir() {
-        return Err(format!(
-            "{}: this is a directory; name a file",
-            path.display()
-        ));
+        return Err(format!("{}: this is a directory; name a file", path.display()).into());
     }
     // A file takes the place of what is there, and a device or a pipe must not be replaced.
     if path.exists() && !path.is_file() {
         return Err(format!(
             "{}: it is there and is not a file; name one",
             path.display()
-        ));
+        )
+        .into());
     }
     // Files are written beside their place and moved there; this one is gone at once.
     match tempfile::tempfile_in(&parent) {
@@ -43,8 +42,9 @@ pub fn check_place(path: &Path) -> Result<()> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(format!(
             "{}: no file can be made in this directory; choose another place",
             path.display()
-        )),
-        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e))),
+        )
+        .into()),
+        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e)).into()),
     }
 }
 
@@ -61,12 +61,14 @@ pub fn check_apart<'a>(
         if inputs.iter().any(read) {
             return Err(format!(
                 "{shown}: this is read, and would be written over; name another file"
-            ));
+            )
+            .into());
         }
         if taken.contains(&place) {
             return Err(format!(
                 "{shown}: two results would go there; name another file for one of them"
-            ));
+            )
+            .into());
         }
         taken.push(place);
     }
