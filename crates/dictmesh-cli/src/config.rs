@@ -24,7 +24,7 @@ pub struct Added {
 }
 
 impl Added {
-    /// A message about a flag, as one about its place in the file if it comes from there.
+    /// A message about the flag `--key`, as one about its place in the file if it comes from there.
     pub fn in_file(&self, flag: &str, why: &str) -> Option<Failure> {
         let (_, place) = self
             .from

@@ -284,10 +284,16 @@ fn refused(
     as_json: bool,
 ) -> Failure {
     let about = about_flag(e);
-    if let Some((flag, _, why)) = &about {
-        if let Some(failure) = added.in_file(flag, why) {
-            return failure;
-        }
+    let shown = e.to_string();
+    let shown = shown.strip_prefix("error: ").unwrap_or(&shown);
+    // Messages of our own parsers begin with the flag.
+    let own = shown.lines().next().unwrap_or_default();
+    let (flag, why) = match &about {
+        Some((flag, _, why)) => (flag.as_str(), why.as_str()),
+        None => (own.split([' ', ':']).next().unwrap_or_default(), own),
+    };
+    if let Some(failure) = added.in_file(flag, why) {
+        return failure;
     }
     let text = match about {
         // Our own messages name the flag and the value.
@@ -295,18 +301,11 @@ fn refused(
         Some((flag, value, _)) if advice(e).is_some() => {
             format!("{flag} {value}: {}", advice(e).unwrap_or_default())
         }
-        _ => {
-            let text = e.to_string();
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
-            match (as_json, usage) {
-                (false, _) => {
-                    let shown = e.to_string();
-                    return Failure::new(Code::Usage, shown.trim_end());
-                }
-                (true, _) => message.trim().to_string(),
-            }
+        _ if as_json => {
+            let message = shown.split("\n\nUsage:").next().unwrap_or(shown);
+            message.trim().to_string()
         }
+        _ => return Failure::new(Code::Usage, e.to_string().trim_end()),
     };
     match as_json {
         true => Failure::new(Code::Usage, text),

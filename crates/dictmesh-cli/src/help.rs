@@ -1,0 +1,86 @@
+//! Help texts: defaults as the library has them, and a short help (`-h`) of one screen.
+
+use crate::options;
+use clap::{Arg, Command};
+
+/// The flags that `-h` lists, for commands with more of them than a screen holds. `--help` lists all.
+const FREQUENT: [(&str, &[&str]); 6] = [
+    (
+        "learn",
+        &[
+            "data", "output", "task", "gamma", "atoms", "agents", "topology", "strategy", "batch", "passes", "seed",
+            "norm", "text_column", "resume", "over", "dry_run", "report", "json", "quiet", "config",
+        ],
+    ),
+    (
+        "tune",
+        &[
+            "data", "model", "only", "task", "gamma", "gammas", "atoms", "atoms_grid", "agents", "topology", "rounds",
+            "seed", "text_column", "report", "json", "quiet", "config",
+        ],
+    ),
+    (
+        "audit",
+        &[
+            "data", "model", "samples", "colluding", "strategy", "gamma", "atoms", "agents", "topology", "rounds",
+            "seed", "text_column", "report", "json", "quiet", "config",
+        ],
+    ),
+    (
+        "init",
+        &[
+            "directory", "data", "watch", "stdin", "rows", "hosts", "port", "tls", "policy", "task", "gamma", "atoms",
+            "agents", "topology", "informed", "strategy", "batch", "json", "quiet", "config",
+        ],
+    ),
+    ("launch", &["mesh", "collect", "overwrite", "masks", "json", "quiet", "config"]),
+    (
+        "novelty",
+        &[
+            "stream", "block", "text_column", "label_column", "labels", "counts", "agents_start", "atoms_per_block",
+            "strategy", "threshold", "quantile", "top", "output", "model", "save_model", "report", "json", "quiet",
+            "config",
+        ],
+    ),
+];
+
+/// The commands whose flags are [`options::Options`].
+const WITH_OPTIONS: [&str; 4] = ["learn", "tune", "audit", "init"];
+
+/// A command and those below it, with defaults in their help and a short help of one screen.
+pub fn complete(mut command: Command) -> Command {
+    let name = command.get_name().to_string();
+    if WITH_OPTIONS.contains(&name.as_str()) {
+        for (id, default) in options::defaults() {
+            command = command.mut_arg(id, |arg| with_default(arg, &default));
+        }
+    }
+    if let Some((_, frequent)) = FREQUENT.iter().find(|(of, _)| *of == name) {
+        let is_frequent = |arg: &Arg| frequent.contains(&arg.get_id().as_str());
+        command = command
+            .mut_args(|arg| match is_frequent(&arg) {
+                true => first_clause(arg),
+                false => arg.hide_short_help(true),
+            })
+            .after_help("All flags, with what they mean: --help");
+    }
+    command.mut_subcommands(complete)
+}
+
+fn with_default(arg: Arg, default: &str) -> Arg {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} [default: {default}]"))
+}
+
+/// The first clause of the help for `-h`, and all of it for `--help`.
+fn first_clause(arg: Arg) -> Arg {
+    let Some(full) = arg.get_help().map(ToString::to_string) else {
+        return arg;
+    };
+    let ends = ["; ", ". ", ": ", " ("].iter().filter_map(|end| full.find(end));
+    let end = ends.min().unwrap_or(full.len());
+    let default = full.rfind(" [default").filter(|at| *at > end && full.len() - at < 32);
+    let short = format!("{}{}", &full[..end], default.map_or("", |at| &full[at..]));
+    let long = arg.get_long_help().map_or(full, ToString::to_string);
+    arg.help(short).long_help(long)
+}
