@@ -46,7 +46,7 @@ pub use exact_diffusion::ExactDiffusion;
 pub use integers::Integers;
 pub use jacobi_admm::JacobiAdmm;
 pub use local::{Local, ScratchPool, Workspace};
-pub use message::{Combine, Exchange, Message};
+pub use message::{Combine, Delivered, Exchange, Message};
 pub use penalty_rule::PenaltyRule;
 pub use registry::{build, default, named, names, ALL, DEFAULT, GOSSIP, NAMES};
 pub use relaxed_admm::RelaxedAdmm;

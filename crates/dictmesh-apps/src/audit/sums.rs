@@ -380,11 +380,11 @@ impl Carrier for Recorder {
         received: &mut Received,
     ) -> std::result::Result<(), Infallible> {
         if exchange == Exchange::Broadcast {
-            received.bytes.clear();
+            let to = received.bytes.rewrite();
             if let Message::Bytes(bytes) = agents[self.root].outgoing() {
-                received.bytes.extend_from_slice(bytes);
+                to.extend_from_slice(bytes);
             }
-            self.follow(&received.bytes);
+            self.follow(to);
             return Ok(());
         }
         received.total.clear();

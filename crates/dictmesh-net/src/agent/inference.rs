@@ -249,12 +249,12 @@ impl Carrier for Wire<'_, '_> {
                 self.sum_to_root(&mut received.total)
             }
             Exchange::Broadcast => {
-                received.bytes.clear();
+                let to = received.bytes.rewrite();
                 if let Message::Bytes(bytes) = outgoing {
-                    received.bytes.extend_from_slice(bytes);
+                    to.extend_from_slice(bytes);
                 }
                 let tag = self.inference.tag(&mut self.exchanges);
-                (self.inference.tree).broadcast(tag, &mut received.bytes, self.talk)
+                (self.inference.tree).broadcast(tag, to, self.talk)
             }
         }
     }

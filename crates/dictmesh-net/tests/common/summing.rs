@@ -120,7 +120,7 @@ impl AgentStrategy for Sums {
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
         match received {
             Message::Integers(total) => self.step(local, total),
-            Message::Bytes(bytes) => self.follow(local, bytes),
+            Message::Delivered(delivered) => self.follow(local, delivered.bytes()),
             _ => {}
         }
         self.broadcasts = !self.broadcasts;

@@ -108,28 +108,20 @@ impl<'m> Links<'m> {
                 }
             }
             Exchange::SumToRoot => {
-                received.total.clear();
-                for agent in agents {
-                    let Message::Integers(part) = agent.outgoing() else {
-                        continue;
-                    };
-                    // Integers add up to the same total in any order.
-                    if received.total.values().is_empty() {
-                        received.total.clone_from(part);
-                    } else {
-                        let same = received.total.add(part);
-                        debug_assert!(same, "layouts of agents differ");
-                    }
-                }
+                let parts = agents.iter().filter_map(|agent| match agent.outgoing() {
+                    Message::Integers(part) => Some(part),
+                    _ => None,
+                });
+                let same = received.total.sum(&parts.collect::<Vec<_>>(), parallel);
+                debug_assert!(same, "layouts of agents differ");
                 Sent::Bytes(tree_edges * received.total.bytes() as u64)
             }
             Exchange::Broadcast => {
-                received.bytes.clear();
-                let root = self.topology.spanning_tree().root();
+                let (root, to) = (self.topology.spanning_tree().root(), received.bytes.rewrite());
                 if let Message::Bytes(bytes) = agents[root].outgoing() {
-                    received.bytes.extend_from_slice(bytes);
+                    to.extend_from_slice(bytes);
                 }
-                Sent::Bytes(tree_edges * received.bytes.len() as u64)
+                Sent::Bytes(tree_edges * to.len() as u64)
             }
         }
     }

@@ -5,7 +5,7 @@
 //! of arrays).
 
 use super::stopping::{Rounds, StoppingRule};
-use crate::strategy::{AgentStrategy, Exchange, Integers, Local, Message};
+use crate::strategy::{AgentStrategy, Delivered, Exchange, Integers, Local, Message};
 use crate::Stop;
 use dictmesh_kernels::Matrix;
 use rayon::prelude::*;
@@ -44,7 +44,7 @@ pub struct Received {
     /// The sum over all agents, if the root is a local agent.
     pub total: Integers,
     /// The bytes of the root.
-    pub bytes: Vec<u8>,
+    pub bytes: Delivered,
 }
 
 impl Received {
@@ -54,7 +54,7 @@ impl Received {
             Exchange::Combine(_) => Message::Array(self.arrays.column(i)),
             Exchange::SumToRoot if local.is_root => Message::Integers(&self.total),
             Exchange::SumToRoot => Message::Nothing,
-            Exchange::Broadcast => Message::Bytes(&self.bytes),
+            Exchange::Broadcast => Message::Delivered(&self.bytes),
         }
     }
 }

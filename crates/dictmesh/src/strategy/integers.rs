@@ -4,8 +4,13 @@
 //! agents fits. Sums are modulo 2^width, so that masks which cancel in the total leave it
 //! unchanged.
 
+use rayon::prelude::*;
+
 /// The largest width of a section in bits.
 pub const MAX_WIDTH: u32 = 64;
+
+/// Integers that one thread sums over all agents: 32 KB, which stay in the first cache.
+const SUMMED: usize = 4096;
 
 /// Consecutive integers of one width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +79,44 @@ impl Integers {
         }
         self.combine(&other.values, i64::wrapping_add);
         true
+    }
+
+    /// Becomes the sum of integers of the same layout, which is the same in any order. Returns
+    /// `false` if the layouts differ.
+    pub fn sum(&mut self, parts: &[&Integers], parallel: bool) -> bool {
+        self.clear();
+        let Some(first) = parts.first() else {
+            return true;
+        };
+        if parts.iter().any(|part| part.sections != first.sections) {
+            return false;
+        }
+        self.sections.clone_from(&first.sections);
+        self.values.resize(first.values.len(), 0);
+        let add = |(i, total): (usize, &mut [i64])| {
+            for part in parts {
+                let values = &part.values[i * SUMMED..];
+                for (total, value) in total.iter_mut().zip(values) {
+                    *total = total.wrapping_add(*value);
+                }
+            }
+        };
+        match parallel {
+            true => (self.values.par_chunks_mut(SUMMED).enumerate()).for_each(add),
+            false => (self.values.chunks_mut(SUMMED).enumerate()).for_each(add),
+        }
+        self.wrap();
+        true
+    }
+
+    /// Reduces all values modulo 2^width of their section.
+    fn wrap(&mut self) {
+        let mut rest = &mut self.values[..];
+        for section in &self.sections {
+            let (own, after) = rest.split_at_mut(section.count);
+            own.iter_mut().for_each(|v| *v = wrap(*v, section.width));
+            rest = after;
+        }
     }
 
     /// Adds a mask to every integer, or subtracts it: `next(width)` returns the mask of each one in

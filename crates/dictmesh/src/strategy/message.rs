@@ -1,6 +1,8 @@
 //! What agents exchange.
 
 use super::{Differences, Integers};
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 /// The type of an exchange between agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +12,7 @@ pub enum Exchange {
     /// The root of a spanning tree receives the sum over all agents of their integers; the others
     /// receive [`Message::Nothing`].
     SumToRoot,
-    /// Every agent, the root included, receives the bytes of the root.
+    /// Every agent, the root included, receives the bytes of the root: [`Message::Delivered`].
     Broadcast,
 }
 
@@ -36,6 +38,8 @@ pub enum Message<'a> {
     Integers(&'a Integers),
     /// For [`Exchange::Broadcast`]; only those of the root count.
     Bytes(&'a [u8]),
+    /// A result of [`Exchange::Broadcast`].
+    Delivered(&'a Delivered),
 }
 
 impl<'a> Message<'a> {
@@ -55,6 +59,42 @@ impl<'a> Message<'a> {
             Message::Combined { own, .. } => own,
             _ => sent,
         }
+    }
+}
+
+/// The bytes of the root, and what the agents of one process decoded from them.
+#[derive(Debug, Default)]
+pub struct Delivered {
+    bytes: Vec<u8>,
+    decoded: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Delivered {
+    /// The bytes of the root.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Removes the bytes and returns the buffer for new ones.
+    pub fn rewrite(&mut self) -> &mut Vec<u8> {
+        self.decoded = OnceLock::new();
+        self.bytes.clear();
+        &mut self.bytes
+    }
+
+    /// The result of `decode` for these bytes. The first agent of a process computes it, and the
+    /// others share it. `decode` must return the same for all of them and must not use rayon, which
+    /// could call it again while others wait for it.
+    pub fn decode_once<T: Any + Send + Sync>(&self, decode: impl Fn(&[u8]) -> T) -> Arc<T> {
+        let first = self.decoded.get_or_init(|| Arc::new(decode(&self.bytes)));
+        let shared = Arc::clone(first).downcast();
+        shared.unwrap_or_else(|_| Arc::new(decode(&self.bytes)))
+    }
+}
+
+impl PartialEq for Delivered {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
     }
 }
 

@@ -24,6 +24,7 @@
 
 mod broadcast;
 mod certificate;
+mod common;
 mod gradient;
 mod near;
 mod order;
@@ -46,7 +47,8 @@ use crate::spec::Spec;
 use crate::Stop;
 pub use broadcast::Broadcast;
 use dictmesh_kernels::matrix::Matrix;
-use order::{decode, encode, Task};
+use common::{Common, Next};
+use order::{encode, Task};
 use part::Part;
 use reply::Reply;
 use root::{capacity, Root};
@@ -142,13 +144,13 @@ impl Strategy for Tree {
 }
 
 /// The next step of every agent. Sums and broadcasts alternate.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// Sum the magnitudes of the samples.
     #[default]
     Sizes,
     /// Perform the tasks of the samples and sum the replies.
-    Work(Vec<Task>),
+    Work,
     /// Receive the next tasks.
     Order,
     Ended,
@@ -159,18 +161,10 @@ enum Stage {
 struct Iterates {
     bits: u32,
     stage: Stage,
-    /// nu of the whole batch.
-    nu: Matrix,
-    /// The samples of the batch that are being coded, and the number of samples begun.
-    samples: Vec<usize>,
-    begun: usize,
-    /// Whether the next tasks are the first of these samples.
-    is_first: bool,
+    /// What all agents hold alike.
+    common: Arc<Common>,
     part: Part,
     sum: Integers,
-    certified: Vec<Certified>,
-    rounds: usize,
-    verdict: Option<Stop>,
     fault: Option<String>,
     root: Option<Root>,
     /// At the root: magnitudes of all samples, and the next broadcast.
@@ -179,40 +173,23 @@ struct Iterates {
 }
 
 impl Iterates {
-    /// Resets all but nu.
-    fn begin(&mut self, local: &Local) {
+    /// Begins a batch at this nu.
+    fn begin(&mut self, local: &Local, nu: Arc<Matrix>) {
+        let common = Common::begin(local, nu);
         *self = Iterates {
             bits: self.bits,
-            nu: std::mem::take(&mut self.nu),
-            certified: vec![
-                Certified {
-                    cost: f64::NAN,
-                    gap: f64::INFINITY,
-                    violation: 0.0,
-                    stop: Stop::RoundLimit,
-                };
-                local.samples
-            ],
+            part: Part::new(local, &common.nu, &common.samples),
+            common: Arc::new(common),
             ..Iterates::default()
         };
-        self.begin_part(local);
-    }
-
-    /// Begins the next samples, as many as the root has memory for.
-    fn begin_part(&mut self, local: &Local) {
-        let (window, _) = capacity(local.rows(), local.samples);
-        let end = (self.begun + window).min(local.samples);
-        self.samples = (self.begun..end).collect();
-        self.part = Part::new(local, &self.nu, &self.samples);
-        (self.begun, self.is_first) = (end, true);
     }
 
     /// The first tasks of the samples just begun, at the root.
     fn first_tasks(&mut self, local: &Local) -> Vec<Task> {
+        let (samples, nu) = (&self.common.samples, &self.common.nu);
         let (_, pairs) = capacity(local.rows(), local.samples);
-        let sizes: Vec<_> = self.samples.iter().map(|j| self.sizes[*j]).collect();
-        let constants = (self.bits, pairs);
-        let mut root = Root::new(local, constants, &sizes, &self.nu, &self.samples);
+        let sizes: Vec<_> = samples.iter().map(|j| self.sizes[*j]).collect();
+        let mut root = Root::new(local, (self.bits, pairs), &sizes, nu, samples);
         let tasks = root.evaluate();
         self.root = Some(root);
         tasks
@@ -220,11 +197,12 @@ impl Iterates {
 
     /// The root takes a total and decides on the next tasks.
     fn decide(&mut self, local: &Local, total: &Integers) {
-        let total = total.values();
-        let last = self.rounds + 1 >= local.rounds;
-        let tasks = match (std::mem::take(&mut self.stage), self.root.as_mut()) {
-            (Stage::Work(tasks), Some(root)) => {
-                root.next(local, (&self.nu, &self.samples), (&tasks, total), last)
+        let (total, common) = (total.values(), Arc::clone(&self.common));
+        let last = common.rounds + 1 >= local.rounds;
+        let tasks = match (self.stage, self.root.as_mut()) {
+            (Stage::Work, Some(root)) => {
+                let at = (&*common.nu, &common.samples[..]);
+                root.next(local, at, (&common.tasks, total), last)
             }
             _ => {
                 self.sizes = Part::sizes_from(total, local.samples);
@@ -235,77 +213,45 @@ impl Iterates {
     }
 
     /// Takes the tasks of the root. Returns whether they complete a round.
-    fn follow(&mut self, local: &Local, mut tasks: Vec<Task>) -> bool {
-        let is_round = !std::mem::take(&mut self.is_first);
-        self.rounds += usize::from(is_round);
-        self.end(&tasks);
-        tasks.retain(|task| !matches!(task, Task::End(_)));
-        self.stage = Stage::Work(tasks);
-        if !self.samples.is_empty() {
-            return is_round;
+    fn follow(&mut self, local: &Local, common: Arc<Common>) -> bool {
+        self.common = common;
+        let common = &*self.common;
+        if let Some(kept) = &common.kept {
+            self.part.retain(kept);
         }
-        if self.begun < local.samples {
-            self.rounds = 0; // the limit is that of each part
-            self.begin_part(local);
-            self.stage = Stage::Order;
+        self.stage = match common.next {
+            Next::Work => Stage::Work,
+            Next::Begin => Stage::Order,
+            Next::End => Stage::Ended,
+        };
+        if common.next == Next::Begin {
+            self.part = Part::new(local, &common.nu, &common.samples);
             if local.is_root {
                 self.broadcast = encode(&self.first_tasks(local), DIRECTION_BITS);
             }
-            return false;
         }
-        let stops = self.certified.iter().map(|certified| certified.stop);
-        self.verdict = Some(stops.fold(Stop::Converged, Stop::worse));
-        self.stage = Stage::Ended;
-        true
-    }
-
-    /// Stores the results of the samples that have ended.
-    fn end(&mut self, tasks: &[Task]) {
-        let keep = |(j, task): (&usize, &Task)| match task {
-            Task::End(certified) => {
-                self.certified[*j] = match certified.stop {
-                    // Iterates without bound have no certificate.
-                    Stop::Diverged => Certified {
-                        gap: f64::INFINITY,
-                        ..*certified
-                    },
-                    _ => *certified,
-                };
-                false
-            }
-            _ => true,
-        };
-        let keep: Vec<bool> = self.samples.iter().zip(tasks).map(keep).collect();
-        if keep.contains(&false) {
-            self.part.retain(&keep);
-            let mut keep = keep.into_iter();
-            self.samples.retain(|_| keep.next() == Some(true));
-        }
+        self.common.is_round
     }
 }
 
 impl AgentStrategy for Iterates {
     fn start(&mut self, local: &Local) {
-        self.nu = Matrix::zeros(local.rows(), local.samples);
-        self.begin(local);
+        self.begin(local, Arc::new(Matrix::zeros(local.rows(), local.samples)));
     }
 
     fn resume(&mut self, local: &Local) {
-        self.begin(local);
+        self.begin(local, Arc::clone(&self.common.nu));
     }
 
     fn adapt(&mut self, local: &Local) -> Exchange {
-        match &self.stage {
+        match self.stage {
             Stage::Sizes => Part::sizes(local, &mut self.sum),
-            Stage::Work(tasks) => {
+            Stage::Work => {
                 // Freed at once: the replies of all agents of a process are as large as their nu.
                 let mut reply = Reply::default();
                 let to = (self.bits, &mut reply);
-                (self.part).work(local, &mut self.nu, &self.samples, tasks, to);
+                self.part.work(local, &self.common, to);
                 reply.write(self.bits, local.agents, &mut self.sum);
-                if !local.is_root {
-                    self.stage = Stage::Work(Vec::new()); // only the root needs the tasks again
-                }
             }
             Stage::Order | Stage::Ended => return Exchange::Broadcast,
         }
@@ -320,43 +266,46 @@ impl AgentStrategy for Iterates {
     }
 
     fn absorb(&mut self, local: &Local, received: Message<'_>) -> bool {
-        let bytes = match received {
+        let delivered = match received {
             Message::Integers(total) => {
                 self.decide(local, total);
                 self.stage = Stage::Order;
                 return false;
             }
-            Message::Bytes(bytes) => bytes,
+            Message::Delivered(delivered) => delivered,
             _ => {
                 self.stage = Stage::Order;
                 return false;
             }
         };
-        let (samples, rows) = (self.samples.len(), local.rows());
-        match decode(bytes, samples, rows, DIRECTION_BITS) {
-            Some(tasks) => self.follow(local, tasks),
+        let follow = |bytes: &[u8]| self.common.follow(local, bytes).map(Arc::new);
+        match &*delivered.decode_once(follow) {
+            Some(common) => self.follow(local, Arc::clone(common)),
             None => {
-                let what = format!(
-                    "the root sent {} bytes that are no tasks for {samples} samples of {rows} rows",
-                    bytes.len()
-                );
-                self.fault = Some(what);
-                (self.verdict, self.stage) = (Some(Stop::Diverged), Stage::Ended);
+                let (bytes, samples) = (delivered.bytes().len(), self.common.samples.len());
+                let rows = local.rows();
+                self.fault = Some(format!(
+                    "the root sent {bytes} bytes that are no tasks for {samples} samples of {rows} rows"
+                ));
+                self.stage = Stage::Ended;
                 true
             }
         }
     }
 
     fn dual(&self) -> &Matrix {
-        &self.nu
+        &self.common.nu
     }
 
     fn verdict(&self) -> Option<Stop> {
-        self.verdict
+        match self.fault {
+            Some(_) => Some(Stop::Diverged),
+            None => self.common.verdict(),
+        }
     }
 
     fn certified(&self) -> Option<&[Certified]> {
-        self.verdict.map(|_| &self.certified[..])
+        self.verdict().map(|_| &self.common.certified[..])
     }
 
     fn fault(&self) -> Option<&str> {

@@ -2,18 +2,21 @@
 //!
 //! An atom w has a zero code while w'nu stays strictly within an interval (lo, hi). With w'c at a
 //! centre c, this holds for all nu within the distance r of c if lo < w'c - r|w| and
-//! w'c + r|w| < hi. Steps shorten, so that after some rounds few atoms are left to be multiplied.
+//! w'c + r|w| < hi. The length of all steps since c bounds that distance. Steps shorten, so that
+//! after some rounds few atoms are left to be multiplied.
 //! Results are those of all atoms: the others have zero codes and zero slopes.
 
+use super::common::Path;
 use crate::strategy::Local;
-use dictmesh_kernels::matrix::{axpy, distance, dot, gemm, norm, Matrix};
+use dictmesh_kernels::matrix::{axpy, dot, gemm, norm, Matrix};
 
 /// The distance that a list of atoms allows, in lengths of the step for which it is made.
 const STEPS: f64 = 6.0;
 /// A list of more than one in this number of atoms is slower than a product with all.
 const LISTED: usize = 4;
-/// Covers the rounding of the bounds.
+/// Covers the rounding of the bounds, and of sums of lengths.
 const SAFETY: f64 = 1.0 + 1e-6;
+const ROUNDING: f64 = 1e-12;
 
 /// The atoms of an agent whose codes have an interval of zeros each.
 #[derive(Debug, Default)]
@@ -56,8 +59,6 @@ impl Intervals {
 /// W_k'nu and W_k'p of one sample.
 #[derive(Debug, Default)]
 pub(super) struct Products {
-    /// The search direction.
-    pub p: Vec<f64>,
     /// W_k'nu and W_k'p, of the listed atoms if there is a list.
     pub s: Vec<f64>,
     pub d: Vec<f64>,
@@ -68,15 +69,15 @@ pub(super) struct Products {
 #[derive(Debug)]
 struct Near {
     atoms: Vec<u32>,
-    centre: Vec<f64>,
+    /// The length of all steps before that centre.
+    moved: f64,
     radius: f64,
 }
 
 impl Products {
     /// For `atoms` atoms at nu = 0.
-    pub fn new(rows: usize, atoms: usize) -> Self {
+    pub fn new(atoms: usize) -> Self {
         Products {
-            p: vec![0.0; rows],
             s: vec![0.0; atoms],
             d: vec![0.0; atoms],
             near: None,
@@ -102,31 +103,33 @@ impl Products {
         }
     }
 
-    /// Whether the list of atoms holds from nu to nu + reach p.
-    fn holds(&self, nu: &[f64], reach: f64) -> bool {
+    /// Whether the list of atoms holds from the base of this path to its base + reach p.
+    fn holds(&self, path: &Path, reach: f64) -> bool {
         self.near.as_ref().is_some_and(|near| {
             // No point of the step is farther from the centre than this.
-            SAFETY * (distance(nu, &near.centre) + reach * norm(&self.p)) <= near.radius
+            let since = path.before - near.moved + ROUNDING * path.before;
+            SAFETY * (since + reach * path.length) <= near.radius
         })
     }
 
-    /// A list of atoms around nu, from the products with all.
-    fn list(&mut self, intervals: &Intervals, nu: &[f64], reach: f64) {
-        let radius = STEPS * reach * norm(&self.p);
+    /// A list of atoms around the base of this path, from the products with all.
+    fn list(&mut self, intervals: &Intervals, path: &Path, reach: f64) {
+        let radius = STEPS * reach * path.length;
         let atoms = intervals.listed(&self.s, radius);
         if LISTED * atoms.len() <= self.s.len() {
+            let moved = path.before;
             self.near = Some(Near {
                 atoms,
-                centre: nu.to_vec(),
+                moved,
                 radius,
             });
         }
     }
 
-    fn multiply_listed(&mut self, atoms: &Matrix) {
+    fn multiply_listed(&mut self, atoms: &Matrix, p: &[f64]) {
         if let Some(near) = &self.near {
             for q in near.atoms.iter().map(|q| *q as usize) {
-                self.d[q] = dot(atoms.column(q), &self.p);
+                self.d[q] = dot(atoms.column(q), p);
             }
         }
     }
@@ -143,29 +146,28 @@ pub(super) fn refresh(each: &mut [Products], local: &Local, nu: &Matrix, which: 
 }
 
 /// W_k'p of the samples that `which` names (index, column of nu, longest step in units of p), of
-/// all atoms that may fire along the way.
+/// all atoms that may fire along the way. `nu` is that of the bases.
 pub(super) fn along(
     each: &mut [Products],
     local: &Local,
     intervals: Option<&Intervals>,
-    nu: &Matrix,
+    (nu, paths): (&Matrix, &[Path]),
     which: &[(usize, usize, f64)],
 ) {
     let atoms = local.block.atoms();
-    let left = which
-        .iter()
-        .filter(|(i, j, reach)| !each[*i].holds(nu.column(*j), *reach));
-    let left: Vec<_> = left.copied().collect();
+    let left = which.iter().copied();
+    let left = left.filter(|(i, _, reach)| !each[*i].holds(&paths[*i], *reach));
+    let left: Vec<_> = left.collect();
     let stale = left.iter().filter(|(i, ..)| each[*i].near.is_some());
     let stale: Vec<_> = stale.map(|(i, j, _)| (*i, *j)).collect();
     refresh(each, local, nu, &stale);
     if let Some(intervals) = intervals {
-        (left.iter()).for_each(|(i, j, reach)| each[*i].list(intervals, nu.column(*j), *reach));
+        (left.iter()).for_each(|(i, _, reach)| each[*i].list(intervals, &paths[*i], *reach));
     }
     let all = which.iter().map(|(i, ..)| *i);
     let (listed, dense): (Vec<_>, Vec<_>) = all.partition(|i| each[*i].near.is_some());
-    listed.iter().for_each(|i| each[*i].multiply_listed(atoms));
-    let columns = dense.iter().map(|i| &each[*i].p[..]);
+    (listed.iter()).for_each(|i| each[*i].multiply_listed(atoms, &paths[*i].p));
+    let columns = dense.iter().map(|i| &paths[*i].p[..]);
     let products = multiply(atoms, columns, dense.len());
     for (i, d) in dense.iter().zip(products.columns()) {
         each[*i].d.copy_from_slice(d);

@@ -1,5 +1,6 @@
 //! The arithmetic of one agent: its parts of the gradients as integers, and its slopes.
 
+use super::common::{retain, Common};
 use super::near::{along, refresh, Intervals, Products};
 use super::order::{exponent_of, power, Probe, Scales, Task};
 use super::reply::{Reply, FLAG_BITS};
@@ -7,14 +8,12 @@ use super::send::send;
 use crate::strategy::infeasible::parts;
 use crate::strategy::integers::{width_of_sum, Integers};
 use crate::strategy::Local;
-use dictmesh_kernels::matrix::{axpy, distance, dot, norm, Matrix};
+use dictmesh_kernels::matrix::{axpy, dot, Matrix};
 
 /// Added to exponents, so that their sums are those of non-negative numbers.
 const EXPONENT_OFFSET: i64 = 1100;
 /// Bits of an exponent with that offset, and a sign.
 const EXPONENT_BITS: u32 = 13;
-/// Changes of nu up to this, relative to it, are rounding.
-const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// The samples that an agent is coding, in their order.
 #[derive(Debug, Default)]
@@ -32,7 +31,7 @@ impl Part {
     /// For these columns of nu, with nothing known to the root.
     pub fn new(local: &Local, nu: &Matrix, samples: &[usize]) -> Self {
         let (rows, atoms, count) = (local.rows(), local.block.len(), samples.len());
-        let mut products: Vec<_> = (0..count).map(|_| Products::new(rows, atoms)).collect();
+        let mut products: Vec<_> = (0..count).map(|_| Products::new(atoms)).collect();
         let is_warm = |(_, j): &(usize, usize)| nu.column(*j).iter().any(|nu| *nu != 0.0);
         let warm = samples.iter().copied().enumerate().filter(is_warm);
         refresh(&mut products, local, nu, &warm.collect::<Vec<_>>());
@@ -46,9 +45,8 @@ impl Part {
 
     /// Removes the samples that `keep` does not name.
     pub fn retain(&mut self, keep: &[bool]) {
-        let (mut one, mut other) = (keep.iter(), keep.iter());
-        self.products.retain(|_| one.next() == Some(&true));
-        self.known.retain(|_| other.next() == Some(&true));
+        retain(&mut self.products, keep);
+        retain(&mut self.known, keep);
     }
 
     /// The exponent of |x|_inf of each sample at the agent that has it, and whether it is not 0.
@@ -79,24 +77,17 @@ impl Part {
         pairs.map(size).collect()
     }
 
-    /// Performs the tasks of all samples. `samples` are their columns of nu.
-    pub fn work(
-        &mut self,
-        local: &Local,
-        nu: &mut Matrix,
-        samples: &[usize],
-        tasks: &[Task],
-        (bits, reply): (u32, &mut Reply),
-    ) {
-        self.take_directions(local, nu, samples, tasks);
-        for (i, (j, task)) in samples.iter().zip(tasks).enumerate() {
+    /// Performs the tasks of all samples.
+    pub fn work(&mut self, local: &Local, common: &Common, (bits, reply): (u32, &mut Reply)) {
+        self.multiply(local, common);
+        for (i, (j, task)) in common.samples.iter().zip(&common.tasks).enumerate() {
             match task {
                 Task::Slopes(_, probe) => self.slopes(local, i, probe, task.points(), reply),
                 Task::Trial(probe, _) => {
                     self.slopes(local, i, probe, task.points(), reply);
-                    self.step(local, (i, *j), 1.0, nu);
+                    self.step(local, common, (i, *j), 1.0);
                 }
-                Task::Step(shift, _) => self.step(local, (i, *j), f64::from(*shift), nu),
+                Task::Step(shift, _) => self.step(local, common, (i, *j), f64::from(*shift)),
                 Task::Prove(proof) => {
                     let (seen, support) = parts(local, &proof.direction, *j, proof.size);
                     reply.push_proof(seen, support, power(proof.unit));
@@ -104,39 +95,33 @@ impl Part {
                 Task::End(_) | Task::Evaluate(_) => {}
             }
             if let Some(scales) = task.scales() {
-                self.evaluate(local, (i, *j), nu.column(*j), scales, (bits, reply));
+                let nu = common.nu.column(*j);
+                self.evaluate(local, (i, *j), nu, scales, (bits, reply));
             }
         }
     }
 
-    /// Sets the new directions and multiplies the atoms with them.
-    fn take_directions(&mut self, local: &Local, nu: &Matrix, samples: &[usize], tasks: &[Task]) {
+    /// Multiplies the atoms with the new directions.
+    fn multiply(&mut self, local: &Local, common: &Common) {
         let mut taken = Vec::new();
-        for (i, (j, task)) in samples.iter().zip(tasks).enumerate() {
-            if let Task::Slopes(_, probe) | Task::Trial(probe, _) = task {
-                direction(local, nu.column(*j), probe, &mut self.products[i].p);
+        for (i, (j, task)) in common.samples.iter().zip(&common.tasks).enumerate() {
+            if let Task::Slopes(..) | Task::Trial(..) = task {
                 let last = task.points().last().map_or(1.0, |t| t.max(1.0));
                 taken.push((i, *j, last));
             }
         }
-        let intervals = self.intervals.as_ref();
-        along(&mut self.products, local, intervals, nu, &taken);
+        let (intervals, from) = (self.intervals.as_ref(), (&*common.before, &common.paths[..]));
+        along(&mut self.products, local, intervals, from, &taken);
     }
 
-    /// nu <- nu + t p, projected onto the dual domain.
-    fn step(&mut self, local: &Local, (i, j): (usize, usize), t: f64, nu: &mut Matrix) {
-        let products = &mut self.products[i];
-        products.step(t);
-        let (column, before) = (nu.column_mut(j), &mut self.part);
-        axpy(t, &products.p, column);
-        before.clear();
-        before.extend_from_slice(column);
-        local.residual.project_dual(column);
-        // Directions end inside of the domain up to rounding.
-        if before != column && distance(before, column) > ROUNDING * norm(column) {
-            refresh(&mut self.products, local, nu, &[(i, j)]);
+    /// The products after a step of t p.
+    fn step(&mut self, local: &Local, common: &Common, (i, j): (usize, usize), t: f64) {
+        self.products[i].step(t);
+        if common.paths[i].projected {
+            refresh(&mut self.products, local, &common.nu, &[(i, j)]);
             // Another step may follow along p, now with all atoms.
-            along(&mut self.products, local, None, nu, &[(i, j, 1.0)]);
+            let from = (&*common.nu, &common.paths[..]);
+            along(&mut self.products, local, None, from, &[(i, j, 1.0)]);
         }
     }
 
@@ -239,17 +224,4 @@ fn codes(
     let fired = scratch.iter().enumerate().filter(|(_, y)| **y != 0.0);
     fired.for_each(|(q, y)| work(q, *y));
     dot(s, scratch) - h.value(scratch)
-}
-
-/// The direction p of a probe from nu, such that nu + p is inside of the dual domain.
-pub(super) fn direction(local: &Local, nu: &[f64], probe: &Probe, p: &mut [f64]) {
-    let unit = power(probe.unit);
-    (p.iter_mut().zip(&probe.q)).for_each(|(p, q)| *p = unit * f64::from(*q));
-    let mut end: Vec<f64> = nu.iter().zip(&*p).map(|(nu, p)| nu + p).collect();
-    local.residual.project_dual(&mut end);
-    for ((p, end), nu) in p.iter_mut().zip(end).zip(nu) {
-        if nu + *p != end {
-            *p = end - nu;
-        }
-    }
 }

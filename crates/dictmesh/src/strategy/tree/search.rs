@@ -1,8 +1,8 @@
 //! The direction and the length of the next step of a sample.
 
+use super::common::direction;
 use super::gradient::{free_rows, is_smooth};
 use super::order::{exponent_of, power, Grid, Probe, Task, BELOW};
-use super::part;
 use super::reply::{largest_slope, slope_bits};
 use super::sample::Sample;
 use crate::problem::residual::Residual;
@@ -103,7 +103,7 @@ impl Sample {
         };
         let q: Vec<i32> = (0..target.len()).map(entry).collect();
         let mut probe = Probe { unit, slope: 0, q };
-        part::direction(local, &self.nu, &probe, &mut self.p);
+        direction(residual, &self.nu, &probe, &mut self.p);
         self.smooth = dot(&self.total, &self.p);
         let slope = self.slope_at(residual, 0.0);
         // Not above 0, and not NaN.
