@@ -117,7 +117,10 @@ impl<'m> Links<'m> {
                 Sent::Bytes(tree_edges * received.total.bytes() as u64)
             }
             Exchange::Broadcast => {
-                let (root, to) = (self.topology.spanning_tree().root(), received.bytes.rewrite());
+                let (root, to) = (
+                    self.topology.spanning_tree().root(),
+                    received.bytes.rewrite(),
+                );
                 if let Message::Bytes(bytes) = agents[root].outgoing() {
                     to.extend_from_slice(bytes);
                 }

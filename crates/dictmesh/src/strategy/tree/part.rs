@@ -110,7 +110,10 @@ impl Part {
                 taken.push((i, *j, last));
             }
         }
-        let (intervals, from) = (self.intervals.as_ref(), (&*common.before, &common.paths[..]));
+        let (intervals, from) = (
+            self.intervals.as_ref(),
+            (&*common.before, &common.paths[..]),
+        );
         along(&mut self.products, local, intervals, from, &taken);
     }
 
