@@ -2,7 +2,9 @@
 
 pub mod audit;
 pub mod biclustering;
+pub mod calibration;
 pub mod clustering;
+pub mod coding;
 pub mod denoising;
 pub mod held_out;
 pub mod holdout_split;

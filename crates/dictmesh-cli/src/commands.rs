@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod audit;
 pub mod bicluster;
+mod calibration;
 mod common_args;
 pub mod denoise;
 mod divided;
@@ -17,11 +18,11 @@ pub mod mesh;
 pub mod novelty;
 mod output_paths;
 mod pages;
-mod past;
 mod prepare;
 pub mod reproduce;
 pub mod schema;
 pub mod score;
+mod stream;
 pub mod tune;
 
 use crate::interrupt;
@@ -32,7 +33,7 @@ pub use errors::{
     against_divergence, given_up, port_refusal, refusal, say, without_code, Code, Failure,
     INFEASIBLE,
 };
-pub use output_paths::{check_apart, check_place, page_place};
+pub use output_paths::{check_apart, check_place, check_replaceable, page_place};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -91,6 +92,11 @@ impl ReadArgs {
     }
 }
 
+/// The failure with this message.
+pub fn fail<T>(message: String) -> Result<T> {
+    Err(message.into())
+}
+
 /// Says on standard error what a person should know about a file that was read.
 pub fn note(note: Option<&str>, quiet: bool) {
     if let (Some(note), false) = (note, quiet) {
@@ -132,12 +138,16 @@ impl Speech {
 
 /// Prints, and takes it as an answer if the reader has seen enough (`dictmesh ... | head`).
 pub fn print(text: &str) -> Result<()> {
+    print_open(text).map(|_| ())
+}
+
+/// Prints; returns false if the reader has closed the pipe.
+pub fn print_open(text: &str) -> Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot print: {}", refusal(&e)).into())
-        }
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(format!("cannot print: {}", refusal(&e)).into()),
     }
 }
 

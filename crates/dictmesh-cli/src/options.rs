@@ -1,10 +1,12 @@
 //! The choices about the task, the mesh and the learning.
 
 mod mesh;
+mod method;
 pub mod names;
 mod strategy;
 
-pub use mesh::{auto, constant, dealt, with_bits};
+pub use mesh::{constant, dealt, with_bits};
+pub use method::MethodArgs;
 pub use strategy::StrategyArgs;
 
 use names::OneOf;

@@ -322,7 +322,7 @@ fn matrices_larger_than_memory_are_scored_and_coded() {
             .env("MALLOC_ARENA_MAX", "1");
         shell.env("RAYON_NUM_THREADS", "2").output().unwrap()
     };
-    for args in ["score m x.npy --exact", "infer m x.npy -o codes.npz"] {
+    for args in ["score m x.npy", "infer m x.npy -o codes.npz"] {
         let out = limited(args);
         assert!(
             out.status.success(),

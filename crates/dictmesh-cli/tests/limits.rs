@@ -22,12 +22,12 @@ fn samples_whose_squares_overflow_are_refused_by_every_strategy() {
     let width = rows.lines().next().unwrap().split(',').count();
     let large = vec!["1e200"; width].join(",");
     dir.write("large.csv", format!("{rows}{large}\n"));
-    for strategy in ["exact", "tree", "relaxed-admm"] {
-        let args = format!("infer m large.csv --header no -o y.npz --strategy {strategy}");
+    for how in ["", "--strategy tree", "--strategy relaxed-admm"] {
+        let args = format!("infer m large.csv --header no -o y.npz {how}");
         let out = shell(&dir.0, &format!("{PROGRAM} {args}"));
-        assert_eq!(out.status.code(), Some(1), "{strategy}: {}", said(&out));
-        assert!(said(&out).contains("scale"), "{strategy}: {}", said(&out));
-        assert!(!dir.0.join("y.npz").exists(), "{strategy}");
+        assert_eq!(out.status.code(), Some(1), "{how}: {}", said(&out));
+        assert!(said(&out).contains("scale"), "{how}: {}", said(&out));
+        assert!(!dir.0.join("y.npz").exists(), "{how}");
     }
 }
 
@@ -134,7 +134,7 @@ fn a_model_too_large_for_the_memory_is_refused_where_it_is_used() {
         &format!("{learn} --batch 80").replace("-o m", "-o wide"),
     );
     for args in [
-        "score m t.txt",
+        "score m t.txt --method mesh",
         "infer m t.txt -o c.npz --strategy diffusion",
         "learn t.txt -o n --resume wide --passes 2",
     ] {
@@ -196,7 +196,7 @@ fn one_ctrl_c_ends_rounds_that_would_never_end() {
         "bicluster x.csv --header no -o b --layers 2 --restarts 1000000000 --report r",
         "tune x.csv --header no --rounds 1000000000000 --only curve --strategies diffusion --report r",
         "denoise ex/noisy.png -o d.png --agents 196 --save-model n --report r",
-        "novelty ex/news.csv --block 400 --agents-start 400 -o s.csv --model n --report r",
+        "novelty ex/news.csv --block 400 --agents-start 400 -o s.csv --save-model n --report r",
     ] {
         let out = interrupted(&dir.0, args);
         assert_eq!(out.status.code(), Some(130), "{args}: {}", said(&out));
@@ -249,11 +249,13 @@ fn a_short_stream_gets_short_blocks() {
     let dir = Scratch::new("robust-short");
     let texts = ["moon rocket orbit crater\n", "bread flour oven yeast\n"].concat();
     dir.write("t.txt", texts.repeat(25));
-    let told = dir.json("novelty t.txt --agents-start 2 --atoms-per-block 1 --json");
-    let sizes: Vec<u64> = (told["blocks"].as_array().unwrap().iter())
-        .map(|block| block["documents"].as_u64().unwrap())
-        .collect();
-    assert_eq!(sizes, [10; 5]);
+    let told = common::ok(
+        &dir.0,
+        "novelty t.txt --agents-start 2 --atoms-per-block 1 --json",
+    );
+    let lines = told.lines().map(|line| serde_json::from_str(line).unwrap());
+    let sizes = lines.map(|line: serde_json::Value| line["documents"].as_u64().unwrap());
+    assert_eq!(sizes.collect::<Vec<_>>(), [10, 10, 10, 10, 10, 50]);
     dir.write("one.txt", "a single document\n");
     dir.refused("novelty one.txt", "choose a smaller --block");
 }

@@ -118,11 +118,24 @@ fn table(dir: &Path) {
     fs::write(dir.join("stream.csv"), csv).unwrap();
 }
 
+fn json_lines(text: &str) -> Vec<Value> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
 #[test]
 fn a_topic_that_appears_late_comes_out_on_top() {
     let dir = tempfile::tempdir().unwrap();
     lines(dir.path());
-    let args = ["stream.txt", "-o", "scores.csv", "--model", "m.dictmesh"];
+    let args = [
+        "stream.txt",
+        "-o",
+        "scores.csv",
+        "--save-model",
+        "m.dictmesh",
+    ];
     let text = told(&dictmesh(dir.path(), &with(&args)));
     let last = &text[text.find("block 2: 30 documents").unwrap()..];
     assert!(last.contains("called novel (score above"), "{last}");
@@ -164,10 +177,32 @@ fn a_table_with_labels_gets_its_auc_and_a_report() {
     assert!(page.contains("mean AUC") && page.contains("<svg"));
     assert!(dir.path().join("page/roc.png").is_file());
 
-    let json = told(&dictmesh(dir.path(), &with(&["stream.csv", "--json"])));
-    let json: Value = serde_json::from_str(&json).unwrap();
-    assert!(json["blocks"][2]["auc"].as_f64().unwrap() > 0.95, "{json}");
-    assert_eq!(json["blocks"][2]["top"].as_array().unwrap().len(), 5);
+    let lines = json_lines(&told(&dictmesh(
+        dir.path(),
+        &with(&["stream.csv", "--json"]),
+    )));
+    assert_eq!(lines.len(), 4, "three blocks and the result");
+    for (number, block) in lines[..3].iter().enumerate() {
+        assert_eq!(block["schema"], "dictmesh.novelty-block/1");
+        assert_eq!(
+            (&block["block"], &block["documents"]),
+            (&number.into(), &30.into())
+        );
+    }
+    assert!(lines[2]["auc"].as_f64().unwrap() > 0.95, "{}", lines[2]);
+    let top = lines[2]["top"].as_array().unwrap();
+    assert_eq!(top.len(), 5);
+    assert!(top[0]["unexplained"][0]["name"].is_string(), "{}", top[0]);
+    assert_eq!(lines[3]["schema"], "dictmesh.novelty/1");
+    assert_eq!(
+        (&lines[3]["documents"], &lines[3]["blocks"]),
+        (&90.into(), &3.into())
+    );
+    assert!(
+        lines[3]["mean_auc"].as_f64().unwrap() > 0.95,
+        "{}",
+        lines[3]
+    );
     let quiet = told(&dictmesh(dir.path(), &with(&["stream.csv", "--quiet"])));
     assert!(quiet.is_empty());
 }
@@ -190,9 +225,9 @@ fn counts_and_labels_in_files_of_their_own() {
     fs::write(dir.path().join("labels.csv"), labels).unwrap();
     for kind in ["--counts", "--tfidf"] {
         let args = ["counts.csv", kind, "--labels", "labels.csv", "--json"];
-        let json = told(&dictmesh(dir.path(), &with(&args)));
-        let json: Value = serde_json::from_str(&json).unwrap();
-        assert!(json["mean_auc"].as_f64().unwrap() > 0.95, "{json}");
+        let lines = json_lines(&told(&dictmesh(dir.path(), &with(&args))));
+        let last = lines.last().unwrap();
+        assert!(last["mean_auc"].as_f64().unwrap() > 0.95, "{last}");
     }
 }
 
@@ -208,7 +243,7 @@ fn bad_streams_and_labels_are_refused_in_a_sentence() {
     fs::write(dir.join("short.csv"), "label\na\nb\n").unwrap();
     fs::write(dir.join("one.csv"), "a\n".repeat(90)).unwrap();
     fs::write(dir.join("bad.npz"), "no archive").unwrap();
-    let out = ["-o", "scores.csv", "--model", "m", "--report", "page"];
+    let out = ["-o", "scores.csv", "--save-model", "m", "--report", "page"];
     let check = |args: &[&str], words: &[&str]| {
         refused(dir, &with(&[args, &out].concat()), words);
     };
@@ -238,6 +273,81 @@ fn bad_streams_and_labels_are_refused_in_a_sentence() {
     check(&["stream.txt", "--first", "90"], &["90", "--first"]);
     let place = ["stream.txt", "-o", "none/scores.csv"];
     refused(dir, &with(&place), &["none", "does not exist"]);
+}
+
+/// The flags that Python has: each reaches the mesh.
+#[test]
+fn the_problem_and_the_learning_can_be_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    lines(dir);
+    let inspected = |args: &[&str]| -> Value {
+        let save = ["stream.txt", "--save-model", "m", "--quiet"];
+        told(&dictmesh(dir, &with(&[&save[..], args].concat())));
+        let text = told(&dictmesh(dir, &["inspect", "m", "--json"]));
+        serde_json::from_str(&text).unwrap()
+    };
+    let flags = [
+        "--gamma", "0.02", "--delta", "0.25", "--batch", "7", "--passes", "2",
+    ];
+    let huber = ["--residual", "huber", "--eta", "0.3"];
+    let plain = inspected(&[]).to_string();
+    let chosen = inspected(&[&flags[..], &huber[..]].concat()).to_string();
+    for (number, default) in [("0.02", "0.01"), ("0.25", "0.05"), ("0.3", "squared-l2")] {
+        assert!(chosen.contains(number), "{number}: {chosen}");
+        assert!(plain.contains(default), "{default}: {plain}");
+    }
+    assert!(chosen.contains("huber"), "{chosen}");
+    let scores = |args: &[&str]| {
+        let all = [&["stream.txt", "-o", "s.csv", "--quiet"], args].concat();
+        told(&dictmesh(dir, &with(&all)));
+        fs::read_to_string(dir.join("s.csv")).unwrap()
+    };
+    let usual = scores(&[]);
+    assert_eq!(
+        usual,
+        scores(&["--batch", "10", "--passes", "3", "--method", "exact"])
+    );
+    for other in [["--batch", "5"], ["--passes", "1"], ["--method", "mesh"]] {
+        assert_ne!(usual, scores(&other), "{other:?}");
+    }
+    refused(
+        dir,
+        &with(&["stream.txt", "--eta", "0.3"]),
+        &["--eta", "huber"],
+    );
+    refused(
+        dir,
+        &with(&["stream.txt", "--gamma", "-1"]),
+        &["--gamma -1"],
+    );
+    let both = dictmesh(dir, &with(&["stream.txt", "--paper", "--passes", "1"]));
+    assert_eq!(both.status.code(), Some(2));
+    let help = told(&dictmesh(dir, &["novelty", "--help"]));
+    for default in ["[default: 0.01]", "[default: 0.05]", "[default: 0.95]"] {
+        assert!(help.contains(default), "{default}: {help}");
+    }
+}
+
+/// `--model` had replaced any file without a word.
+#[test]
+fn no_file_that_dictmesh_did_not_write_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    lines(dir);
+    fs::write(dir.join("notes"), "mine").unwrap();
+    for flag in ["--save-model", "-o"] {
+        let args = with(&["stream.txt", flag, "notes"]);
+        refused(dir, &args, &["notes", "--force"]);
+        assert_eq!(fs::read(dir.join("notes")).unwrap(), b"mine");
+    }
+    // Its own files are, and any with --force.
+    let args = with(&["stream.txt", "--save-model", "m", "-o", "s.csv", "--quiet"]);
+    told(&dictmesh(dir, &args));
+    told(&dictmesh(dir, &args));
+    let args = with(&["stream.txt", "--save-model", "notes", "--force", "--quiet"]);
+    told(&dictmesh(dir, &args));
+    assert_ne!(fs::read(dir.join("notes")).unwrap(), b"mine");
 }
 
 #[test]

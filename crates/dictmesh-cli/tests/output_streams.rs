@@ -30,31 +30,28 @@ fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
     }
     assert!(run(dir, "infer m x.csv -o c.npz --quiet").stdout.is_empty());
     // "Converged" alone would be taken for the codes.
-    for (strategy, is_biased) in [
-        ("exact", false),
-        ("relaxed-admm", false),
-        ("diffusion", true),
+    for (how, method, is_biased) in [
+        ("", "exact", false),
+        ("--method mesh", "mesh", false),
+        ("--strategy relaxed-admm", "mesh", false),
+        ("--strategy diffusion", "mesh", true),
     ] {
-        let told = ok(
-            dir,
-            &format!("infer m x.csv -o c.npz --strategy {strategy}"),
-        );
+        let told = ok(dir, &format!("infer m x.csv -o c.npz {how}"));
         assert_eq!(told.contains("a bias"), is_biased, "{told}");
-        let told = json(
-            dir,
-            &format!("infer m x.csv -o c.npz --json --strategy {strategy}"),
-        );
+        let told = json(dir, &format!("infer m x.csv -o c.npz --json {how}"));
         assert_eq!(told["biased"], is_biased);
+        assert_eq!(told["method"], method);
+        assert_eq!(told["strategy"].is_null(), method == "exact");
     }
     // What costs nothing costs 0, not -0.
     fs::write(dir.join("nothing.csv"), "a,b,c\n0,0,0\n").unwrap();
-    for strategy in ["exact", "relaxed-admm", "exact-diffusion"] {
-        let line = format!("infer m nothing.csv -o c.npz --json --strategy {strategy}");
-        assert_eq!(json(dir, &line)["cost"].to_string(), "0.0", "{strategy}");
+    for how in ["", "--strategy relaxed-admm", "--strategy exact-diffusion"] {
+        let line = format!("infer m nothing.csv -o c.npz --json {how}");
+        assert_eq!(json(dir, &line)["cost"].to_string(), "0.0", "{how}");
     }
     let learned = json(dir, "learn nothing.csv -o n --atoms 2 --agents 2 --json");
     assert_eq!(learned["cost_last"].to_string(), "0.0");
-    for how in ["", "--exact"] {
+    for how in ["", "--method mesh"] {
         let scored = json(dir, &format!("score n nothing.csv --json --quiet {how}"));
         assert_eq!(scored["score"].to_string(), "0.0", "{how}");
     }
@@ -63,7 +60,7 @@ fn what_is_printed_is_for_people_or_machines_and_nothing_else() {
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())
         .collect();
-    assert_eq!((lines.len(), &lines[3]["sample"]), (4, &3.into()));
+    assert_eq!((lines.len(), &lines[3]["sample"]), (4, &"3".into()));
     assert_eq!(json(dir, "inspect m --json")["feature_names"][2], "c");
     assert!(ok(dir, "inspect m --quiet").is_empty());
 }

@@ -110,7 +110,7 @@ fn what_is_read_is_never_written_over() {
         ("denoise ex/noisy.png --clean F -o F", "ex/clean.png"),
         ("learn x.csv --config F -o F", "ex/settings.toml"),
         ("bicluster F -o out", "out/rows.csv"),
-        ("novelty ex/news.csv --labels F --model F", "labels"),
+        ("novelty ex/news.csv --labels F --save-model F", "labels"),
         ("learn texts -o F", "texts/a.txt"),
         ("learn texts -o texts/../F", "texts/a.txt"),
     ] {
@@ -121,7 +121,7 @@ fn what_is_read_is_never_written_over() {
     for args in [
         "infer m x.csv --header no -o n.npz --report n.npz",
         "infer m x.csv --header no -o n.npz --report ./n.npz",
-        "novelty ex/news.csv -o s --model ./s",
+        "novelty ex/news.csv -o s --save-model ./s",
     ] {
         dir.refused(args, "two results would go there");
     }
@@ -215,7 +215,7 @@ fn numbers_are_as_long_as_they_are_of_use() {
     }
     dir.write("large.csv", "1e100,0,0,0,0,1e100\n0,0,0,0,0,0\n");
     for args in [
-        "score m large.csv --header no --threshold 1 --exact",
+        "score m large.csv --header no --threshold 1",
         "infer m large.csv --header no -o c.npz",
     ] {
         let out = run(&dir.0, args);

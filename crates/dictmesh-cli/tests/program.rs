@@ -58,7 +58,7 @@ fn exit_codes_are_documented_and_kept() {
             "did you mean adaptive?",
         ),
         (
-            &["infer", "m", "x.csv", "-o", "c", "--strategy", "exat"],
+            &["infer", "m", "x.csv", "-o", "c", "--method", "exat"],
             "did you mean exact?",
         ),
         (&["learn", "x.csv"], "--output"),

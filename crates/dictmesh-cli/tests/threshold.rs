@@ -52,7 +52,7 @@ fn a_sample_alone_and_one_among_twelve_are_called_what_they_are() {
     dir.write("strange.csv", STRANGE);
     dir.write("known.csv", known(1));
     dir.write("twelve.csv", known(6) + STRANGE + &known(5));
-    let learned = "learned".to_string();
+    let learned = "model".to_string();
     assert_eq!(novel(at, "m strange.csv"), (vec![true], learned.clone()));
     assert_eq!(novel(at, "m known.csv --quantile 1").0, [false]);
     let mut expected = vec![false; 12];
@@ -60,7 +60,7 @@ fn a_sample_alone_and_one_among_twelve_are_called_what_they_are() {
     assert_eq!(novel(at, "m twelve.csv --quantile 1"), (expected, learned));
     // The share that was asked for, of what it learned from.
     for (quantile, share) in [("0.95", 0.05), ("0.5", 0.5)] {
-        let called = novel(at, &format!("m x.csv --exact --quantile {quantile}")).0;
+        let called = novel(at, &format!("m x.csv --quantile {quantile}")).0;
         let found = called.iter().filter(|n| **n).count() as f64 / 2300.0;
         assert!((found - share).abs() < 0.02, "{quantile}: {found}");
     }
@@ -81,7 +81,8 @@ fn a_stream_leaves_its_scores_and_a_model_without_any_says_so() {
     let at = dir.0.as_path();
     let texts = ["moon rocket orbit crater\n", "bread flour oven yeast\n"].concat();
     dir.write("t.txt", texts.repeat(40));
-    let novelty = "novelty t.txt --block 20 --agents-start 2 --atoms-per-block 1 --model n --quiet";
+    let novelty =
+        "novelty t.txt --block 20 --agents-start 2 --atoms-per-block 1 --save-model n --quiet";
     ok(at, novelty);
     dir.write("new.txt", "court verdict judge appeal\n");
     let out = run(at, "score n new.txt");
@@ -93,7 +94,7 @@ fn a_stream_leaves_its_scores_and_a_model_without_any_says_so() {
         at,
         "denoise ex/noisy.png -o d.png --stride 4 --atoms 16 --save-model p --quiet",
     );
-    let out = run(at, "score p ex/clean.png --exact");
+    let out = run(at, "score p ex/clean.png");
     let words = "0.95 quantile of these samples themselves";
     assert!(said(&out).contains(words), "{}", said(&out));
 }
@@ -110,7 +111,7 @@ fn the_sample_that_sets_the_threshold_is_not_novel() {
         at,
         "learn x.csv --header no -o m --atoms 12 --agents 6 --topology ring --passes 3 --quiet",
     );
-    let scored = ok(at, "score m x.csv --header no --exact --json");
+    let scored = ok(at, "score m x.csv --header no --json");
     let scores: Vec<f64> = (scored.lines())
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64())
         .map(Option::unwrap)
@@ -118,7 +119,7 @@ fn the_sample_that_sets_the_threshold_is_not_novel() {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let setter = scores.iter().position(|score| *score == largest).unwrap();
     dir.write("alone.csv", x.lines().nth(setter).unwrap());
-    for how in ["", "--exact"] {
+    for how in ["", "--method mesh"] {
         let all = novel(at, &format!("m x.csv --quantile 1 {how}")).0;
         assert!(all.iter().all(|novel| !novel), "{how}: {all:?}");
         let alone = novel(at, &format!("m alone.csv --quantile 1 {how}")).0;

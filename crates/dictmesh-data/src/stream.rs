@@ -145,6 +145,14 @@ impl Stream {
         Ok(!crate::source::is_packed(&head) && Format::by_head(&head).is_none_or(Format::is_lines))
     }
 
+    /// The names of the features, after the first record; `None` of text and without a header.
+    pub fn feature_names(&self) -> Option<Vec<String>> {
+        match &self.state {
+            State::Rows(rows) => rows.layout.as_ref()?.names_of_numbers(),
+            _ => None,
+        }
+    }
+
     /// The first bytes, up to the first line's end.
     fn first_line(&self, input: &mut dyn BufRead) -> Result<Vec<u8>> {
         let mut line = Vec::new();

@@ -82,7 +82,7 @@ def test_the_same_model(case, sparse, program, rng, tmp_path):
     theirs = dictmesh.load(tmp_path / "theirs")
     assert type(theirs) is kind
     np.testing.assert_array_equal(theirs.transform(X), ours.transform(X))
-    told = run(program, "score", tmp_path / "ours", data, "--exact", "--quiet").splitlines()
+    told = run(program, "score", tmp_path / "ours", data, "--quiet").splitlines()
     scores = [float(line.split(",")[1]) for line in told[1:]]
     assert -np.mean(scores) == pytest.approx(ours.score(X), rel=1e-9)
 
@@ -93,7 +93,7 @@ def test_a_detector_in_the_programs_hands(program, rng, tmp_path):
     detector = NoveltyDetector(n_agents=5, contamination=0.1, random_state=0).fit(X)
     detector.save(tmp_path / "m")
     np.save(tmp_path / "new.npy", new)
-    told = run(program, "score", tmp_path / "m", tmp_path / "new.npy", "--exact", "--quiet", "--quantile", 0.9)
+    told = run(program, "score", tmp_path / "m", tmp_path / "new.npy", "--quiet", "--quantile", 0.9)
     rows = [line.split(",") for line in told.splitlines()[1:]]
     np.testing.assert_allclose([-float(r[1]) for r in rows], detector.score_samples(new), rtol=1e-9)
     assert [1 - 2 * int(r[2]) for r in rows] == detector.predict(new).tolist()

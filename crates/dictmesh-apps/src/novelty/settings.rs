@@ -2,6 +2,7 @@
 
 use super::super::{default_strategy, AtomsFrom};
 use super::{Growth, Join, NoveltyDetector};
+use crate::coding::Method;
 use dictmesh::graph::WeightRule;
 use dictmesh::mesh::Update;
 use dictmesh::mesh::{Mesh, Stopping};
@@ -39,7 +40,17 @@ pub enum Threshold {
     Quantile(f64),
 }
 
+impl Default for Threshold {
+    /// [`QUANTILE`](Threshold::QUANTILE) of the reference scores.
+    fn default() -> Self {
+        Threshold::Quantile(Threshold::QUANTILE)
+    }
+}
+
 impl Threshold {
+    /// The default quantile.
+    pub const QUANTILE: f64 = 0.95;
+
     /// Errors: a NaN threshold, or a quantile outside 0 to 1.
     pub fn check(&self) -> Result<()> {
         match *self {
@@ -109,11 +120,13 @@ pub struct Novelty {
     pub start: AtomsFrom,
     /// How the dictionary grows after scoring a block.
     pub growth: Growth,
-    /// How the agents agree on a score.
+    /// Where samples are scored; the mesh learns in any case.
+    pub method: Method,
+    /// How the agents agree on a score, with [`Method::Mesh`].
     pub agreement: Agreement,
     /// Which scores are novel.
     pub threshold: Threshold,
-    /// Samples scored per batch, at least 1. Memory: about 6 `score_batch` M N numbers. Samples of
+    /// Samples scored per batch with [`Method::Mesh`], at least 1. Memory of a thread: about 6 `score_batch` M N numbers. Samples of
     /// a batch stop together, so scores depend on it within the tolerance.
     pub score_batch: usize,
     /// Seed of all random draws.
@@ -122,13 +135,13 @@ pub struct Novelty {
 
 impl Default for Novelty {
     /// Squared residual, gamma = .01, delta = .05, atoms initialised from documents, the step
-    /// 1/sum(y^2) for each atom, three passes per block, coding to a tolerance. At convergence, the
+    /// 1/sum(y^2) for each atom, three passes per block, coding to a tolerance, exact scores. At convergence, the
     /// paper's Huber constants score a document by its sparsity rather than its topic. As in the
     /// paper: ten agents with one atom, ten more after each block, p = .5, Metropolis weights.
     fn default() -> Self {
         Novelty {
-            task: TaskSpec::nmf(0.01, 0.05),
-            agents: 10,
+            task: TaskSpec::nmf(Novelty::GAMMA, Novelty::DELTA),
+            agents: Novelty::AGENTS,
             atoms_each: 1,
             join: Join::Random { p: 0.5 },
             weights: WeightRule::Metropolis,
@@ -137,15 +150,16 @@ impl Default for Novelty {
             // Forgetting applies per batch: with ten samples per batch, even .97 would discard most
             // of a block.
             update: Update::Adaptive { forgetting: 1.0 },
-            batch: 10,
-            passes: 3,
+            batch: Novelty::BATCH,
+            passes: Novelty::PASSES,
             start: AtomsFrom::Samples,
             growth: Growth::Agents {
-                count: 10,
+                count: Novelty::GROWTH,
                 atoms_each: 1,
             },
+            method: Method::Exact,
             agreement: Agreement::Average,
-            threshold: Threshold::Quantile(0.95),
+            threshold: Threshold::default(),
             score_batch: 4,
             seed: 0,
         }
@@ -153,6 +167,21 @@ impl Default for Novelty {
 }
 
 impl Novelty {
+    /// The default weight of `|y|_1`.
+    pub const GAMMA: f64 = 0.01;
+    /// The default weight of `|y|^2 / 2`.
+    pub const DELTA: f64 = 0.05;
+    /// The default eta of the Huber residual, the paper's.
+    pub const ETA: f64 = 0.2;
+    /// The default number of initial agents, the paper's.
+    pub const AGENTS: usize = 10;
+    /// The default number of agents that join after each block, the paper's.
+    pub const GROWTH: usize = 10;
+    /// The default number of samples per update.
+    pub const BATCH: usize = 10;
+    /// The default number of passes over a block.
+    pub const PASSES: usize = 3;
+
     /// The paper's distributed case: Huber residual, gamma = .05, delta = .1, eta = .2; p = .5,
     /// Metropolis weights, diffusion with mu = .05 and 1000 rounds; mu_w = 1/s; random atoms. The
     /// paper does not print mu_g; here it is .01 for 1000 rounds. Its published scores come from
@@ -166,6 +195,7 @@ impl Novelty {
             batch: 1,
             passes: 1,
             start: AtomsFrom::Random,
+            method: Method::Mesh,
             agreement: Agreement::Diffusion {
                 mu_g: 0.01,
                 rounds: 1000,

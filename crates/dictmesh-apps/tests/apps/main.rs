@@ -9,6 +9,7 @@
 
 mod audit;
 mod biclustering;
+mod calibration;
 mod denoising;
 mod novelty;
 mod reproduce;

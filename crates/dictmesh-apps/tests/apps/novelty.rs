@@ -2,7 +2,11 @@
 
 use dictmesh::random::{gaussian, stream};
 use dictmesh::{AtomInit, Matrix, Mesh, Norm, Samples, Stop, Stopping, Topology};
-use dictmesh_apps::novelty::{Agreement, Growth, Join, Novelty, NoveltyDetector, Threshold};
+use dictmesh_apps::coding::Method;
+use dictmesh_apps::novelty::{
+    block_roc, explain, Agreement, ExplainOptions, Growth, Join, Novelty, NoveltyDetector,
+    StepEvent, Threshold,
+};
 use dictmesh_apps::roc::auc;
 use std::ops::ControlFlow;
 
@@ -36,7 +40,7 @@ fn block(s: usize) -> (Samples, Vec<bool>) {
     (documents(&topics, 100 + s as u64), novel)
 }
 
-fn go(_: &dictmesh::mesh::Event) -> ControlFlow<()> {
+fn go(_: StepEvent<'_>) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
@@ -59,9 +63,9 @@ fn area_at_block_3(settings: &Novelty) -> (f64, NoveltyDetector) {
         let (x, novel) = block(s);
         let step = detector.process(&x, go).unwrap();
         assert_eq!(step.number, s);
-        assert_eq!(step.scoring.is_some(), s > 0);
+        assert_eq!(step.judged.is_some(), s > 0);
         if s == 3 {
-            area = auc(&step.scoring.unwrap().scores, &novel).unwrap();
+            area = auc(&step.judged.unwrap().scoring.scores, &novel).unwrap();
         }
     }
     (area, detector)
@@ -113,13 +117,13 @@ fn a_block_is_scored_before_it_is_learned() {
     let before = detector.score(&x).unwrap();
     let mut heard = 0;
     let step = detector
-        .process(&x, |_| {
-            heard += 1;
+        .process(&x, |event| {
+            heard += usize::from(matches!(event, StepEvent::Learned { .. }));
             ControlFlow::Continue(())
         })
         .unwrap();
     assert_eq!(heard, 18, "three passes of batches of ten");
-    assert_eq!(step.scoring.unwrap().scores, before);
+    assert_eq!(step.judged.unwrap().scoring.scores, before);
     // Scoring it now would leak: the new topic has been learned.
     let after = detector.score(&x).unwrap();
     let mean = |s: &[f64]| {
@@ -138,14 +142,17 @@ fn a_block_is_scored_before_it_is_learned() {
 #[test]
 fn thresholds_survive_growth() {
     for start in [AtomInit::Random, AtomInit::Samples(&block(2).0)] {
-        for agreement in [
-            Agreement::Average,
-            Agreement::Diffusion {
-                mu_g: 0.002,
-                rounds: 5000,
-            },
+        let diffusion = Agreement::Diffusion {
+            mu_g: 0.002,
+            rounds: 5000,
+        };
+        for (method, agreement) in [
+            (Method::Exact, Agreement::Average),
+            (Method::Mesh, Agreement::Average),
+            (Method::Mesh, diffusion),
         ] {
             let settings = Novelty {
+                method,
                 agreement,
                 ..Novelty::default()
             };
@@ -163,7 +170,7 @@ fn thresholds_survive_growth() {
             let mut ratios: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a / b).collect();
             ratios.sort_by(f64::total_cmp);
             println!(
-                "{agreement:?}: ratios {:.3} .. {:.3}",
+                "{method:?}, {agreement:?}: ratios {:.3} .. {:.3}",
                 ratios[0], ratios[19]
             );
             // More atoms never cost more, and few documents are like one that starts an atom.
@@ -175,13 +182,14 @@ fn thresholds_survive_growth() {
 #[test]
 fn scores_are_the_certified_cost_whatever_the_batch() {
     let settings = Novelty {
+        method: Method::Mesh,
         stopping: dictmesh::Stopping::tolerance(1e-6),
         ..small(Novelty::default())
     };
     let mut detector = settings.build(&block(0).0).unwrap();
     detector.process(&block(0).0, go).unwrap();
     let x = block(1).0.range(0..21);
-    let scoring = detector.scoring(&x).unwrap();
+    let scoring = detector.scoring(&x, go).unwrap();
     assert_eq!(scoring.stop, Stop::Converged);
     let exact = detector.mesh().exact(&x).unwrap();
     for (score, certificate) in scoring.scores.iter().zip(&exact.certificates) {
@@ -231,8 +239,9 @@ fn thresholds_come_from_the_past() {
         again.process(&block(s).0, go).unwrap();
     }
     let step = again.process(&block(3).0, go).unwrap();
-    let found = step.novel.iter().filter(|i| *i % 4 == 0).count();
-    let false_alarms = step.novel.len() - found;
+    let novel = step.judged.unwrap().novel;
+    let found = novel.iter().filter(|i| *i % 4 == 0).count();
+    let false_alarms = novel.len() - found;
     println!("threshold at .95: {found} of 15 found, {false_alarms} false alarms of 45");
     assert!(found >= 12 && false_alarms <= 9);
     // A detector around the same mesh, as if from a file, chooses the same threshold.
@@ -258,17 +267,21 @@ fn the_margin_of_a_threshold_is_the_tolerance_of_the_mesh() {
         };
         settings.build(&block(0).0).unwrap().into_mesh()
     };
-    let threshold = |mesh: Mesh, stopping| {
+    let threshold = |mesh: Mesh, stopping, method| {
         let settings = Novelty {
             stopping,
+            method,
             ..small(Novelty::default())
         };
         let mut detector = NoveltyDetector::around(mesh, settings).unwrap();
         detector.set_reference_scores(vec![1.0]);
         detector.threshold().unwrap()
     };
-    assert_eq!(threshold(mesh(0.01), Stopping::tolerance(0.25)), 1.01);
-    assert_eq!(threshold(mesh(0.01), Stopping::rounds(5)), 1.01);
+    let wide = Stopping::tolerance(0.25);
+    assert_eq!(threshold(mesh(0.01), wide, Method::Mesh), 1.01);
+    let rounds = Stopping::rounds(5);
+    assert_eq!(threshold(mesh(0.01), rounds, Method::Mesh), 1.01);
+    assert_eq!(threshold(mesh(0.01), wide, Method::Exact), 1.0 + 1e-9);
 }
 
 /// Around a mesh with relays and uninformed agents, growth respects both.
@@ -287,7 +300,7 @@ fn a_mesh_of_ones_own_can_be_used() {
         ..Novelty::default()
     };
     let mut detector = NoveltyDetector::around(mesh, settings).unwrap();
-    assert!(detector.process(&x, go).unwrap().scoring.is_none());
+    assert!(detector.process(&x, go).unwrap().judged.is_none());
     let step = detector.process(&block(1).0, go).unwrap();
     assert_eq!((step.agents, step.atoms), (4, 7));
     assert!(detector.mesh().block(1).is_empty());
@@ -321,6 +334,103 @@ fn breaking_off_ends_the_block() {
         })
         .unwrap();
     assert_eq!(heard, 7);
+}
+
+/// A step is its two halves, whoever calls them; a judgement leaves the detector unchanged.
+#[test]
+fn a_step_is_a_judgement_and_its_absorption() {
+    let settings = small(Novelty::default());
+    let mut whole = settings.build(&block(0).0).unwrap();
+    let mut halves = whole.clone();
+    for s in 0..3 {
+        let x = block(s).0;
+        let step = whole.process(&x, go).unwrap();
+        let judged = halves.judge(&x, go).unwrap();
+        assert_eq!(halves.judge(&x, go).unwrap(), judged);
+        if let Some(judged) = &judged {
+            let top = judged.most_novel(5);
+            let lowest = judged.scoring.scores[top[4]];
+            let above = judged.scoring.scores.iter().filter(|s| **s > lowest);
+            assert_eq!(above.count(), 4);
+            assert!(judged.scoring.largest_gap().unwrap() < 1e-9);
+        }
+        assert_eq!(halves.absorb(&x, judged, go).unwrap(), step);
+    }
+    assert_eq!(whole.mesh().dictionary(), halves.mesh().dictionary());
+}
+
+#[test]
+fn breaking_off_while_scoring_learns_nothing() {
+    let mut detector = small(Novelty::default()).build(&block(0).0).unwrap();
+    detector.process(&block(0).0, go).unwrap();
+    let before = detector.clone();
+    let stop = |_: StepEvent<'_>| ControlFlow::Break(());
+    let step = detector.process(&block(1).0, stop).unwrap();
+    assert_eq!(step.learning, Stop::Interrupted);
+    assert_eq!(detector.mesh().dictionary(), before.mesh().dictionary());
+    assert_eq!(detector.reference_scores(), before.reference_scores());
+    let again = detector.process(&block(1).0, go).unwrap();
+    assert_eq!(again.number, 1);
+}
+
+/// The explanation of x has x's exact code and the largest entries of x - W y, by the exact code
+/// and by that of the mesh.
+#[test]
+fn an_explanation_is_the_exact_code_and_its_residual() {
+    let settings = Novelty {
+        stopping: Stopping::tolerance(1e-8),
+        ..small(Novelty::default())
+    };
+    let (_, detector) = area_at_block_3(&settings);
+    let (mesh, x) = (detector.mesh(), block(5).0.range(0..8));
+    let name = |row: usize| format!("term {row}");
+    let told = |method| {
+        let options = ExplainOptions {
+            method,
+            atoms: 3,
+            terms: 120,
+        };
+        explain(mesh, &x, &options, &name).unwrap()
+    };
+    let exact = mesh.exact(&x).unwrap();
+    let w = mesh.dictionary();
+    let all = told(Method::Exact);
+    for (j, why) in all.iter().enumerate() {
+        assert_eq!(why.score, exact.certificates[j].dual);
+        let y = exact.codes.column(j);
+        for atom in &why.atoms {
+            assert_eq!(atom.weight, y[atom.atom]);
+            assert!(atom.terms.windows(2).all(|t| t[0].weight >= t[1].weight));
+        }
+        let weights: Vec<f64> = why.atoms.iter().map(|a| a.weight).collect();
+        let larger = y.iter().filter(|y| **y > weights[2]).count();
+        assert_eq!(larger, 2, "the three largest of {y:?}");
+        let expressed = w.times(&exact.codes);
+        let mut residual: Vec<f64> = expressed.column(j).iter().map(|v| -v).collect();
+        x.add_scaled(j, 1.0, &mut residual);
+        assert_eq!(why.unexplained.len(), 120);
+        for term in &why.unexplained {
+            let row: usize = term.name["term ".len()..].parse().unwrap();
+            assert_eq!(term.weight, residual[row]);
+        }
+        let sizes: Vec<f64> = why.unexplained.iter().map(|t| t.weight.abs()).collect();
+        assert!(sizes.is_sorted_by(|a, b| a >= b));
+    }
+    for (exact, mesh) in all.iter().zip(told(Method::Mesh)) {
+        assert_eq!(exact.atoms[0].atom, mesh.atoms[0].atom);
+        assert!((exact.score - mesh.score).abs() < 1e-6 * exact.score);
+    }
+    let few = explain(mesh, &x, &ExplainOptions::default(), &name).unwrap();
+    assert!(few.iter().all(|why| why.unexplained.len() == 6));
+    assert!(few.iter().all(|why| why.atoms.len() <= 2));
+}
+
+#[test]
+fn a_block_has_a_curve_if_it_has_both_kinds() {
+    let both = block_roc(&[0.1, 0.9], &[false, true]).unwrap();
+    assert_eq!(both.unwrap().auc(), 1.0);
+    assert_eq!(block_roc(&[0.1, 0.9], &[true, true]).unwrap(), None);
+    assert_eq!(block_roc(&[], &[]).unwrap(), None);
 }
 
 #[test]

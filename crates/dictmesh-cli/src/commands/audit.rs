@@ -219,7 +219,7 @@ fn mesh_and_samples(
     let quiet = args.speech.quiet;
     let (opened, divided) = args.subject.open(&args.choices, options, quiet)?;
     let mesh = match opened {
-        Some(opened) => opened.mesh,
+        Some(opened) => opened.model.mesh,
         None => {
             if options.agents.is_none() && options.topology.is_none() {
                 options.agents = Some(AGENTS);

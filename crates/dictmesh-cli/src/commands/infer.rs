@@ -1,22 +1,25 @@
 //! `dictmesh infer`: the codes of samples under a model.
 
 mod codes;
-mod show;
+mod page;
 
 use super::prepare::{DataArgs, Opened};
-use super::{check_apart, check_finite, check_place, given_up, page_place, say, Result, Speech};
-use crate::options::names::{OneOf, STRATEGIES};
-use crate::options::{auto, with_bits};
+use super::{
+    check_apart, check_finite, check_place, fail, given_up, page_place, say, Result, Speech,
+};
+use crate::numbers::counted;
+use crate::numbers::fixed;
+use crate::options::MethodArgs;
 use crate::output::Folder;
-use crate::progress::Bar;
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
+use crate::render::Reply;
 use codes::{CodesFile, RowsFile};
-use dictmesh::strategy::{self, Certified, Strategy};
-use dictmesh::{Matrix, Mesh, Samples, Spec, Stop};
+use dictmesh::{Mesh, Samples, Stop};
+use dictmesh_apps::coding::{self, CodeStats, Coded, Method};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-/// Samples coded at a time.
+/// Samples coded together.
 const BATCH: usize = 256;
 
 #[derive(Debug, clap::Args)]
@@ -29,18 +32,8 @@ pub struct Args {
     /// Where the codes go: an .npz that scipy.sparse.load_npz opens, a row per sample
     #[arg(short, long, value_name = "CODES")]
     pub output: PathBuf,
-    /// All atoms in one place (exact), or a strategy of the mesh
-    #[arg(long, value_parser = exact_or_strategy(), value_name = "NAME", default_value = "exact")]
-    pub strategy: String,
-    /// Bits of a number in a message of the mesh, 4 to 16 [default: 8 with --strategy tree, else doubles]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub bits: Option<i64>,
-    /// Seconds of one hop between agents, for --strategy auto [default: 0.0005]
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
-    pub latency: Option<f64>,
-    /// Bytes per second of an agent's link, for --strategy auto [default: 12.5e6, 100 Mbit/s]
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
-    pub bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub method: MethodArgs,
     /// Where W y goes, if wanted: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,
@@ -60,96 +53,47 @@ fn check_extension(path: &Path, extension: &str) -> Result<()> {
         .is_some_and(|e| e.eq_ignore_ascii_case(extension))
     {
         true => Ok(()),
-        false => Err(format!(
+        false => fail(format!(
             "{}: it would be written as numpy's .{extension}; name it {}",
             path.display(),
             path.with_extension(extension).display()
-        )
-        .into()),
+        )),
     }
 }
 
-fn exact_or_strategy() -> OneOf {
-    OneOf::new(std::iter::once("exact").chain(STRATEGIES))
-}
-
-/// The strategy of the mesh; none if all is solved in one place.
-fn strategy_of(args: &Args) -> Result<Option<Arc<dyn Strategy>>> {
-    if args.strategy != strategy::DEFAULT {
-        let links = [("latency", args.latency), ("bandwidth", args.bandwidth)];
-        if let Some((flag, _)) = links.iter().find(|(_, value)| value.is_some()) {
-            return Err(format!(
-                "--{flag}: it belongs to --strategy auto, but this is {}; name that strategy, or leave \
-                 --{flag} out",
-                args.strategy
-            ).into());
-        }
-    }
-    match (args.strategy.as_str(), args.bits) {
-        (strategy::DEFAULT, None) => auto(args.latency, args.bandwidth).map(Some),
-        (strategy::DEFAULT, Some(bits)) => Err(format!(
-            "--bits {bits}: auto chooses a strategy with its own bits; name --strategy tree or another \
-             one, or leave --bits out"
-        ).into()),
-        ("exact", None) => Ok(None),
-        ("exact", Some(bits)) => Err(format!(
-            "--bits {bits}: --strategy exact has no messages; name a strategy of the mesh, or leave \
-             --bits out"
-        ).into()),
-        (name, bits) => with_bits(Spec::new(name), bits).map(Some),
-    }
-}
-
-/// The method by name; for auto, the strategy that it chose.
-fn method(args: &Args, mesh: &Mesh) -> String {
-    match args.strategy.as_str() {
-        "exact" => "exact".into(),
-        _ => mesh.strategy().name(),
-    }
-}
-
-/// What is known of the codes, without the codes.
-struct Summary {
-    costs: Vec<f64>,
-    /// Entries of each code that are not zero.
-    entries: Vec<f64>,
-    /// Samples that use each atom.
-    used: Vec<u64>,
-    /// The largest relative gap, where there is a certificate.
+/// What `infer --json` prints.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct InferReply {
+    /// The file of the codes.
+    codes: PathBuf,
+    /// The file of the reconstructions W y, if they were asked for.
+    reconstruction: Option<PathBuf>,
+    /// The page, if it was asked for.
+    report: Option<PathBuf>,
+    /// Where the samples were coded.
+    method: Method,
+    /// The strategy of the mesh; for auto, the one that it chose. Null with the method exact.
+    strategy: Option<String>,
+    /// The number of samples.
+    samples: usize,
+    /// The number of atoms.
+    atoms: usize,
+    /// The mean cost of a sample.
+    cost: f64,
+    /// The mean number of nonzero entries of a code.
+    nonzeros: f64,
+    /// The number of atoms that no sample uses.
+    unused_atoms: usize,
+    /// The largest certified relative gap; null if the strategy certifies none.
     gap: Option<f64>,
-    stop: Stop,
+    /// The worst outcome: converged, round-limit or interrupted.
+    stop: &'static str,
+    /// Whether the strategy converges to a limit other than the exact codes.
+    biased: bool,
 }
 
-impl Summary {
-    fn cost(&self) -> f64 {
-        self.costs.iter().sum::<f64>() / self.costs.len() as f64
-    }
-
-    fn sparsity(&self) -> f64 {
-        self.entries.iter().sum::<f64>() / self.entries.len() as f64
-    }
-
-    fn add(&mut self, coded: &Coded) {
-        self.costs.extend(&coded.costs);
-        for y in coded.codes.columns() {
-            let lit = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
-            self.entries.push(lit.clone().count() as f64);
-            lit.for_each(|(q, _)| self.used[q] += 1);
-        }
-        self.gap = match self.costs.len() == coded.costs.len() {
-            true => coded.gap, // the first
-            false => self.gap.zip(coded.gap).map(|(a, b)| a.max(b)),
-        };
-        self.stop = self.stop.worse(coded.stop);
-    }
-}
-
-/// What coding a part gave.
-struct Coded {
-    codes: Matrix,
-    costs: Vec<f64>,
-    gap: Option<f64>,
-    stop: Stop,
+impl Reply for InferReply {
+    const COMMAND: &'static str = "infer";
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -165,54 +109,110 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let strategy = strategy_of(&args)?;
     let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
-    if let Some(strategy) = strategy {
-        opened.mesh.set_strategy(strategy).map_err(say)?;
-    }
-    opened.check_memory(&args.model, BATCH, args.strategy == "exact")?;
+    let method = args.method.apply(&mut opened.model.mesh)?;
+    opened.check_memory(&args.model, BATCH, method)?;
     let bar = Bar::new(args.speech.quiet);
-    let coded = code_all(&args, &opened, &bar);
+    let coded = code_all(&args, &opened, method, &bar);
     bar.clear();
-    let summary = coded?;
-    let page = args.report.as_ref();
-    let page = page
-        .map(|dir| show::report(&args, &opened, &summary).write(dir))
-        .transpose()?;
-    show::tell(&args, &opened, &summary, page)
+    let stats = coded?;
+    let report = match &args.report {
+        Some(dir) => Some(
+            page::report(&args, &opened, &stats, &how(&opened.model.mesh, method)).write(dir)?,
+        ),
+        None => None,
+    };
+    let reply = reply(&args, &opened.model.mesh, method, &stats, report);
+    args.speech.reply(&reply, || text(&reply, stats.stop))
+}
+
+/// The method or the strategy of the mesh.
+fn how(mesh: &Mesh, method: Method) -> String {
+    match method {
+        Method::Exact => method.name().into(),
+        Method::Mesh => mesh.strategy().name(),
+    }
+}
+
+fn reply(
+    args: &Args,
+    mesh: &Mesh,
+    method: Method,
+    stats: &CodeStats,
+    report: Option<PathBuf>,
+) -> InferReply {
+    let by_mesh = method == Method::Mesh;
+    InferReply {
+        codes: args.output.clone(),
+        reconstruction: args.reconstruct.clone(),
+        report,
+        method,
+        strategy: by_mesh.then(|| mesh.strategy().name()),
+        samples: stats.costs.len(),
+        atoms: mesh.atoms(),
+        cost: stats.mean_cost(),
+        nonzeros: stats.mean_nonzeros(),
+        unused_atoms: stats.unused_atoms(),
+        gap: stats.gap,
+        stop: stats.stop.name(),
+        biased: by_mesh && mesh.strategy().is_biased(),
+    }
+}
+
+fn text(reply: &InferReply, stop: Stop) -> String {
+    let mut text = format!(
+        "{} coded: {stop}\nmean cost: {}\nentries that are not zero: {:.1} of {}\n",
+        counted(reply.samples, "sample"),
+        fixed(reply.cost, 8),
+        reply.nonzeros,
+        reply.atoms
+    );
+    if let Some(gap) = reply.gap {
+        text += &format!("certified relative gap: {gap:.1e}\n");
+    }
+    if let (true, Some(strategy)) = (reply.biased, &reply.strategy) {
+        text += &format!(
+            "{strategy} converges to a limit of its own, on most graphs with a bias in proportion to its step; \
+             --method exact and --strategy relaxed-admm converge to the codes\n"
+        );
+    }
+    for (what, path) in [
+        ("codes", Some(&reply.codes)),
+        ("reconstruction", reply.reconstruction.as_ref()),
+        ("report", reply.report.as_ref()),
+    ] {
+        if let Some(path) = path {
+            text += &format!("{what}: {}\n", path.display());
+        }
+    }
+    text
 }
 
 /// Codes part after part; the files appear when all is coded.
-fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
-    let (mesh, feed) = (&opened.mesh, opened.feed(BATCH));
-    let (exact, total) = (args.strategy == "exact", feed.samples().map_err(say)?);
+fn code_all(args: &Args, opened: &Opened, method: Method, bar: &Bar) -> Result<CodeStats> {
+    let (mesh, feed) = (&opened.model.mesh, opened.feed(BATCH));
+    let total = feed.samples().map_err(say)?;
     let mut file = CodesFile::create(&args.output, mesh.atoms())?;
     let w = mesh.dictionary();
     let mut rows = match &args.reconstruct {
         Some(path) => Some(RowsFile::create(path, total, mesh.rows())?),
         None => None,
     };
-    let mut summary = Summary {
-        costs: Vec::new(),
-        entries: Vec::new(),
-        used: vec![0; mesh.atoms()],
-        gap: None,
-        stop: Stop::Converged,
-    };
+    let mut stats = CodeStats::none(mesh.atoms());
     for part in feed.parts(0).map_err(say)? {
         let part = part.map_err(say)?;
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
-            let coded = code(mesh, &x, exact)?;
-            check_finite(&coded.costs, summary.costs.len())?;
-            summary.add(&coded);
+            let coded = code(mesh, &x, method)?;
+            check_finite(&coded.costs, stats.costs.len())?;
+            stats.add(&coded);
             file.add(&coded.codes)?;
             if let Some(rows) = &mut rows {
                 rows.add(&w.times(&coded.codes))?;
             }
             bar.show(Progress {
                 phase: "coding",
-                done: summary.costs.len(),
+                done: stats.costs.len(),
                 total,
                 cost: Some(coded.costs.iter().sum::<f64>() / x.len() as f64),
             });
@@ -220,27 +220,13 @@ fn code_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Summary> {
     }
     file.finish()?;
     rows.map(RowsFile::finish).transpose()?;
-    Ok(summary)
+    Ok(stats)
 }
 
-fn code(mesh: &Mesh, x: &Samples, exact: bool) -> Result<Coded> {
-    if exact {
-        let solved = mesh.exact_codes(x).map_err(say)?;
-        return Ok(Coded {
-            costs: solved.certificates.iter().map(|c| c.dual).collect(),
-            gap: Some(solved.relative_gap()),
-            stop: solved.stop(),
-            codes: solved.to_dense(),
-        });
+fn code(mesh: &Mesh, x: &Samples, method: Method) -> Result<Coded> {
+    let coded = coding::code(mesh, x, method).map_err(say)?;
+    match (method, coded.stop) {
+        (Method::Mesh, Stop::Diverged) => Err(given_up(coded.stop, x, &mesh.strategy().name())),
+        _ => Ok(coded),
     }
-    let found = mesh.infer(x).map_err(say)?;
-    if found.stop == Stop::Diverged {
-        return Err(given_up(found.stop, x, &mesh.strategy().name()));
-    }
-    Ok(Coded {
-        codes: found.stacked_codes(),
-        gap: Certified::largest_gap(&found.certified),
-        costs: found.costs,
-        stop: found.stop,
-    })
 }

@@ -11,15 +11,14 @@ pub mod transport;
 use super::common_args::Choices;
 use super::mesh::masks::Switch;
 use super::prepare::{Feed, Preparation, Raw};
-use super::{
-    check_apart, check_place, note, page_place, past, save_model, say, Ended, Result, Speech,
-};
+use super::{check_apart, check_place, note, page_place, save_model, say, Ended, Result, Speech};
 use crate::interrupt;
 use crate::numbers::exact;
 use crate::options::Options;
 use crate::output::Folder;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
+use dictmesh_apps::calibration::Calibration;
 use passes::Position;
 use std::path::{Path, PathBuf};
 use transport::Transport;
@@ -183,7 +182,9 @@ pub fn run(args: Args) -> Result<Ended> {
 /// Saves the model, and takes away what was kept in case it would not come to that.
 fn save(args: &Args, begun: &Begun, learned: &Learned) -> Result<()> {
     let mut model = begun.data.model(&begun.state)?;
-    past::store(&learned.past, &mut model)?;
+    if let Some(kept) = Calibration::new(&learned.past) {
+        kept.store(&mut model);
+    }
     save_model(&model, &args.output)?;
     // The checkpoint has done its duty; if it cannot go, that harms nobody.
     let _ = std::fs::remove_file(checkpoint(&args.output));

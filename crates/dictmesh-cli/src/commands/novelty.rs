@@ -1,39 +1,45 @@
 //! `dictmesh novelty`: what is new in a stream of documents, block by block.
 
-mod engine;
 mod input;
-mod show;
-mod words;
+mod outcome;
+mod page;
 
-pub use engine::{blocks, curve, explain, truth, Engine};
-pub use input::Input;
+pub use outcome::{BlockReply, NoveltyReply};
 
-use super::past;
-use super::score::threshold;
-use super::{check_apart, check_place, note, page_place, save_model, say, Result, Speech};
+use super::score::ThresholdArgs;
+use super::{
+    check_apart, check_finite, check_place, check_replaceable, fail, note, page_place, print_open,
+    save_model, say, Ended, Result, Speech,
+};
 use crate::memory::{check_sizes, Sizes};
 use crate::numbers::counted;
+use crate::options::names::OneOf;
 use crate::options::StrategyArgs;
-use crate::output::{write_file, Folder};
-use crate::progress::Bar;
-use dictmesh_apps::novelty::{Growth, Novelty};
+use crate::output::{Draft, Folder};
+use crate::progress::{Bar, Progress};
+use crate::render::json;
+use dictmesh::problem::TaskSpec;
+use dictmesh::{Mesh, Stop};
+use dictmesh_apps::calibration::{Calibration, KEPT_SCORES};
+use dictmesh_apps::coding::Method;
+use dictmesh_apps::novelty::{
+    block_roc, default_block, explain, ExplainOptions, Growth, KnownLabels, Novelty,
+    NoveltyDetector, StepEvent,
+};
 use dictmesh_data::text::{Counting, Weighting};
 use dictmesh_data::{self as data, Format};
-use engine::Outcome;
-use input::InputOptions;
-use serde_json::{json, Value};
-use std::ops::Range;
+use input::{Block, Input, InputOptions};
+use outcome::{Outcome, TopDocument};
+use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-
-/// Documents scored at a time: a matter of speed and memory only.
-pub const SCORE_BATCH: usize = 50;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The stream: a directory, a file with one document a line, .csv, .tsv or .jsonl with a column of
-    /// text, or a matrix (.npy, .npz, .mtx); - is standard input
+    /// text, or a matrix (.npy, .npz, .mtx); - is standard input. A pipe is read block by block
     pub stream: PathBuf,
-    /// Documents of a block [default: 1000, or a fifth of a stream of fewer than 5000]
+    /// Documents of a block [default: 1000, or a fifth of a file of fewer than 5000]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
     pub block: Option<usize>,
     /// Documents of the first block, which is only learned [default: as --block]
@@ -45,10 +51,10 @@ pub struct Args {
     /// The column or key of the text
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["counts", "tfidf"], help_heading = "The stream")]
     pub text_column: Option<String>,
-    /// The stream is a matrix of counts (rows are documents): weigh it by TF-IDF
+    /// The stream is a matrix of counts (rows are documents): weight it by TF-IDF
     #[arg(long, conflicts_with = "tfidf", help_heading = "The stream")]
     pub counts: bool,
-    /// The stream is a matrix that is weighed already: only scale its documents to norm 1
+    /// The stream is a matrix that is weighted already: only scale its documents to norm 1
     #[arg(long, help_heading = "The stream")]
     pub tfidf: bool,
     /// What a count becomes before idf
@@ -68,39 +74,56 @@ pub struct Args {
     pub label_column: Option<String>,
 
     /// Agents at the start, of one atom each
-    #[arg(long, value_name = "N", default_value = "10", value_parser = at_least_one, help_heading = "The mesh")]
+    #[arg(long, value_name = "N", default_value_t = Novelty::AGENTS, value_parser = at_least_one, help_heading = "The mesh")]
     pub agents_start: usize,
     /// Agents of one atom each that join after a block was scored
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 10,
-        help_heading = "The mesh"
-    )]
+    #[arg(long, value_name = "N", default_value_t = Novelty::GROWTH, help_heading = "The mesh")]
     pub atoms_per_block: usize,
-    /// The paper's loss, constants and random atoms instead of the better ones
-    #[arg(long, help_heading = "The mesh")]
-    pub paper: bool,
     /// Fixes everything random
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "The mesh")]
     pub seed: u64,
-    #[command(flatten)]
-    pub strategy: StrategyArgs,
 
-    /// Documents with a higher score are called novel
+    /// The residual f: squared-l2 or huber
+    #[arg(long, value_parser = OneOf::new(["squared-l2", "huber"]), value_name = "NAME", default_value = "squared-l2", help_heading = "Learning")]
+    pub residual: String,
+    /// Where the Huber residual turns from quadratic to linear [default: 0.2, the paper's]
     #[arg(
         long,
         value_name = "X",
-        conflicts_with = "quantile",
-        allow_hyphen_values = true,
-        help_heading = "What is called novel"
+        allow_negative_numbers = true,
+        help_heading = "Learning"
     )]
-    pub threshold: Option<f64>,
-    /// Call novel what scores above this share of the block before [default: 0.95]
-    #[arg(long, value_name = "Q", help_heading = "What is called novel")]
-    pub quantile: Option<f64>,
+    pub eta: Option<f64>,
+    /// Weight of |y|_1: more makes codes sparser
+    #[arg(long, value_name = "X", default_value_t = Novelty::GAMMA, help_heading = "Learning")]
+    pub gamma: f64,
+    /// Weight of |y|^2/2, above 0
+    #[arg(long, value_name = "X", default_value_t = Novelty::DELTA, help_heading = "Learning")]
+    pub delta: f64,
+    /// Samples per update
+    #[arg(long, value_name = "B", default_value_t = Novelty::BATCH, value_parser = at_least_one, help_heading = "Learning")]
+    pub batch: usize,
+    /// How often to go through each block
+    #[arg(long, value_name = "N", default_value_t = Novelty::PASSES, value_parser = at_least_one, help_heading = "Learning")]
+    pub passes: usize,
+    /// Where blocks are scored: exact, with all atoms in one place; or mesh, by the agents
+    #[arg(long, value_parser = OneOf::new(["exact", "mesh"]), value_name = "NAME", default_value = "exact", help_heading = "Inference")]
+    pub method: String,
+    #[command(flatten)]
+    pub strategy: StrategyArgs,
+    /// The paper's residual, constants, strategy and random atoms
+    #[arg(
+        long,
+        conflicts_with_all = ["residual", "eta", "gamma", "delta", "batch", "passes", "method"],
+        help_heading = "Learning"
+    )]
+    pub paper: bool,
 
-    /// How many of the most novel documents of a block to show, with the terms that say why
+    #[command(flatten)]
+    pub threshold: ThresholdArgs,
+
+    /// The number of the most novel documents of a block that are shown, with the terms that no atom
+    /// explains
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
     pub top: usize,
     /// Where the scores go, as CSV: block, document, name, score, novel
@@ -108,7 +131,10 @@ pub struct Args {
     pub output: Option<PathBuf>,
     /// Where the model goes, with what turns documents into samples
     #[arg(long, value_name = "MODEL", help_heading = "Output")]
-    pub model: Option<PathBuf>,
+    pub save_model: Option<PathBuf>,
+    /// Replace a file that dictmesh did not write
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
     /// Write a page with the plots into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
@@ -116,17 +142,22 @@ pub struct Args {
     pub speech: Speech,
 }
 
-pub fn run(args: Args) -> Result<()> {
-    let outputs = || args.output.iter().chain(&args.model);
+pub fn run(args: Args) -> Result<Ended> {
+    let outputs = || args.output.iter().chain(&args.save_model);
     outputs().try_for_each(|path| check_place(path))?;
     let page = page_place(args.report.as_ref());
     let inputs = std::iter::once(&args.stream).chain(&args.labels);
     check_apart(outputs().chain(&page), inputs)?;
+    outputs().try_for_each(|path| check_replaceable(path, CSV_HEAD, args.force))?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
     let settings = settings(&args)?;
-    let mut input = Input::read(
+    let weighting = Weighting {
+        counting: args.counting,
+        ..Weighting::default()
+    };
+    let input = Input::open(
         &args.stream,
         &InputOptions {
             format: args.format,
@@ -135,44 +166,47 @@ pub fn run(args: Args) -> Result<()> {
             label_column: args.label_column.clone().filter(|_| args.labels.is_none()),
             counts: args.counts,
             tfidf: args.tfidf,
-            weighting: Weighting {
-                counting: args.counting,
-                ..Weighting::default()
-            },
+            weighting,
         },
     )?;
     note(input.note.as_deref(), args.speech.quiet);
-    let ranges = ranges(&args, input.len())?;
-    let truth = known_truth(&args, &input, &ranges)?;
-    check_memory(&args, &settings, &input, &ranges)?;
-    let mut engine = Engine::new(settings);
+    let mut run = Run::new(&args, settings, input)?;
     let bar = Bar::new(args.speech.quiet);
-    let mut outcomes = Vec::new();
-    for range in ranges {
-        let named = |e| format!("{}: {e}", args.stream.display());
-        let x = input.block(range.clone()).map_err(named)?;
-        let term = |row| input.term(row);
-        let show = &mut |progress| bar.show(progress);
-        let mut outcome = engine.step(&x, range, args.top, &term, show)?;
-        if let Some(truth) = &truth {
-            outcome.roc = curve(&outcome.scores, &truth[outcome.number])?;
-        }
-        bar.clear();
-        if !args.speech.json && !args.speech.quiet {
-            super::print(&words::lines(&outcome, &input))?;
-        }
-        outcomes.push(outcome);
-    }
-    finish(&args, &input, &engine, &outcomes, truth.as_deref())
+    let processed = run.blocks(&bar);
+    bar.clear();
+    processed?;
+    run.finish()
 }
 
+const CSV_HEAD: &str = "block,document,name,score,novel\n";
+
 fn settings(args: &Args) -> Result<Novelty> {
-    let base = match args.paper {
-        true => Novelty::paper(),
-        false => Novelty::default(),
-    };
     check_sizes(args.agents_start, 1)
         .map_err(|said| said.replacen("--agents", "--agents-start", 1))?;
+    let base = match args.paper {
+        true => Novelty::paper(),
+        false => Novelty {
+            task: match (args.residual.as_str(), args.eta) {
+                ("huber", eta) => {
+                    TaskSpec::nmf_huber(args.gamma, args.delta, eta.unwrap_or(Novelty::ETA))
+                }
+                (_, None) => TaskSpec::nmf(args.gamma, args.delta),
+                (_, Some(eta)) => {
+                    return fail(format!(
+                        "--eta {eta}: it belongs to --residual huber; name that, or leave --eta out"
+                    ))
+                }
+            },
+            batch: args.batch,
+            passes: args.passes,
+            method: match args.method.as_str() {
+                "mesh" => Method::Mesh,
+                _ => Method::Exact,
+            },
+            ..Novelty::default()
+        },
+    };
+    base.task.build().map_err(say)?;
     Ok(Novelty {
         agents: args.agents_start,
         growth: match args.atoms_per_block {
@@ -182,8 +216,7 @@ fn settings(args: &Args) -> Result<Novelty> {
                 atoms_each: 1,
             },
         },
-        threshold: threshold(args.threshold, args.quantile)?,
-        score_batch: SCORE_BATCH,
+        threshold: args.threshold.threshold()?,
         seed: args.seed,
         strategy: args.strategy.or(base.strategy.clone())?,
         stopping: args.strategy.stopping(base.stopping),
@@ -191,128 +224,306 @@ fn settings(args: &Args) -> Result<Novelty> {
     })
 }
 
-fn ranges(args: &Args, total: usize) -> Result<Vec<Range<usize>>> {
-    let block = args.block.unwrap_or(total.div_ceil(5).clamp(1, 1000));
-    let first = args.first.unwrap_or(block);
-    let ranges = blocks(total, first, block);
-    if ranges.len() < 2 {
-        return Err(format!(
-            "{}: it has {total} documents, and the first block takes {first} to learn from, so that \
-             none is left to score; choose a smaller --block or --first",
-            args.stream.display()
-        ).into());
+/// A run through a stream. Without a page, memory holds one block.
+struct Run<'a> {
+    args: &'a Args,
+    settings: Novelty,
+    input: Input,
+    detector: Option<NoveltyDetector>,
+    /// The number of documents of the first block and of the others.
+    sizes: (usize, usize),
+    /// Labels from a file of their own.
+    labels: Option<Vec<String>>,
+    known: KnownLabels,
+    /// The file of the scores.
+    csv: Option<Draft>,
+    /// The last scores, for the model.
+    last_scores: Vec<f64>,
+    /// The blocks, for the page; empty without one.
+    outcomes: Vec<Outcome>,
+    blocks: usize,
+    aucs: Vec<f64>,
+}
+
+impl<'a> Run<'a> {
+    fn new(args: &'a Args, settings: Novelty, input: Input) -> Result<Self> {
+        let block = args.block.unwrap_or_else(|| default_block(input.total()));
+        let first = args.first.unwrap_or(block);
+        if let Some(total) = input.total().filter(|total| *total <= first) {
+            return fail(too_few(args, total, first));
+        }
+        let labels = own_labels(args, &input)?;
+        check_labels(args, &input, labels.as_deref(), (first, block))?;
+        let csv = match &args.output {
+            Some(path) => Some(Draft::create("the scores", path)?),
+            None => None,
+        };
+        let mut run = Run {
+            args,
+            settings,
+            input,
+            detector: None,
+            sizes: (first, block),
+            labels,
+            known: KnownLabels::default(),
+            csv,
+            last_scores: Vec::new(),
+            outcomes: Vec::new(),
+            blocks: 0,
+            aucs: Vec::new(),
+        };
+        run.check_memory()?;
+        run.write_csv(CSV_HEAD)?;
+        Ok(run)
     }
-    Ok(ranges)
+
+    /// All agents that will have joined in the end must fit; of a pipe, those after one block.
+    fn check_memory(&self) -> Result<()> {
+        let (args, (first, block)) = (self.args, self.sizes);
+        let later = match self.input.total() {
+            Some(total) => (total - first).div_ceil(block),
+            None => 1,
+        };
+        let task = self.settings.task.build().map_err(say)?;
+        let joining = args.atoms_per_block.saturating_mul(later);
+        let agents = args.agents_start.saturating_add(joining);
+        let sizes = Sizes {
+            rows: self.input.rows(),
+            atoms: agents,
+            agents,
+            batch: self.settings.score_batch.max(self.settings.batch),
+            data: 0,
+            rotates: task.residual().is_rotation_invariant(),
+        };
+        let given = format!(
+            "--agents-start {} --atoms-per-block {} over {}",
+            args.agents_start,
+            args.atoms_per_block,
+            counted(later + 1, "block"),
+        );
+        Ok(sizes.check(&given)?)
+    }
+
+    /// Block after block, until the stream ends, Ctrl-C ends it, or nobody reads the results.
+    fn blocks(&mut self, bar: &Bar) -> Result<()> {
+        loop {
+            let size = match self.blocks {
+                0 => self.sizes.0,
+                _ => self.sizes.1,
+            };
+            let Some(block) = self.input.next_block(size)? else {
+                return Ok(());
+            };
+            let outcome = self.step(&block, &mut |progress| bar.show(progress))?;
+            bar.clear();
+            let speech = &self.args.speech;
+            let open = match (speech.json, speech.quiet) {
+                (true, _) => print_open(&(json::line(&outcome.reply()) + "\n"))?,
+                (false, true) => true,
+                (false, false) => print_open(&outcome.text())?,
+            };
+            self.write_csv(&outcome.csv(&block.names))?;
+            self.last_scores.extend(outcome.scores());
+            let old = self.last_scores.len().saturating_sub(KEPT_SCORES);
+            self.last_scores.drain(..old);
+            self.aucs.extend(outcome.auc());
+            self.blocks += 1;
+            if self.args.report.is_some() {
+                self.outcomes.push(outcome);
+            }
+            if !open {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write_csv(&mut self, text: &str) -> Result<()> {
+        match &mut self.csv {
+            Some(draft) => {
+                let written = draft.write_all(text.as_bytes());
+                Ok(written.map_err(|e| draft.failed(&e))?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Scores a block, explains its most novel documents, and learns it.
+    fn step(&mut self, block: &Block, show: &mut dyn FnMut(Progress)) -> Result<Outcome> {
+        let detector = match &mut self.detector {
+            Some(detector) => detector,
+            none => none.insert(self.settings.build(&block.x).map_err(say)?),
+        };
+        let (x, from) = (&block.x, self.input.read() - block.x.len());
+        let judged = detector.judge(x, |event| shown(event, show)).map_err(say)?;
+        let mut top = Vec::new();
+        if let Some(judged) = &judged {
+            check_stop(judged.scoring.stop, "scoring", self.blocks)?;
+            check_finite(&judged.scoring.scores, from)?;
+            let order = judged.most_novel(self.args.top);
+            let options = ExplainOptions::default();
+            let term = |row| self.input.term(row);
+            let why = explain(detector.mesh(), &x.select(&order), &options, &term);
+            let each = order.into_iter().zip(why.map_err(say)?);
+            top.extend(each.map(|(j, why)| TopDocument {
+                document: from + j,
+                name: block.names[j].clone(),
+                why,
+            }));
+        }
+        let step = detector
+            .absorb(x, judged, |event| shown(event, show))
+            .map_err(say)?;
+        check_stop(step.learning, "learning", self.blocks)?;
+        let labels = match &self.labels {
+            Some(labels) => Some(&labels[from..from + x.len()]),
+            None => block.labels.as_deref(),
+        };
+        let mut outcome = Outcome {
+            number: self.blocks,
+            from,
+            documents: x.len(),
+            judged: step.judged,
+            truth: labels.map(|labels| self.known.next_block(labels)),
+            roc: None,
+            top,
+            agents: step.agents,
+            atoms: step.atoms,
+        };
+        if let Some(truth) = &outcome.truth {
+            outcome.roc = block_roc(outcome.scores(), truth).map_err(say)?;
+        }
+        Ok(outcome)
+    }
+
+    fn finish(mut self) -> Result<Ended> {
+        let mesh = match &self.detector {
+            Some(detector) if self.blocks > 1 => detector.mesh(),
+            _ if self.input.is_interrupted() => return Ok(Ended::Interrupted),
+            _ => return fail(too_few(self.args, self.input.read(), self.sizes.0)),
+        };
+        if let Some(path) = &self.args.save_model {
+            let mut model = mesh.to_model();
+            self.input.store(&mut model)?;
+            // Of each document before it was learned.
+            if let Some(kept) = Calibration::new(&self.last_scores) {
+                kept.store(&mut model);
+            }
+            save_model(&model, path)?;
+        }
+        if let Some(draft) = self.csv.take() {
+            draft.finish()?;
+        }
+        let count = self.aucs.len();
+        let mean_auc = (count > 0).then(|| self.aucs.iter().sum::<f64>() / count as f64);
+        let report = match &self.args.report {
+            Some(dir) => Some(self.page(mesh, mean_auc).write(dir)?),
+            None => None,
+        };
+        let reply = NoveltyReply {
+            documents: self.input.read(),
+            blocks: self.blocks,
+            mean_auc,
+            blocks_with_auc: count,
+            scores: self.args.output.clone(),
+            model: self.args.save_model.clone(),
+            report,
+        };
+        self.args.speech.reply(&reply, || reply.text())?;
+        match self.input.is_interrupted() {
+            true => Ok(Ended::Interrupted),
+            false => Ok(Ended::Complete),
+        }
+    }
+
+    fn page(&self, mesh: &Mesh, mean_auc: Option<f64>) -> crate::report::Report {
+        page::report(self.args, &self.input, mesh, &self.outcomes, mean_auc)
+    }
 }
 
-/// All agents that will have joined in the end must fit.
-fn check_memory(args: &Args, with: &Novelty, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
-    let task = with.task.build().map_err(say)?;
-    let joining = args.atoms_per_block.saturating_mul(ranges.len() - 1);
-    let agents = args.agents_start.saturating_add(joining);
-    let sizes = Sizes {
-        rows: input.rows(),
-        atoms: agents,
-        agents,
-        batch: SCORE_BATCH,
-        data: 0,
-        rotates: task.residual().is_rotation_invariant(),
+fn too_few(args: &Args, total: usize, first: usize) -> String {
+    format!(
+        "{}: it has {total} documents, and the first block takes {first} to learn from, so that none is left \
+         to score; choose a smaller --block or --first",
+        args.stream.display()
+    )
+}
+
+fn shown(event: StepEvent<'_>, show: &mut dyn FnMut(Progress)) -> ControlFlow<()> {
+    let (phase, done, total, cost) = match event {
+        StepEvent::Scored { done, total } => ("scoring the block", done, total, None),
+        StepEvent::Learned { event, done, total } => {
+            ("learning the block", done, total, Some(event.cost))
+        }
     };
-    Ok(sizes.check(&format!(
-        "--agents-start {} --atoms-per-block {} over {} blocks",
-        args.agents_start,
-        args.atoms_per_block,
-        ranges.len()
-    ))?)
+    show(Progress {
+        phase,
+        done,
+        total,
+        cost,
+    });
+    ControlFlow::Continue(())
 }
 
-/// Which documents are truly novel, if there are labels.
-fn known_truth(
+fn check_stop(stop: Stop, what: &str, block: usize) -> Result<()> {
+    match stop {
+        Stop::Diverged | Stop::Infeasible => {
+            fail(format!("{what} stopped at block {block}: {stop}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The labels in a file of their own.
+fn own_labels(args: &Args, input: &Input) -> Result<Option<Vec<String>>> {
+    let Some(path) = &args.labels else {
+        return Ok(None);
+    };
+    let Some(total) = input.total() else {
+        return fail(format!(
+            "--labels {}: a stream has no number of documents to compare with; put the labels into a column of \
+             the stream (--label-column), or write the stream into a file",
+            path.display()
+        ));
+    };
+    let labels = data::read_labels(path, args.label_column.as_deref(), total);
+    labels.map(Some).map_err(say)
+}
+
+/// Refuses labels that were asked for and give no ROC curve. Of a pipe, nothing is known yet.
+fn check_labels(
     args: &Args,
     input: &Input,
-    ranges: &[Range<usize>],
-) -> Result<Option<Vec<Vec<bool>>>> {
-    let labels = match &args.labels {
-        Some(path) => {
-            Some(data::read_labels(path, args.label_column.as_deref(), input.len()).map_err(say)?)
-        }
-        None => input.labels.clone(),
-    };
+    own: Option<&[String]>,
+    (first, block): (usize, usize),
+) -> Result<()> {
     let asked = args.labels.is_some() || args.label_column.is_some();
-    let Some(labels) = labels else {
-        return match asked {
-            true => Err(format!(
-                "{}: --label-column needs a table with that column, or a file of labels (--labels)",
-                args.stream.display()
-            )
-            .into()),
-            false => Ok(None),
-        };
-    };
-    let truth = truth(&labels, ranges);
-    let both = |novel: &Vec<bool>| novel.contains(&true) && novel.contains(&false);
-    if truth[1..].iter().any(both) {
-        return Ok(Some(truth));
+    if !asked || input.total().is_none() {
+        return Ok(());
     }
-    if !asked {
-        // The stream happens to have labels; nobody asked for curves.
-        return Ok(None);
+    let of_stream = input.labels()?;
+    let Some(labels) = own.or(of_stream.as_deref()) else {
+        return fail(format!(
+            "{}: --label-column needs a table with that column, or a file of labels (--labels)",
+            args.stream.display()
+        ));
+    };
+    let mut known = KnownLabels::default();
+    let (head, rest) = labels.split_at(first.min(labels.len()));
+    known.next_block(head);
+    let both = |novel: &[bool]| novel.contains(&true) && novel.contains(&false);
+    if rest
+        .chunks(block)
+        .any(|labels| both(&known.next_block(labels)))
+    {
+        return Ok(());
     }
     let from = args.labels.as_ref().unwrap_or(&args.stream);
-    Err(format!(
+    fail(format!(
         "{}: no block after the first has both documents with a label that is new and documents with \
          one seen before, so that there is no ROC curve; check the labels and --block, or leave them \
          out to score only",
         from.display()
-    ).into())
-}
-
-fn finish(
-    args: &Args,
-    input: &Input,
-    engine: &Engine,
-    outcomes: &[Outcome],
-    truth: Option<&[Vec<bool>]>,
-) -> Result<()> {
-    let mesh = engine.mesh().ok_or("the stream has no documents")?;
-    if let Some(path) = &args.model {
-        let mut model = mesh.to_model();
-        input.store(&mut model)?;
-        // Of each document before it was learned.
-        let scores = outcomes.iter().flat_map(|o| &o.scores);
-        past::store(&scores.copied().collect::<Vec<_>>(), &mut model)?;
-        save_model(&model, path)?;
-    }
-    if let Some(path) = &args.output {
-        write_file("the scores", path, words::csv(input, outcomes).as_bytes())?;
-    }
-    let page = match &args.report {
-        Some(dir) => Some(show::report(args, input, mesh, outcomes, truth).write(dir)?),
-        None => None,
-    };
-    let aucs: Vec<f64> = outcomes.iter().filter_map(Outcome::auc).collect();
-    let mean = (!aucs.is_empty()).then(|| aucs.iter().sum::<f64>() / aucs.len() as f64);
-    let blocks: Vec<Value> = outcomes.iter().map(|o| words::json(o, input)).collect();
-    let result = json!({
-        "documents": input.len(), "blocks": blocks, "mean_auc": mean, "scores": args.output,
-        "model": args.model, "report": page,
-    });
-    args.speech.tell(result, || {
-        let mut text = String::new();
-        if let Some(mean) = mean {
-            text += &format!("mean AUC {mean:.3} over {}\n", counted(aucs.len(), "block"));
-        }
-        for (what, path) in [
-            ("scores", &args.output),
-            ("model", &args.model),
-            ("report", &page),
-        ] {
-            if let Some(path) = path {
-                text += &format!("{what}: {}\n", path.display());
-            }
-        }
-        text
-    })
+    ))
 }
 
 fn at_least_one(text: &str) -> std::result::Result<usize, String> {

@@ -1,7 +1,8 @@
 //! Where results go: a place that can be written to, and that nothing is read from.
 
-use super::{refusal, Result};
+use super::{fail, refusal, Result};
 use crate::output::landing;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Whether a file can be made at this place, before hours of work for it.
@@ -45,6 +46,26 @@ pub fn check_place(path: &Path) -> Result<()> {
         )
         .into()),
         Err(e) => Err(format!("{}: {}", path.display(), refusal(&e)).into()),
+    }
+}
+
+/// Refuses to replace a file that is neither a model nor a table of scores, which begins with `head`,
+/// unless `force` says so.
+pub fn check_replaceable(path: &Path, head: &str, force: bool) -> Result<()> {
+    let begins = |head: &[u8]| {
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(path);
+        let read = file.and_then(|file| file.take(head.len() as u64).read_to_end(&mut bytes));
+        read.is_ok() && bytes == head
+    };
+    let free = force || !path.exists() || std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
+    match free || begins(head.as_bytes()) || dictmesh::Model::load(path).is_ok() {
+        true => Ok(()),
+        false => fail(format!(
+            "{}: this file is there, and dictmesh did not write it; name another file, or give --force to \
+             replace it",
+            path.display()
+        )),
     }
 }
 

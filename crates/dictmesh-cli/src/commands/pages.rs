@@ -7,6 +7,7 @@ use dictmesh::model::Description;
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Matrix, Mesh, Spec};
+use dictmesh_apps::novelty::Term;
 use serde_json::Value;
 
 /// Terms with weights, the heaviest first.
@@ -91,6 +92,15 @@ pub fn top_terms(values: &[f64], count: usize, term: &dyn Fn(usize) -> String) -
 pub fn atom_terms(w: &Matrix, count: usize, term: &dyn Fn(usize) -> String) -> Vec<Terms> {
     let atoms = w.columns();
     atoms.map(|atom| top_terms(atom, count, term)).collect()
+}
+
+/// The names of terms; "-" precedes a term of which the atoms express more than the sample has.
+pub fn term_names(terms: &[Term]) -> String {
+    let name = |term: &Term| match term.weight < 0.0 {
+        true => format!("-{}", term.name),
+        false => term.name.clone(),
+    };
+    terms.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 /// Terms in a row, the heaviest first.

@@ -6,7 +6,7 @@ mod prepare_args;
 pub use dictmesh_data::preparation::{
     turned, Cut, Feed, How, Kind, Norm, Numbers, Parts, Preparation, Raw, Reading,
 };
-pub use opened::Opened;
+pub use opened::{LoadedModel, Opened};
 pub use prepare_args::PrepareArgs;
 
 use super::ReadArgs;

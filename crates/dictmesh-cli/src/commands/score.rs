@@ -1,23 +1,29 @@
-//! `dictmesh score`: how badly each sample fits a model.
+//! `dictmesh score`: the novelty score of each sample.
 
-mod show;
+mod page;
 
-use super::prepare::{DataArgs, Opened};
-use super::{check_finite, given_up, refusal, say, Result};
+use super::prepare::{DataArgs, LoadedModel, Opened};
+use super::stream::Batches;
+use super::{check_finite, fail, given_up, refusal, say, Ended, Result};
 use crate::numbers::counted;
 use crate::numbers::exact;
+use crate::options::MethodArgs;
 use crate::output::Folder;
-use crate::progress::Bar;
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
+use crate::render::{json, Reply};
 use dictmesh::{Mesh, Samples, Stop};
+use dictmesh_apps::calibration::{choose, ThresholdFrom};
+use dictmesh_apps::coding::{self, Method, Scores};
 use dictmesh_apps::novelty::Threshold;
-use serde_json::json;
-use std::io::{self, Write};
+use dictmesh_data::preparation::{How, Raw};
+use dictmesh_data::{Content, Record};
+use serde::Serialize;
+use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::PathBuf;
 
-/// Samples scored at a time.
+/// Samples scored together.
 const BATCH: usize = 64;
-/// The most novel samples, which a page tells of.
+/// The samples with the highest scores that a page shows.
 const TOP: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -25,25 +31,15 @@ pub struct Args {
     /// The model
     pub model: PathBuf,
     /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is standard
-    /// input. The model knows how to prepare them
+    /// input. The model knows how to prepare them. Lines that come through a pipe are scored as they arrive
     pub data: PathBuf,
-    /// Samples with a higher score are called novel
-    #[arg(
-        long,
-        value_name = "X",
-        conflicts_with = "quantile",
-        allow_hyphen_values = true
-    )]
-    pub threshold: Option<f64>,
-    /// Call novel what scores above this share of what the model learned from [default: 0.95]
-    #[arg(long, value_name = "Q")]
-    pub quantile: Option<f64>,
-    /// Solve in one place instead of over the mesh: the same to the tolerance, and faster
-    #[arg(long)]
-    pub exact: bool,
+    #[command(flatten)]
+    pub threshold: ThresholdArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
-    /// Print JSON lines instead of CSV
+    /// Print one JSON object a line instead of CSV
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     #[arg(from_global)]
@@ -53,222 +49,406 @@ pub struct Args {
     pub report: Option<PathBuf>,
 }
 
-/// The scores, and the samples that have the highest.
-struct Scored {
-    scores: Vec<f64>,
-    /// The certified relative gap of each, where there is a certificate; otherwise empty.
-    gaps: Vec<f64>,
-    /// Above it a sample is called novel.
+/// Which samples are called novel.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ThresholdArgs {
+    /// Samples with a higher score are called novel
+    #[arg(
+        long,
+        value_name = "X",
+        conflicts_with = "quantile",
+        allow_hyphen_values = true,
+        help_heading = "What is called novel"
+    )]
+    pub threshold: Option<f64>,
+    /// Samples that score above this share of known samples are called novel: those that the model
+    /// learned from; in novelty, those of the block before
+    #[arg(long, value_name = "Q", default_value_t = Threshold::QUANTILE, help_heading = "What is called novel")]
+    pub quantile: f64,
+}
+
+impl ThresholdArgs {
+    /// The threshold by the flags.
+    pub fn threshold(&self) -> Result<Threshold> {
+        match (self.threshold, self.quantile) {
+            (Some(chi), _) if chi.is_nan() => {
+                Err("--threshold NaN: give a number to compare scores with".into())
+            }
+            (Some(chi), _) => Ok(Threshold::Given(chi)),
+            (None, q) if !(0.0..=1.0).contains(&q) => {
+                fail(format!("--quantile {q}: give a share, from 0 to 1"))
+            }
+            (None, q) => Ok(Threshold::Quantile(q)),
+        }
+    }
+}
+
+/// A line of `--json`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub struct ScoreLine<'a> {
+    /// The name of the sample: a name in the data, a line of text, or a number from 0.
+    sample: &'a str,
+    /// The cost of coding the sample.
+    score: f64,
+    /// Whether the score is above the threshold.
+    novel: bool,
+    /// The threshold.
     threshold: f64,
     /// Where the threshold comes from.
-    from: From,
-    /// Number and score, the highest first.
-    top: Vec<(usize, f64, Samples)>,
+    threshold_from: ThresholdFrom,
+    /// The certified relative gap of the score; null if the strategy certifies none.
+    gap: Option<f64>,
 }
 
-/// Where a threshold comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum From {
-    Flag,
-    /// A quantile of so many scores that the model has kept.
-    Model(f64, usize),
-    /// A quantile of the very samples that are scored.
-    Samples(f64),
+impl Reply for ScoreLine<'_> {
+    const COMMAND: &'static str = "score";
 }
 
-impl From {
-    fn words(self) -> String {
-        match self {
-            From::Flag => "as given".into(),
-            From::Model(q, count) => format!(
-                "the {q} quantile of what the model learned from ({})",
-                counted(count, "sample")
-            ),
-            From::Samples(q) => format!(
-                "the {q} quantile of these samples themselves, as the model has no scores of what it learned \
-                 from; --threshold gives another"
-            ),
-        }
-    }
-
-    /// A word for programs.
-    fn name(self) -> &'static str {
-        match self {
-            From::Flag => "given",
-            From::Model(..) => "learned",
-            From::Samples(_) => "these-samples",
-        }
-    }
+/// The scores of all samples, for the page.
+struct Scored {
+    scores: Scores,
+    /// Above it a sample is called novel.
+    threshold: f64,
+    from: ThresholdFrom,
+    /// The reason for the threshold.
+    reason: String,
+    /// The highest scores, descending.
+    top: Vec<Top>,
 }
 
-pub fn run(args: Args) -> Result<()> {
-    let threshold = threshold(args.threshold, args.quantile)?;
+/// One of the highest scores.
+struct Top {
+    number: usize,
+    score: f64,
+    sample: Samples,
+    /// Its name and the words that the model does not know, once they are found.
+    name: String,
+    unknown: Vec<String>,
+}
+
+pub fn run(args: Args) -> Result<Ended> {
+    let threshold = args.threshold.threshold()?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let opened = Opened::new(&args.model, &args.data, &args.data_args, !args.quiet)?;
-    opened.check_memory(&args.model, BATCH, args.exact)?;
+    let mut model = LoadedModel::load(&args.model)?;
+    let method = args.method.apply(&mut model.mesh)?;
+    match model.stream(&args.data, &args.data_args)? {
+        Some(batches) => score_stream(&args, &model, batches, threshold, method),
+        None => {
+            let opened = model.open(&args.data, &args.data_args, !args.quiet)?;
+            score_file(&args, &opened, threshold, method)
+        }
+    }
+}
+
+/// Scores all samples, and prints when the threshold is known.
+fn score_file(args: &Args, opened: &Opened, threshold: Threshold, method: Method) -> Result<Ended> {
+    opened.check_memory(&args.model, BATCH, method)?;
+    let mut scored = Scored::new(threshold, &opened.model, method);
     let bar = Bar::new(args.quiet);
-    let scored = score_all(&args, &opened, &bar);
+    let done = score_parts(args, opened, method, &mut scored, &bar);
     bar.clear();
-    let mut scored = scored?;
-    let tolerance = match args.exact {
-        true => 0.0,
-        false => opened.mesh.stopping().tolerance.unwrap_or(0.0),
-    };
-    scored.judge(threshold, opened.past.as_deref(), tolerance);
-    if !args.quiet && scored.from != From::Flag {
-        // Standard output is for the scores.
-        eprintln!(
-            "dictmesh: threshold {:.6} = {}",
-            scored.threshold,
-            scored.from.words()
-        );
-    }
-    if let (false, Some(gap)) = (args.quiet, scored.gap()) {
-        eprintln!("dictmesh: certified relative gap: {gap:.1e} at most");
-    }
-    if let Some(dir) = &args.report {
-        let page = show::report(&args, &opened, &scored)?.write(dir)?;
-        if !args.quiet {
-            eprintln!("report: {}", page.display());
+    done?;
+    scored.judge(threshold, &opened.model, method);
+    scored.tell(args);
+    let how = &opened.model.preparation.how;
+    let mut out = Printer::new(args)?;
+    for (j, name) in opened.raw.names(how).enumerate() {
+        let gap = scored.scores.gaps.get(j).copied();
+        let Some(score) = scored.scores.scores.get(j) else {
+            break;
+        };
+        if !out.line(&name, *score, gap, &scored)? {
+            break;
         }
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    match print(&args, &opened, &scored, &mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot print: {}", refusal(&e)).into())
-        }
-        _ => Ok(()),
+    out.flush()?;
+    scored.tell_gap(args);
+    if args.report.is_some() {
+        scored.name_top(&opened.raw, how);
     }
+    scored.write_page(args, &opened.model)?;
+    Ok(Ended::Complete)
 }
 
-/// What to call novel, by the flags that say so.
-pub fn threshold(given: Option<f64>, quantile: Option<f64>) -> Result<Threshold> {
-    match (given, quantile) {
-        (Some(chi), _) if chi.is_nan() => {
-            Err("--threshold NaN: give a number to compare scores with".into())
-        }
-        (_, Some(q)) if !(0.0..=1.0).contains(&q) => {
-            Err(format!("--quantile {q}: give a share, from 0 to 1").into())
-        }
-        (Some(chi), _) => Ok(Threshold::Given(chi)),
-        (None, q) => Ok(Threshold::Quantile(q.unwrap_or(0.95))),
-    }
-}
-
-/// Scores part after part: all scores are kept, the data are not.
-fn score_all(args: &Args, opened: &Opened, bar: &Bar) -> Result<Scored> {
+fn score_parts(
+    args: &Args,
+    opened: &Opened,
+    method: Method,
+    scored: &mut Scored,
+    bar: &Bar,
+) -> Result<()> {
     let feed = opened.feed(BATCH);
     let total = feed.samples().map_err(say)?;
-    let mut scored = Scored {
-        scores: Vec::new(),
-        gaps: Vec::new(),
-        threshold: f64::INFINITY,
-        from: From::Flag,
-        top: Vec::new(),
-    };
     for part in feed.parts(0).map_err(say)? {
         let part = part.map_err(say)?;
         for from in (0..part.len()).step_by(BATCH) {
             let x = part.range(from..(from + BATCH).min(part.len()));
-            let at = scored.scores.len();
-            let (scores, gaps) = scores(&opened.mesh, &x, args.exact, at)?;
-            scored.gaps.extend(gaps);
+            let first = scored.scores.scores.len();
+            let found = scores(&opened.model.mesh, &x, method, first)?;
             if args.report.is_some() {
-                for (j, score) in scores.iter().enumerate() {
-                    scored.consider(at + j, *score, || x.range(j..j + 1));
+                for (j, score) in found.scores.iter().enumerate() {
+                    scored.consider(first + j, *score, || x.range(j..j + 1));
                 }
             }
-            scored.scores.extend(scores);
+            scored.scores.extend(found);
             bar.show(Progress {
                 phase: "scoring",
-                done: scored.scores.len(),
+                done: scored.scores.scores.len(),
                 total,
                 cost: None,
             });
         }
     }
-    Ok(scored)
-}
-
-impl Scored {
-    /// The largest certified relative gap, where there are certificates.
-    fn gap(&self) -> Option<f64> {
-        self.gaps.iter().copied().reduce(f64::max)
-    }
-
-    /// Sets the threshold: by what the model learned from if it knows, else by these samples. Scores are found to this
-    /// `tolerance`.
-    fn judge(&mut self, threshold: Threshold, past: Option<&[f64]>, tolerance: f64) {
-        self.from = match (threshold, past) {
-            (Threshold::Given(_), _) => From::Flag,
-            (Threshold::Quantile(q), Some(past)) => From::Model(q, past.len()),
-            (Threshold::Quantile(q), None) => From::Samples(q),
-        };
-        let chosen = threshold.choose(past.unwrap_or(&self.scores), tolerance);
-        self.threshold = chosen.unwrap_or(f64::INFINITY);
-    }
-
-    /// Keeps a sample if it is among the most novel so far.
-    fn consider(&mut self, number: usize, score: f64, sample: impl FnOnce() -> Samples) {
-        let before = |kept: &(usize, f64, Samples)| kept.1 >= score;
-        let place = self.top.partition_point(before);
-        if place < TOP {
-            self.top.insert(place, (number, score, sample()));
-            self.top.truncate(TOP);
-        }
-    }
-}
-
-fn print(args: &Args, opened: &Opened, scored: &Scored, out: &mut impl Write) -> io::Result<()> {
-    if !args.json {
-        writeln!(out, "sample,score,novel")?;
-    }
-    let names = opened.raw.names(&opened.preparation.how);
-    for (j, (name, score)) in names.zip(&scored.scores).enumerate() {
-        let novel = *score > scored.threshold;
-        if args.json {
-            let name = name
-                .parse::<u64>()
-                .map_or(json!(name), |number| json!(number));
-            let line = json!({
-                "sample": name, "score": score, "novel": novel, "threshold": scored.threshold,
-                "threshold_from": scored.from.name(), "gap": scored.gaps.get(j),
-            });
-            writeln!(out, "{line}")?;
-        } else {
-            writeln!(
-                out,
-                "{},{},{}",
-                quoted(&name),
-                exact(*score),
-                u8::from(novel)
-            )?;
-        }
-    }
     Ok(())
 }
 
-/// The cost of each sample, as every agent has it in the end, and its certified relative gap, where
-/// there is a certificate; `first` is the number of the first.
-pub fn scores(mesh: &Mesh, x: &Samples, exact: bool, first: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-    let last = first + x.len() - 1;
-    let (scores, gaps): (Vec<f64>, Vec<f64>) = if exact {
-        let solved = mesh.exact_codes(x).map_err(say)?;
-        let each = solved.certificates.iter();
-        each.map(|c| (c.dual, c.relative_gap())).unzip()
-    } else {
-        let (agreed, stop, certified) = mesh.score_certified(x).map_err(say)?;
-        if matches!(stop, Stop::Diverged | Stop::Infeasible) {
-            let why = given_up(stop, x, &mesh.strategy().name());
-            return Err(format!("samples {first} to {last}: {why}").into());
+/// Prints each score as soon as its batch is there. Memory holds one batch; with a page, all scores.
+fn score_stream(
+    args: &Args,
+    model: &LoadedModel,
+    mut batches: Batches,
+    threshold: Threshold,
+    method: Method,
+) -> Result<Ended> {
+    model.check_memory(&args.model, BATCH, method)?;
+    if model.past.is_none() && matches!(threshold, Threshold::Quantile(_)) {
+        return fail(format!(
+            "{}: this model keeps no scores of what it learned from, and the scores of a stream are not known \
+             in advance; give --threshold, or write the samples into a file first",
+            args.model.display()
+        ));
+    }
+    if batches.first().is_none() {
+        return fail(format!(
+            "{}: it has no samples; check that what writes into the pipe comes to its end",
+            args.data.display()
+        ));
+    }
+    let mut scored = Scored::new(threshold, model, method);
+    scored.tell(args);
+    let mut out = Printer::new(args)?;
+    out.flush()?;
+    let (mut first, mut gap) = (0, None);
+    while let Some(records) = batches.soon(BATCH)? {
+        let x = model.prepare(&records)?;
+        let found = scores(&model.mesh, &x, method, first)?;
+        for (j, (record, score)) in records.iter().zip(&found.scores).enumerate() {
+            let certified = found.gaps.get(j).copied();
+            if !out.line(&record.name, *score, certified, &scored)? {
+                return Ok(Ended::Complete);
+            }
         }
-        let gaps = certified.iter().map(|c| c.relative_gap());
-        (agreed.columns().map(|g| g[0]).collect(), gaps.collect())
-    };
-    check_finite(&scores, first)?;
-    Ok((scores, gaps))
+        if !out.flush()? {
+            return Ok(Ended::Complete);
+        }
+        first += records.len();
+        gap = gap.into_iter().chain(found.largest_gap()).reduce(f64::max);
+        if args.report.is_some() {
+            for (j, record) in records.iter().enumerate() {
+                let number = first - records.len() + j;
+                if scored.consider(number, found.scores[j], || x.range(j..j + 1)) {
+                    scored.name_one(number, record, &model.preparation.how);
+                }
+            }
+            scored.scores.extend(found);
+        }
+    }
+    if let (false, Some(gap)) = (args.quiet, gap) {
+        tell_gap(gap);
+    }
+    scored.write_page(args, model)?;
+    match batches.is_interrupted() {
+        true => Ok(Ended::Interrupted),
+        false => Ok(Ended::Complete),
+    }
+}
+
+fn tell_gap(gap: f64) {
+    eprintln!("dictmesh: certified relative gap: {gap:.1e} at most");
+}
+
+impl Scored {
+    /// Nothing yet; the threshold is known if it does not depend on the samples.
+    fn new(threshold: Threshold, model: &LoadedModel, method: Method) -> Self {
+        let mut scored = Scored {
+            scores: Scores::none(),
+            threshold: f64::INFINITY,
+            from: ThresholdFrom::Given,
+            reason: String::new(),
+            top: Vec::new(),
+        };
+        scored.judge(threshold, model, method);
+        scored
+    }
+
+    /// Sets the threshold by the scores so far.
+    fn judge(&mut self, threshold: Threshold, model: &LoadedModel, method: Method) {
+        let past = model.past.as_ref();
+        let tolerance = method.tolerance(&model.mesh);
+        let (chi, from) = choose(threshold, past, &self.scores.scores, tolerance);
+        (self.threshold, self.from) = (chi.unwrap_or(f64::INFINITY), from);
+        self.reason = match (threshold, past) {
+            (Threshold::Given(_), _) => "as given".into(),
+            (Threshold::Quantile(q), Some(past)) => format!(
+                "the {q} quantile of what the model learned from ({})",
+                counted(past.scores().len(), "sample")
+            ),
+            (Threshold::Quantile(q), None) => format!(
+                "the {q} quantile of these samples themselves, as the model has no scores of what it learned \
+                 from; --threshold gives another"
+            ),
+        };
+    }
+
+    /// Prints the threshold on standard error; standard output is for the scores.
+    fn tell(&self, args: &Args) {
+        if !args.quiet && self.from != ThresholdFrom::Given {
+            eprintln!(
+                "dictmesh: threshold {:.6} = {}",
+                self.threshold, self.reason
+            );
+        }
+    }
+
+    fn tell_gap(&self, args: &Args) {
+        if let (false, Some(gap)) = (args.quiet, self.scores.largest_gap()) {
+            tell_gap(gap);
+        }
+    }
+
+    /// Keeps a sample if its score is among the highest so far; returns whether it is.
+    fn consider(&mut self, number: usize, score: f64, sample: impl FnOnce() -> Samples) -> bool {
+        let place = self.top.partition_point(|kept| kept.score >= score);
+        if place >= TOP {
+            return false;
+        }
+        let found = Top {
+            number,
+            score,
+            sample: sample(),
+            name: String::new(),
+            unknown: Vec::new(),
+        };
+        self.top.insert(place, found);
+        self.top.truncate(TOP);
+        true
+    }
+
+    /// Sets the names of the highest scores from the data.
+    fn name_top(&mut self, raw: &Raw, how: &How) {
+        let end = self.top.iter().map(|top| top.number + 1).max();
+        let names: Vec<String> = raw.names(how).take(end.unwrap_or(0)).collect();
+        for top in &mut self.top {
+            top.name = names.get(top.number).cloned().unwrap_or_default();
+        }
+        let (Raw::Documents(documents), How::Text { vectoriser }) = (raw, how) else {
+            return;
+        };
+        let numbers: Vec<usize> = self.top.iter().map(|top| top.number).collect();
+        // Without their texts, the page shows the row that unknown words share.
+        let texts = documents.select(&numbers).unwrap_or_default();
+        for (top, text) in self.top.iter_mut().zip(&texts) {
+            top.unknown = vectoriser.unknown(text);
+        }
+    }
+
+    /// Sets the name of one of the highest scores from its record.
+    fn name_one(&mut self, number: usize, record: &Record, how: &How) {
+        let Some(top) = self.top.iter_mut().find(|top| top.number == number) else {
+            return;
+        };
+        top.name = record.name.clone();
+        if let (Content::Text(text), How::Text { vectoriser }) = (&record.content, how) {
+            top.unknown = vectoriser.unknown(text);
+        }
+    }
+
+    fn write_page(&self, args: &Args, model: &LoadedModel) -> Result<()> {
+        let Some(dir) = &args.report else {
+            return Ok(());
+        };
+        let page = page::report(args, model, self)?.write(dir)?;
+        if !args.quiet {
+            eprintln!("report: {}", page.display());
+        }
+        Ok(())
+    }
+}
+
+/// The scores on standard output.
+struct Printer {
+    out: BufWriter<StdoutLock<'static>>,
+    json: bool,
+    /// Whether the reader has closed the pipe (`dictmesh score ... | head`).
+    closed: bool,
+}
+
+impl Printer {
+    fn new(args: &Args) -> Result<Self> {
+        let mut printer = Printer {
+            out: BufWriter::new(io::stdout().lock()),
+            json: args.json,
+            closed: false,
+        };
+        if !args.json {
+            printer.write("sample,score,novel\n")?;
+        }
+        Ok(printer)
+    }
+
+    /// Prints one score; returns false if nobody reads.
+    fn line(&mut self, name: &str, score: f64, gap: Option<f64>, by: &Scored) -> Result<bool> {
+        let novel = score > by.threshold;
+        let line = match self.json {
+            true => {
+                json::line(&ScoreLine {
+                    sample: name,
+                    score,
+                    novel,
+                    threshold: by.threshold,
+                    threshold_from: by.from,
+                    gap,
+                }) + "\n"
+            }
+            false => format!("{},{},{}\n", quoted(name), exact(score), u8::from(novel)),
+        };
+        self.write(&line)
+    }
+
+    fn write(&mut self, text: &str) -> Result<bool> {
+        let written = self.out.write_all(text.as_bytes());
+        self.still_open(written)
+    }
+
+    fn flush(&mut self) -> Result<bool> {
+        let flushed = self.out.flush();
+        self.still_open(flushed)
+    }
+
+    fn still_open(&mut self, done: io::Result<()>) -> Result<bool> {
+        match done {
+            Ok(()) => Ok(!self.closed),
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(false)
+            }
+            Err(e) => fail(format!("cannot print: {}", refusal(&e))),
+        }
+    }
+}
+
+/// The score of each sample; `first` is the number of the first.
+fn scores(mesh: &Mesh, x: &Samples, method: Method, first: usize) -> Result<Scores> {
+    let found = coding::scores(mesh, x, method).map_err(say)?;
+    if method == Method::Mesh && matches!(found.stop, Stop::Diverged | Stop::Infeasible) {
+        let last = first + x.len() - 1;
+        let why = given_up(found.stop, x, &mesh.strategy().name());
+        return fail(format!("samples {first} to {last}: {why}"));
+    }
+    check_finite(&found.scores, first)?;
+    Ok(found)
 }
 
 /// A CSV field.

@@ -186,7 +186,7 @@ fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Re
     let mut curves = None;
     if args.only != Some(Only::Choice) {
         let mesh = match opened {
-            Some(opened) => opened.mesh,
+            Some(opened) => opened.model.mesh,
             None => {
                 if options.agents.is_none() && options.topology.is_none() {
                     options.agents = Some(AGENTS);

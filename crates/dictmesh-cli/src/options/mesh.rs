@@ -42,7 +42,7 @@ pub fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
 }
 
 /// The strategy `auto` for links with these constants.
-pub fn auto(latency: Option<f64>, bandwidth: Option<f64>) -> Result<Arc<dyn Strategy>> {
+fn auto(latency: Option<f64>, bandwidth: Option<f64>) -> Result<Arc<dyn Strategy>> {
     let spec = Spec::new(strategy::DEFAULT)
         .with_some_number("latency", latency)
         .with_some_number("bandwidth", bandwidth);

@@ -23,8 +23,12 @@ pub type Object = Map<String, Value>;
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::Failure>(),
+        of::<commands::infer::InferReply>(),
         of::<commands::inspect::Inspection>(),
         of::<commands::join::Joined>(),
+        of::<commands::novelty::BlockReply<'static>>(),
+        of::<commands::novelty::NoveltyReply>(),
+        of::<commands::score::ScoreLine<'static>>(),
     ]
 }
 

@@ -99,7 +99,7 @@ fn a_late_topic_is_on_top_of_raw_later_text_in_every_form() {
     assert_eq!(top(&lines, LATE.len()), LATE);
     assert_eq!(lines[1].0, "line 2");
     assert_eq!(
-        top(&scores(dir, "score m late.txt --exact"), LATE.len()),
+        top(&scores(dir, "score m late.txt --method mesh"), LATE.len()),
         LATE
     );
 
@@ -201,7 +201,7 @@ fn hashed_text_and_the_models_of_novelty_work_alike() {
     );
     ok(
         dir,
-        "novelty early.txt --block 40 --agents-start 4 --atoms-per-block 1 --model novelty --quiet",
+        "novelty early.txt --block 40 --agents-start 4 --atoms-per-block 1 --save-model novelty --quiet",
     );
     for model in ["hashed", "novelty"] {
         let scored = scores(dir, &format!("score {model} late.txt"));

@@ -1,6 +1,6 @@
 //! Through the data, as often as asked for, with a checkpoint now and then.
 
-use super::super::{given_up, past, save_model, say, Ended, Result};
+use super::super::{calibration, given_up, save_model, say, Ended, Result};
 use super::{checkpoint, Args, Begun, Data, Learned, State};
 use crate::interrupt;
 use crate::progress::Bar;
@@ -188,7 +188,7 @@ impl Session<'_> {
             let (mesh, bar) = (&self.state.mesh, &self.bar);
             let feed = self.data.feed(mesh);
             let show = &mut |progress| bar.show(progress);
-            self.learned.past = past::of_learned(mesh, &feed, &self.pause.stop, show)?;
+            self.learned.past = calibration::of_learned(mesh, &feed, &self.pause.stop, show)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::super::launch::{blocks, write_agents, Group, RunSummary, LOG};
 use super::super::mesh::masks::{self, Switch};
-use super::super::{command_line_with, load_model, past, say, Ended, Result, INFEASIBLE};
+use super::super::{calibration, command_line_with, load_model, say, Ended, Result, INFEASIBLE};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
 use crate::progress::Bar;
@@ -103,7 +103,8 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
         let bar = Bar::new(args.speech.quiet);
         let (mesh, stop) = (&begun.state.mesh, interrupt::gently());
         let feed = begun.data.feed(mesh);
-        let scored = past::of_learned(mesh, &feed, &stop, &mut |progress| bar.show(progress));
+        let scored =
+            calibration::of_learned(mesh, &feed, &stop, &mut |progress| bar.show(progress));
         bar.clear();
         learned.past = scored?;
     }

@@ -1,19 +1,18 @@
 //! The paper's document experiment: TDT2 in blocks of 1000, AUC at the steps that bring new topics.
 
-use crate::commands::novelty::{blocks, curve, truth, Engine, Input, SCORE_BATCH};
 use crate::commands::{command_line, say, Result, Speech};
 use crate::options::StrategyArgs;
 use crate::output::Folder;
-use crate::progress::Bar;
-use crate::progress::Progress;
+use crate::progress::{Bar, Progress};
 use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::{Norm, Samples};
 use dictmesh_apps::l1_admm::{L1Admm, L1Model};
-use dictmesh_apps::novelty::Novelty;
+use dictmesh_apps::novelty::{block_roc, KnownLabels, Novelty, NoveltyDetector, StepEvent};
 use dictmesh_apps::roc::Roc;
-use dictmesh_data::text::Weighting;
+use dictmesh_data::text::{TfIdf, Weighting};
 use dictmesh_data::{self as data, ReadOptions};
 use serde_json::{json, Map, Value};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// The paper's steps, and its table.
@@ -136,26 +135,26 @@ fn one(
     seed: u64,
     show: &mut dyn FnMut(Progress),
 ) -> Result<Curves> {
-    let mut ranges = blocks(counts.len(), BLOCK, BLOCK);
-    ranges.truncate(args.steps as usize + 1);
-    let truth = truth(labels, &ranges);
-    let mut input = Input::counts(counts.clone(), Weighting::default());
+    let total = counts.len().div_ceil(BLOCK).min(args.steps as usize + 1);
+    let mut known = KnownLabels::default();
+    let mut tfidf = TfIdf::new(counts.rows(), Weighting::default());
     let base = match args.paper {
         true => Novelty::paper(),
         false => Novelty::default(),
     };
-    let mut engine = Engine::new(Novelty {
+    let settings = Novelty {
         seed,
-        score_batch: SCORE_BATCH,
         strategy: args.strategy.or(base.strategy.clone())?,
         stopping: args.strategy.stopping(base.stopping),
         ..base
-    });
-    let mut baseline = None;
+    };
+    let (mut detector, mut baseline) = (None, None);
     let mut curves = Vec::new();
-    let total = ranges.len();
-    for (step, range) in ranges.into_iter().enumerate() {
-        let x = input.block(range.clone())?;
+    for step in 0..total {
+        let range = step * BLOCK..counts.len().min((step + 1) * BLOCK);
+        let x = tfidf.transform_block(&counts.range(range.clone()));
+        let x = x.map_err(say)?;
+        let truth = known.next_block(&labels[range.clone()]);
         // What would be learned of the last block, nobody uses.
         let last = step + 1 == total && step > 0;
         let scores = if args.l1 {
@@ -167,13 +166,11 @@ fn one(
                 cost: None,
             });
             scores
-        } else if last {
-            engine.last(&x, show)?
         } else {
-            engine.step(&x, range, 0, &|_| String::new(), show)?.scores
+            novelty_step(&mut detector, &settings, &x, last, show)?
         };
         if STEPS.contains(&step) {
-            let roc = curve(&scores, &truth[step])?;
+            let roc = block_roc(&scores, &truth).map_err(say)?;
             let roc = roc.ok_or_else(|| {
                 format!(
                     "step {step} has no new topic, or nothing else: are the documents in the order of \
@@ -184,6 +181,39 @@ fn one(
         }
     }
     Ok(curves)
+}
+
+/// The scores of a block, which is then learned unless it is the last.
+fn novelty_step(
+    detector: &mut Option<NoveltyDetector>,
+    settings: &Novelty,
+    x: &Samples,
+    last: bool,
+    show: &mut dyn FnMut(Progress),
+) -> Result<Vec<f64>> {
+    let detector = match detector {
+        Some(detector) => detector,
+        none => none.insert(settings.build(x).map_err(say)?),
+    };
+    let mut observer = |event: StepEvent<'_>| {
+        let (phase, done, total) = match event {
+            StepEvent::Scored { done, total } => ("scoring the block", done, total),
+            StepEvent::Learned { done, total, .. } => ("learning the block", done, total),
+        };
+        show(Progress {
+            phase,
+            done,
+            total,
+            cost: None,
+        });
+        ControlFlow::Continue(())
+    };
+    let judged = detector.judge(x, &mut observer).map_err(say)?;
+    let scores = judged.as_ref().map(|judged| judged.scoring.scores.clone());
+    if !last {
+        detector.absorb(x, judged, observer).map_err(say)?;
+    }
+    Ok(scores.unwrap_or_default())
 }
 
 fn l1_step(model: &mut Option<L1Model>, x: &Samples, seed: u64, last: bool) -> Result<Vec<f64>> {

@@ -1,11 +1,10 @@
 //! The documents of the learning curve: TDT2, or made up.
 
 use super::super::documents::read;
-use crate::commands::novelty::Input;
 use crate::commands::{say, Result};
 use dictmesh::random::{stream, Rng};
 use dictmesh::Samples;
-use dictmesh_data::text::Weighting;
+use dictmesh_data::text::{TfIdf, Weighting};
 use rand::RngExt;
 use std::path::Path;
 
@@ -43,7 +42,10 @@ impl Source {
                 ),
             ),
         };
-        let samples = Input::counts(counts, Weighting::default()).block(0..count)?;
+        let mut tfidf = TfIdf::new(counts.rows(), Weighting::default());
+        let samples = tfidf
+            .transform_block(&counts.range(0..count))
+            .map_err(say)?;
         Ok(Source {
             samples,
             what,

@@ -1,8 +1,8 @@
-//! What a person sees of a stream: words and the report.
+//! The page of a stream.
 
 use super::super::command_line;
-use super::super::pages::{mesh_section, terms_section, versions, words};
-use super::engine::Outcome;
+use super::super::pages::{mesh_section, term_names, terms_section, versions};
+use super::outcome::{Outcome, TopDocument};
 use super::{Args, Input};
 use crate::report::{Figure, Histogram, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Mesh;
@@ -13,26 +13,22 @@ pub fn report(
     input: &Input,
     mesh: &Mesh,
     outcomes: &[Outcome],
-    truth: Option<&[Vec<bool>]>,
+    mean_auc: Option<f64>,
 ) -> Report {
-    let called: usize = outcomes.iter().map(|o| o.novel.len()).sum();
+    let called: usize = outcomes.iter().map(|o| o.novel().len()).sum();
     let mut facts = vec![
-        ("documents".into(), input.len().to_string()),
+        ("documents".into(), input.read().to_string()),
         ("blocks".into(), outcomes.len().to_string()),
         ("called novel".into(), called.to_string()),
         ("agents at the end".into(), mesh.agents().to_string()),
     ];
-    let aucs: Vec<f64> = outcomes.iter().filter_map(Outcome::auc).collect();
-    if !aucs.is_empty() {
-        let mean = aucs.iter().sum::<f64>() / aucs.len() as f64;
-        facts.insert(0, ("mean AUC".into(), format!("{mean:.3}")));
-    }
     let mut sections = vec![blocks(outcomes)];
-    if !aucs.is_empty() {
+    if let Some(mean) = mean_auc {
+        facts.insert(0, ("mean AUC".into(), format!("{mean:.3}")));
         sections.push(curves(outcomes));
     }
-    sections.push(spread(outcomes, truth));
-    sections.push(documents(input, outcomes));
+    sections.push(spread(outcomes));
+    sections.push(documents(outcomes));
     sections.push(terms_section(mesh, &|row| input.term(row)));
     sections.extend(mesh_section(mesh));
     Report {
@@ -58,13 +54,13 @@ fn blocks(outcomes: &[Outcome]) -> Section {
         let learned = o.number == 0;
         vec![
             o.number.to_string(),
-            o.range.len().to_string(),
+            o.documents.to_string(),
             if learned {
                 "only learned".into()
             } else {
-                o.novel.len().to_string()
+                o.novel().len().to_string()
             },
-            o.threshold.map_or("-".into(), |t| format!("{t:.4}")),
+            o.threshold().map_or("-".into(), |t| format!("{t:.4}")),
             o.auc().map_or("-".into(), |a| format!("{a:.3}")),
             o.agents.to_string(),
         ]
@@ -103,23 +99,23 @@ fn curves(outcomes: &[Outcome]) -> Section {
     }
 }
 
-fn spread(outcomes: &[Outcome], truth: Option<&[Vec<bool>]>) -> Section {
-    let panels = outcomes.iter().filter(|o| !o.scores.is_empty()).map(|o| {
-        let groups = match truth {
+fn spread(outcomes: &[Outcome]) -> Section {
+    let panels = outcomes.iter().filter(|o| !o.scores().is_empty()).map(|o| {
+        let groups = match &o.truth {
             Some(truth) => {
                 let of = |novel: bool| {
-                    let both = o.scores.iter().zip(&truth[o.number]);
+                    let both = o.scores().iter().zip(truth);
                     both.filter(|s| *s.1 == novel).map(|s| *s.0).collect()
                 };
                 vec![("known".into(), of(false)), ("novel".into(), of(true))]
             }
-            None => vec![("documents".into(), o.scores.clone())],
+            None => vec![("documents".into(), o.scores().to_vec())],
         };
         Histogram {
             title: format!("Scores of block {}", o.number),
             x: format!("score, block {}", o.number),
             groups,
-            threshold: o.threshold,
+            threshold: o.threshold(),
         }
         .draw()
     });
@@ -127,7 +123,7 @@ fn spread(outcomes: &[Outcome], truth: Option<&[Vec<bool>]>) -> Section {
         heading: "The scores".into(),
         figures: vec![Figure::panels(
             "scores",
-            "How the scores of each block are spread, and the threshold above which a document is \
+            "The distribution of the scores of each block, and the threshold above which a document is \
              called novel.",
             panels.collect(),
         )],
@@ -135,20 +131,20 @@ fn spread(outcomes: &[Outcome], truth: Option<&[Vec<bool>]>) -> Section {
     }
 }
 
-fn documents(input: &Input, outcomes: &[Outcome]) -> Section {
+fn documents(outcomes: &[Outcome]) -> Section {
     let mut rows = Vec::new();
     for outcome in outcomes {
-        for document in &outcome.top {
-            let lit = document.atoms.iter();
-            let lit: Vec<String> = lit
-                .map(|(atom, _, terms)| format!("{atom}: {}", words(terms)))
+        for TopDocument { name, why, .. } in &outcome.top {
+            let used = why.atoms.iter();
+            let used: Vec<String> = used
+                .map(|atom| format!("{}: {}", atom.atom, term_names(&atom.terms)))
                 .collect();
             rows.push(vec![
                 outcome.number.to_string(),
-                input.name(outcome.range.start + document.at),
-                format!("{:.4}", document.score),
-                words(&document.unexplained),
-                lit.join("; "),
+                name.clone(),
+                format!("{:.4}", why.score),
+                term_names(&why.unexplained),
+                used.join("; "),
             ]);
         }
     }
@@ -157,7 +153,7 @@ fn documents(input: &Input, outcomes: &[Outcome]) -> Section {
         "document",
         "score",
         "terms no atom explains",
-        "atoms it lit up",
+        "atoms it uses",
     ];
     Section {
         heading: "The most novel documents, and why".into(),
