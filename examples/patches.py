@@ -30,7 +30,8 @@ noisy = clean + sigma * rng.normal(size=clean.shape)
 patches = extract_patches_2d(noisy, (8, 8), max_patches=800, random_state=0).reshape(-1, 64)
 patches -= patches.mean(axis=1, keepdims=True)
 learned = dictmesh.DictionaryLearning(
-    64, gamma=2 * sigma, delta=0.05, n_agents=16, topology="random:0.4", informed=[0, 5], max_iter=1, tol=0, random_state=2
+    64, gamma=2 * sigma, delta=0.05, mesh=dictmesh.MeshOptions(16, "random:0.4", informed=[0, 5]), max_iter=1, tol=0,
+    random_state=2,
 ).fit(patches)
 codes = learned.transform(patches)
 print(f"objective of a patch: {learned.cost_history_[0]:.3f} at first, {-learned.score(patches):.3f} in the end")

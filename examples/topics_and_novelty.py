@@ -49,7 +49,8 @@ vectors = TfidfVectorizer(vocabulary=sorted({w for t in TOPICS.values() for w in
 X = vectors.fit_transform(texts)
 words = vectors.get_feature_names_out()
 
-topics = dictmesh.NMF(4, gamma=0.02, delta=0.05, n_agents=4, batch_size=20, max_iter=20, tol=0, random_state=0).fit(X)
+mesh = dictmesh.MeshOptions(n_agents=4)
+topics = dictmesh.NMF(4, gamma=0.02, delta=0.05, mesh=mesh, batch_size=20, max_iter=20, tol=0, random_state=0).fit(X)
 for k, atom in enumerate(topics.components_):
     print(f"topic {k}: {', '.join(words[np.argsort(-atom)[:5]])}")
 
@@ -60,7 +61,7 @@ for k, atom in enumerate(topics.components_):
 # the first rockets start.
 
 # %%
-detector = dictmesh.NoveltyDetector(6, grow=2, random_state=0).partial_fit(X)
+detector = dictmesh.NoveltyDetector(6, agents_per_block=2, random_state=0).partial_fit(X)
 scores, truth, limits = [], [], []
 for number in range(5):
     texts, names = block(known + ["space"] * (number >= 2), 60)

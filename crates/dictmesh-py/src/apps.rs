@@ -40,6 +40,17 @@ pub fn threshold(costs: Vec<f64>, quantile: f64) -> PyResult<Option<f64>> {
     Ok(threshold.choose(&costs, 0.0))
 }
 
+/// Scores that a model file keeps at most.
+const KEPT_SCORES: usize = 1000;
+
+/// The scores that a model file keeps of these, rising.
+#[pyfunction]
+pub fn kept_scores(scores: Vec<f64>) -> Vec<f64> {
+    let mut last = scores[scores.len().saturating_sub(KEPT_SCORES)..].to_vec();
+    last.sort_by(f64::total_cmp);
+    last
+}
+
 /// Layers found by agents, one each.
 #[pyfunction]
 #[pyo3(signature = (x, layers, gamma, delta, beta, prepared, passes, restarts, seed, threads, progress=None))]

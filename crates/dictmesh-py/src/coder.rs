@@ -1,8 +1,9 @@
 //! `dictmesh._core.Coder`: codes for fixed atoms that are all at hand, solved exactly and certified.
 
-use crate::data::{array, Data, View};
+use crate::data::{Data, View};
 use crate::from_json;
-use crate::work::{attend, pool, said, Report, Tell};
+use crate::preparation::Preparation;
+use crate::work::{attend, said, Report, Tell};
 use dictmesh::exact::{self, Part, SOLVED_TOGETHER};
 use dictmesh::problem::Block;
 use dictmesh::problem::{Task, TaskSpec};
@@ -33,6 +34,16 @@ enum Codes {
     Unwanted,
     F32(Vec<f32>),
     F64(Vec<f64>),
+    /// Values, columns and row starts of a CSR matrix.
+    Sparse(Vec<f64>, Vec<i64>, Vec<i64>),
+}
+
+/// What a call returns of the codes.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    Costs,
+    Dense,
+    Sparse,
 }
 
 /// What was solved so far.
@@ -57,51 +68,53 @@ impl Coder {
     }
 
     /// The codes, the cost of each sample, and the worst ending by its name and in words.
-    #[pyo3(signature = (x, threads, progress=None, normalised=false))]
+    ///
+    /// Codes are an array, or if `sparse` the values, columns and row starts of a CSR matrix.
+    #[pyo3(signature = (x, threads, progress=None, prepare=None, sparse=false))]
     fn solve<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         threads: usize,
         progress: Option<&Bound<'py, PyAny>>,
-        normalised: bool,
+        prepare: Option<PyRef<'py, Preparation>>,
+        sparse: bool,
     ) -> PyResult<(Bound<'py, PyAny>, Costs<'py>, &'static str, String)> {
-        let solved = self.solved(py, x, threads, progress, normalised, true)?;
+        let wanted = match sparse {
+            true => Wanted::Sparse,
+            false => Wanted::Dense,
+        };
+        let solved = self.solved(py, x, (threads, progress), prepare.as_deref(), wanted)?;
         let shape = [solved.costs.len(), self.block.len()];
         let codes = match solved.codes {
             Codes::Unwanted => py.None().into_bound(py),
             Codes::F32(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
             Codes::F64(all) => PyArray1::from_vec(py, all).reshape(shape)?.into_any(),
+            Codes::Sparse(values, columns, starts) => {
+                let values = PyArray1::from_vec(py, values);
+                let columns = PyArray1::from_vec(py, columns);
+                let starts = PyArray1::from_vec(py, starts);
+                (values, columns, starts).into_pyobject(py)?.into_any()
+            }
         };
         let costs = PyArray1::from_vec(py, solved.costs);
         Ok((codes, costs, solved.worst.name(), solved.worst.to_string()))
     }
 
     /// The same without the codes, which take more memory than all else.
-    #[pyo3(signature = (x, threads, progress=None, normalised=false))]
+    #[pyo3(signature = (x, threads, progress=None, prepare=None))]
     fn costs<'py>(
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
         threads: usize,
         progress: Option<&Bound<'py, PyAny>>,
-        normalised: bool,
+        prepare: Option<PyRef<'py, Preparation>>,
     ) -> PyResult<(Costs<'py>, &'static str, String)> {
-        let solved = self.solved(py, x, threads, progress, normalised, false)?;
+        let wanted = Wanted::Costs;
+        let solved = self.solved(py, x, (threads, progress), prepare.as_deref(), wanted)?;
         let costs = PyArray1::from_vec(py, solved.costs);
         Ok((costs, solved.worst.name(), solved.worst.to_string()))
-    }
-
-    /// The dual vectors nu of few samples, one a row.
-    fn duals<'py>(&self, py: Python<'py>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let data = Data::of(x)?;
-        let x = data.view();
-        let solve = |x: Samples| {
-            let parts = self.parts_of_one();
-            exact::solve(self.task.residual(), &parts, &x, exact::Options::default())
-        };
-        let found = py.detach(|| pool(1)?.install(|| said(solve(x.all()?))))?;
-        Ok(array(py, found.duals)?.into_any())
     }
 }
 
@@ -112,6 +125,11 @@ impl Codes {
             Codes::Unwanted => (),
             Codes::F32(all) => push(all, atoms, entries, |y| y as f32),
             Codes::F64(all) => push(all, atoms, entries, |y| y),
+            Codes::Sparse(values, columns, starts) => {
+                values.extend(entries.iter().map(|(_, y)| *y));
+                columns.extend(entries.iter().map(|(q, _)| *q as i64));
+                starts.push(values.len() as i64);
+            }
         }
     }
 }
@@ -128,12 +146,16 @@ fn push<T: Copy + Default>(
 }
 
 impl Solved {
-    /// Nothing yet, with room for all: for so many codes of each sample, if any are wanted.
-    fn none(x: &View<'_>, codes: Option<usize>) -> PyResult<Self> {
+    /// Nothing yet, with capacity for all: for `atoms` codes of each sample if they are dense.
+    fn none(x: &View<'_>, wanted: Wanted, atoms: usize) -> PyResult<Self> {
+        let codes = (wanted == Wanted::Dense).then_some(atoms);
         let numbers = x.len().saturating_mul(codes.unwrap_or(0));
         let room = || {
             Ok::<_, TryReserveError>(Solved {
                 codes: match codes {
+                    None if wanted == Wanted::Sparse => {
+                        Codes::Sparse(Vec::new(), Vec::new(), vec![0])
+                    }
                     None => Codes::Unwanted,
                     Some(_) if x.is_single() => Codes::F32(with_room(numbers)?),
                     Some(_) => Codes::F64(with_room(numbers)?),
@@ -164,17 +186,16 @@ impl Coder {
         &self,
         py: Python<'_>,
         x: &Bound<'_, PyAny>,
-        threads: usize,
-        progress: Option<&Bound<'_, PyAny>>,
-        normalised: bool,
-        codes: bool,
+        (threads, progress): (usize, Option<&Bound<'_, PyAny>>),
+        prepare: Option<&Preparation>,
+        wanted: Wanted,
     ) -> PyResult<Solved> {
         let data = Data::of(x)?;
-        let x = data.view().normalised(normalised);
-        let codes = codes.then_some(self.block.len());
+        let x = data.view().prepared(prepare);
+        let atoms = self.block.len();
         if x.len() <= FEW {
             let solved = py.detach(|| {
-                let mut solved = Solved::none(&x, codes)?;
+                let mut solved = Solved::none(&x, wanted, atoms)?;
                 self.part(&x.all()?, &mut solved)?;
                 Ok::<_, PyErr>(solved)
             })?;
@@ -183,7 +204,7 @@ impl Coder {
         }
         let stop = AtomicBool::new(false);
         attend(py, threads, &stop, progress, |tell| {
-            let mut solved = Solved::none(&x, codes)?;
+            let mut solved = Solved::none(&x, wanted, atoms)?;
             self.parts(&x, &mut solved, threads, &stop, &tell)?;
             Ok(solved)
         })

@@ -1,8 +1,10 @@
 //! Samples as Python has them: one a row, dense in any layout or CSR, double or single precision. They are read
 //! where they are, a part at a time; no copy of all of them is made.
 
+use crate::preparation::{applied, Preparation};
 use crate::raise;
-use dictmesh::{Matrix, Norm, Samples};
+use dictmesh::{Matrix, Samples};
+use dictmesh_data::preparation::How;
 use numpy::ndarray::{ArrayView1, ArrayView2};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
@@ -78,7 +80,8 @@ impl<'py> Data<'py> {
         };
         View {
             kind,
-            normalised: false,
+            how: None,
+            weights: None,
         }
     }
 }
@@ -157,13 +160,20 @@ enum Kind<'a> {
 /// Samples to be read a part at a time.
 pub struct View<'a> {
     kind: Kind<'a>,
-    normalised: bool,
+    how: Option<&'a How>,
+    weights: Option<ArrayView1<'a, f64>>,
 }
 
-impl View<'_> {
-    /// The same samples, each scaled to norm 1.
-    pub fn normalised(mut self, normalised: bool) -> Self {
-        self.normalised = normalised;
+impl<'a> View<'a> {
+    /// The same samples, each part prepared.
+    pub fn prepared(mut self, how: Option<&'a Preparation>) -> Self {
+        self.how = how.map(Preparation::how);
+        self
+    }
+
+    /// The same samples with these weights, one for each.
+    pub fn weighted(mut self, weights: Option<ArrayView1<'a, f64>>) -> Self {
+        self.weights = weights;
         self
     }
 
@@ -197,6 +207,10 @@ impl View<'_> {
     /// The samples in this range, which must not reach past the end.
     pub fn part(&self, range: Range<usize>) -> PyResult<Samples> {
         let (rows, count) = (self.features(), range.len());
+        let weights = self.weights.as_ref().map(|all| {
+            let of_part = range.clone().map(|j| all.get(j).copied().unwrap_or(f64::NAN));
+            of_part.collect::<Vec<f64>>()
+        });
         let dense = |entries: Vec<f64>| Samples::dense(Matrix::from_vec(rows, count, entries)?);
         let samples = match &self.kind {
             Kind::F32(x) => dense(entries(x, range, f64::from)),
@@ -219,10 +233,14 @@ impl View<'_> {
             }
         };
         let samples = samples.map_err(raise)?;
-        Ok(match self.normalised {
-            true => samples.normalised(Norm::L2),
-            false => samples,
-        })
+        let samples = match self.how {
+            Some(how) => applied(how, samples)?,
+            None => samples,
+        };
+        match weights {
+            Some(weights) => samples.weighted(weights).map_err(raise),
+            None => Ok(samples),
+        }
     }
 
     /// All of them.
@@ -231,7 +249,7 @@ impl View<'_> {
     }
 
     /// The parts in which batches of this size are learned: whole batches.
-    pub fn parts(&self, batch: usize) -> impl Iterator<Item = Range<usize>> {
+    pub fn parts(&self, batch: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let (rows, batch, all) = (self.features().max(1), batch.max(1), self.len());
         let size = (Samples::PART / rows / batch).max(1) * batch;
         (0..all)

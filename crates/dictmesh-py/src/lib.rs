@@ -9,7 +9,10 @@ mod data;
 mod grow;
 mod learned;
 mod mesh;
+mod preparation;
+mod program;
 mod run;
+mod study;
 mod topology;
 mod work;
 
@@ -41,10 +44,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<coder::Coder>()?;
     module.add_class::<mesh::Mesh>()?;
+    module.add_class::<preparation::Preparation>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<topology::Topology>()?;
     module.add_function(wrap_pyfunction!(apps::bicluster, module)?)?;
     module.add_function(wrap_pyfunction!(apps::sparse_svd, module)?)?;
     module.add_function(wrap_pyfunction!(apps::threshold, module)?)?;
-    module.add_function(wrap_pyfunction!(apps::denoise, module)?)
+    module.add_function(wrap_pyfunction!(apps::kept_scores, module)?)?;
+    module.add_function(wrap_pyfunction!(apps::denoise, module)?)?;
+    module.add_function(wrap_pyfunction!(study::tune, module)?)?;
+    module.add_function(wrap_pyfunction!(study::audit, module)?)?;
+    module.add_function(wrap_pyfunction!(program::main, module)?)
 }

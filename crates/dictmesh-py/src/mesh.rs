@@ -1,16 +1,18 @@
 //! `dictmesh._core.Mesh`: a mesh that learns and infers.
 
 use crate::data::{array, Data};
-use crate::learned::Learned;
+use crate::learned::{Checkpoint, Learned, Plan};
+use crate::preparation::Preparation;
 use crate::run::Run;
-use crate::work::{attend, said, Report};
+use crate::work::{attend, pool, said, Report};
 use crate::{from_json, grow, raise};
 use dictmesh::accel::Accels;
+use dictmesh::exact::Certificate;
 use dictmesh::problem::TaskSpec;
 use dictmesh::strategy::{self, Certified};
 use dictmesh::Spec;
 use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
-use numpy::PyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -25,10 +27,10 @@ const AT_A_TIME: usize = 256;
 /// All that is chosen for a mesh, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
-    task: TaskSpec,
-    agents: usize,
-    atoms: usize,
+pub struct Settings {
+    pub task: TaskSpec,
+    pub agents: usize,
+    pub atoms: usize,
     /// None: [`dictmesh::Topology::unspecified`].
     topology: Option<TopologySpec>,
     weights: WeightRule,
@@ -53,7 +55,7 @@ impl Settings {
         }
     }
 
-    fn build(&self, rows: usize, start: AtomInit<'_>) -> dictmesh::Result<dictmesh::Mesh> {
+    pub fn build(&self, rows: usize, start: AtomInit<'_>) -> dictmesh::Result<dictmesh::Mesh> {
         let (n, k) = (self.agents, self.atoms);
         let topology = self.topology()?;
         let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
@@ -94,16 +96,18 @@ impl Mesh {
 impl Mesh {
     /// A mesh whose atoms start from the first of these samples, or are given, one a row.
     #[staticmethod]
-    #[pyo3(signature = (settings, x, atoms=None))]
+    #[pyo3(signature = (settings, x, atoms=None, prepare=None))]
     fn start(
         py: Python<'_>,
         settings: &str,
         x: &Bound<'_, PyAny>,
         atoms: Option<&Bound<'_, PyAny>>,
+        prepare: Option<PyRef<'_, Preparation>>,
     ) -> PyResult<Self> {
         let settings: Settings = from_json(settings)?;
         let (x, atoms) = (Data::of(x)?, atoms.map(Data::of).transpose()?);
-        let (x, atoms) = (x.view(), atoms.as_ref().map(Data::view));
+        let atoms = atoms.as_ref().map(Data::view);
+        let x = x.view().prepared(prepare.as_deref());
         let mesh = py.detach(|| {
             let given = atoms.map(|a| a.all()).transpose()?;
             let given = given.map(|a| a.to_dense());
@@ -121,7 +125,10 @@ impl Mesh {
 
     /// Goes through the samples `passes` times, or until a pass lowered the mean cost of a sample by no more than
     /// `tol` of it. What was heard is kept, whether or not it came to its end.
-    #[pyo3(signature = (x, passes, tol, threads, progress=None, normalised=false))]
+    ///
+    /// `checkpoint` is the path of a model file, the seconds from one to the next, names of features and more
+    /// entries as JSON. With `resume`, the state of a checkpoint as JSON, learning continues there.
+    #[pyo3(signature = (x, passes, tol, threads, progress=None, prepare=None, weights=None, checkpoint=None, resume=None))]
     #[allow(clippy::too_many_arguments)] // Python gives them by name
     fn learn(
         &mut self,
@@ -131,16 +138,36 @@ impl Mesh {
         tol: f64,
         threads: usize,
         progress: Option<&Bound<'_, PyAny>>,
-        normalised: bool,
+        prepare: Option<PyRef<'_, Preparation>>,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+        checkpoint: Option<(PathBuf, f64, Option<Vec<String>>, String)>,
+        resume: Option<&str>,
     ) -> PyResult<()> {
         let data = Data::of(x)?;
-        let x = data.view().normalised(normalised);
+        let x = data.view().prepared(prepare.as_deref());
+        let x = x.weighted(weights.as_ref().map(|w| w.as_array()));
+        let checkpoint = checkpoint.map(|(path, every, names, extra)| {
+            Checkpoint::new(path, every, names, &extra)
+        });
+        let checkpoint = checkpoint.transpose()?;
         let (mesh, stop) = (&mut self.inner, Arc::clone(&self.stop));
-        self.heard = Learned::default();
+        self.heard = resume.map(from_json).transpose()?.unwrap_or_default();
         let heard = &mut self.heard;
         attend(py, threads, &self.stop, progress, move |tell| {
-            heard.passes(mesh, &x, (passes, tol), &stop, &tell)
+            let plan = Plan {
+                passes,
+                tol,
+                stop: &stop,
+                tell: &tell,
+                checkpoint,
+            };
+            heard.passes(mesh, &x, plan)
         })
+    }
+
+    /// How far learning has come, as JSON.
+    fn position(&self) -> PyResult<String> {
+        serde_json::to_string(&self.heard).map_err(|e| PyValueError::new_err(e.to_string()))
     }
 
     /// What was heard of the last learning.
@@ -149,7 +176,7 @@ impl Mesh {
     }
 
     /// Codes samples over the mesh: a dict with the codes, every agent's own dual vectors, costs and rounds.
-    #[pyo3(signature = (x, threads, duals=true, progress=None))]
+    #[pyo3(signature = (x, threads, duals=true, progress=None, prepare=None))]
     fn infer<'py>(
         &self,
         py: Python<'py>,
@@ -157,9 +184,11 @@ impl Mesh {
         threads: usize,
         duals: bool,
         progress: Option<&Bound<'py, PyAny>>,
+        prepare: Option<PyRef<'py, Preparation>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let data = Data::of(x)?;
-        let (x, mesh, stop) = (data.view(), &self.inner, &*self.stop);
+        let x = data.view().prepared(prepare.as_deref());
+        let (mesh, stop) = (&self.inner, &*self.stop);
         let found = attend(py, threads, stop, progress, move |tell| {
             let mut all = Vec::new();
             for from in (0..x.len()).step_by(AT_A_TIME) {
@@ -183,6 +212,30 @@ impl Mesh {
         inferred(py, found, &self.inner)
     }
 
+    /// The solution in one place: the dense codes, the duals, the costs, the duality gaps, and how it ended.
+    fn exact<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let data = Data::of(x)?;
+        let (x, mesh) = (data.view(), &self.inner);
+        let found = py.detach(|| pool(threads)?.install(|| said(mesh.exact(&x.all()?))))?;
+        let each = |number: fn(&Certificate) -> f64| {
+            PyArray1::from_vec(py, found.certificates.iter().map(number).collect())
+        };
+        let out = PyDict::new(py);
+        let stop = found.stop();
+        out.set_item("costs", each(|c| c.dual))?;
+        out.set_item("gaps", each(|c| c.gap))?;
+        out.set_item("stop", stop.name())?;
+        out.set_item("why", stop.to_string())?;
+        out.set_item("codes", array(py, found.codes)?)?;
+        out.set_item("duals", array(py, found.duals)?)?;
+        Ok(out)
+    }
+
     /// A run over these samples, to be stepped round by round.
     fn run(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: usize) -> PyResult<Run> {
         let samples = Data::of(x)?.view().all()?;
@@ -191,28 +244,30 @@ impl Mesh {
 
     /// The mesh of a detector of novelty, whose atoms start from these samples.
     #[staticmethod]
+    #[pyo3(signature = (settings, x, prepare=None))]
     fn detector(
         py: Python<'_>,
         settings: &str,
         x: &Bound<'_, PyAny>,
-        normalised: bool,
+        prepare: Option<PyRef<'_, Preparation>>,
     ) -> PyResult<Self> {
         let data = Data::of(x)?;
-        let x = data.view().normalised(normalised);
+        let x = data.view().prepared(prepare.as_deref());
         Ok(Mesh::around(py.detach(|| grow::start(settings, &x))?))
     }
 
     /// Lets `count` agents join, with atoms that start from these samples.
+    #[pyo3(signature = (settings, x, count, prepare=None))]
     fn grow(
         &mut self,
         py: Python<'_>,
         settings: &str,
         x: &Bound<'_, PyAny>,
         count: usize,
-        normalised: bool,
+        prepare: Option<PyRef<'_, Preparation>>,
     ) -> PyResult<()> {
         let data = Data::of(x)?;
-        let x = data.view().normalised(normalised);
+        let x = data.view().prepared(prepare.as_deref());
         let mesh = self.inner.clone();
         self.inner = py.detach(|| grow::grown(mesh, settings, &x, count))?;
         Ok(())
@@ -288,8 +343,12 @@ impl Mesh {
 
     /// The model in a file: the mesh, and its description as JSON.
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String)> {
-        py.detach(|| Mesh::of(&said(Model::load(path))?))
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<(Self, String, Preparation)> {
+        py.detach(|| {
+            let model = said(Model::load(path))?;
+            let (mesh, description) = Mesh::of(&model)?;
+            Ok((mesh, description, Preparation::of(&model)?))
+        })
     }
 
     /// The bytes of the file that `save` would write.

@@ -4,6 +4,7 @@ use crate::raise;
 use dictmesh::mesh::Event;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -88,13 +89,15 @@ fn wait(told: &Receiver<Report>, stop: &AtomicBool, progress: Option<&Py<PyAny>>
 }
 
 /// What was heard of the batches that were learned.
-#[derive(Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub struct History {
     pub costs: Vec<f64>,
     pub samples: Vec<usize>,
     pub rounds: Vec<usize>,
     pub bytes: u64,
     pub movement: Vec<f64>,
+    /// Mean number of nonzero codes of a sample.
+    pub sparsity: Vec<f64>,
 }
 
 impl History {
@@ -104,6 +107,7 @@ impl History {
         self.rounds.push(event.rounds);
         self.bytes += event.bytes;
         self.movement.push(event.movement);
+        self.sparsity.push(event.sparsity);
     }
 
     /// The mean cost of a sample in the batches from this one on.

@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.svm import OneClassSVM
 
 import dictmesh
-from dictmesh import DictionaryLearning, Mesh, NoveltyDetector, SparseBiclustering, Topology, denoise_image
+from dictmesh import DictionaryLearning, Mesh, MeshOptions, NoveltyDetector, SparseBiclustering, Topology, denoise_image
 
 
 def documents(rng, topics, count, terms=60):
@@ -50,7 +50,7 @@ def test_new_topics_are_found_and_explained(rng):
 
 
 def test_a_stream_is_scored_before_it_is_learned(rng):
-    detector = NoveltyDetector(6, grow=2, random_state=0)
+    detector = NoveltyDetector(6, agents_per_block=2, random_state=0)
     detector.partial_fit(documents(rng, [0, 1], 100))
     assert detector.block_scores_ is None and len(detector.components_) == 6
     block = documents(rng, [0, 1, 5], 150)
@@ -96,12 +96,12 @@ def test_noise_is_taken_out(colour, rng):
         clean = np.stack([clean, clean[::-1], 255 - clean], axis=2)
     noisy = clean + 20 * rng.normal(size=clean.shape)
     error = lambda x: np.mean((np.asarray(x, float) - clean) ** 2)  # noqa: E731
-    known = denoise_image(noisy, 20, n_components=64)
-    guessed = denoise_image(noisy, n_components=64)
+    known = denoise_image(noisy, 20, n_components=64, random_state=0)
+    guessed = denoise_image(noisy, n_components=64, random_state=0)
     assert error(known) < 0.25 * error(noisy) and error(guessed) < 0.25 * error(noisy)
-    as_bytes = denoise_image(np.clip(noisy, 0, 255).round().astype(np.uint8), 20, n_components=64)
+    as_bytes = denoise_image(np.clip(noisy, 0, 255).round().astype(np.uint8), 20, n_components=64, random_state=0)
     assert as_bytes.dtype == np.uint8 and error(as_bytes) < 0.25 * error(noisy)
-    small = denoise_image(noisy.astype(np.float32) / 255, 20 / 255, n_components=64)
+    small = denoise_image(noisy.astype(np.float32) / 255, 20 / 255, n_components=64, random_state=0)
     assert small.dtype == np.float32
     np.testing.assert_allclose(small, known / 255, atol=0.02)
     with pytest.raises(ValueError, match="height, width"):
@@ -113,15 +113,15 @@ def test_noise_is_taken_out(colour, rng):
 def test_agents_denoise_as_one_place_does(rng):
     i, j = np.mgrid[:24, :24]
     noisy = np.sin(i / 3) + 0.2 * rng.normal(size=(24, 24))
-    alone = denoise_image(noisy, 0.2, n_components=12, patch_size=6)
-    mesh = denoise_image(noisy, 0.2, n_components=12, patch_size=6, n_agents=4)
+    alone = denoise_image(noisy, 0.2, n_components=12, patch_size=6, random_state=0)
+    mesh = denoise_image(noisy, 0.2, n_components=12, patch_size=6, n_agents=4, random_state=0)
     assert np.abs(alone - mesh).max() < 0.05
 
 
 @pytest.mark.parametrize("strategy", ["relaxed-admm", "jacobi-admm", "exact-diffusion", "diffusion", "consensus"])
 def test_rounds_by_hand_are_those_of_the_mesh(strategy, rng):
     X, W = planted(rng, samples=3, features=10, atoms=8)
-    mesh = Mesh(W, Topology("random:0.7", 4), strategy=strategy, informed=[1], inference_tol=None, max_rounds=30)
+    mesh = Mesh(W, Topology("random:0.7", 4, random_state=0), strategy=strategy, informed=[1], tol=None, max_rounds=30)
     run = mesh.run(X)
     for number, step in zip(range(1, 31), run):
         assert step.rounds == number
@@ -138,7 +138,7 @@ def test_rounds_by_hand_are_those_of_the_mesh(strategy, rng):
 def coded(rng):
     """Samples with the squared loss whose codes are not zero, those whose codes are, and atoms."""
     X, W = planted(rng, samples=300, features=10, atoms=8)
-    codes = Mesh(W, Topology("complete", 4), inference_tol=1e-9).infer(X).codes
+    codes = Mesh(W, Topology("complete", 4), tol=1e-9).infer(X).codes
     is_zero = ~codes.any(axis=1)
     assert 0 < is_zero.sum() < 100
     return X[~is_zero], X[is_zero], W
@@ -147,9 +147,9 @@ def coded(rng):
 @pytest.mark.parametrize("strategy", ["tree", {"kind": "tree", "bits": 16}], ids=["8", "16"])
 def test_the_strategy_tree_certifies_each_sample(strategy, rng):
     X, _, W = coded(rng)
-    graph = Topology("random:0.7", 4)
+    graph = Topology("random:0.7", 4, random_state=0)
     for loss in ("squared", "huber", "l1"):
-        mesh = Mesh(W, graph, loss=loss, strategy=strategy, informed=[1], inference_tol=1e-5)
+        mesh = Mesh(W, graph, loss=loss, strategy=strategy, informed=[1], tol=1e-5)
         found = mesh.infer(X)
         assert found.stop == "converged" and found.disagreement == 0
         assert found.certified_costs.shape == found.certified_gaps.shape == (len(X),)
@@ -157,7 +157,7 @@ def test_the_strategy_tree_certifies_each_sample(strategy, rng):
         assert np.all(found.certified_gaps <= 1e-10 * abs(found.certified_costs))
         assert not found.certified_violations.any()
         # Costs are rounded to 33 bits.
-        exact = Mesh(W, graph, loss=loss, inference_tol=1e-9).infer(X)
+        exact = Mesh(W, graph, loss=loss, tol=1e-9).infer(X)
         assert np.all(exact.costs <= found.certified_costs + found.certified_gaps + 1e-8)
         np.testing.assert_allclose(found.duals[0], mesh.exact_duals(X), atol=1e-3)
     # Round by round, until it ends by itself.
@@ -167,25 +167,25 @@ def test_the_strategy_tree_certifies_each_sample(strategy, rng):
     assert numbers == list(range(1, found.rounds + 1)) and run.step(5).rounds == found.rounds
     np.testing.assert_array_equal(run.duals, found.duals)
     assert run.bytes == found.bytes
-    mesh.set_strategy(strategy, inference_tol=None, max_rounds=2)
+    mesh.set_strategy(strategy, tol=None, max_rounds=2)
     assert mesh.infer(X).rounds == 2
 
 
 def test_the_strategy_tree_certifies_zero_codes(rng):
     _, X, W = coded(rng)
-    mesh = Mesh(W, Topology("random:0.7", 4), strategy="tree", informed=[1], inference_tol=1e-5)
+    mesh = Mesh(W, Topology("random:0.7", 4, random_state=0), strategy="tree", informed=[1], tol=1e-5)
     assert mesh.infer(X).stop == "converged"
 
 
 def test_agents_agree_on_the_exact_dual(rng):
     X, W = planted(rng, samples=5, features=10, atoms=8)
     for loss in ("squared", "huber", "l1"):
-        mesh = Mesh(W, Topology("ring", 4), loss=loss, inference_tol=1e-7)
+        mesh = Mesh(W, Topology("ring", 4), loss=loss, tol=1e-7)
         found = mesh.infer(X)
         assert found.stop == "converged" and found.disagreement < 1e-5
         for nu in found.duals:
             np.testing.assert_allclose(nu, mesh.exact_duals(X), atol=1e-5)
-    e = DictionaryLearning(8, gamma=0.1, delta=0.1, n_agents=2, max_iter=2, tol=0, random_state=0).fit(X)
+    e = DictionaryLearning(8, gamma=0.1, delta=0.1, mesh=MeshOptions(2), max_iter=2, tol=0, random_state=0).fit(X)
     again = Mesh.of(e)
     assert len(again.agents) == 2 and again.informed == [0, 1]
     np.testing.assert_allclose(abs(again.dictionary), abs(e.components_))
@@ -225,7 +225,7 @@ def test_the_remedy_of_a_diverged_run_is_that_of_its_strategy():
 
 def test_plots_show_what_there_is(rng, tmp_path):
     X, _ = planted(rng, features=16)
-    e = DictionaryLearning(10, alpha=0.1, n_agents=3, batch_size=10, max_iter=3, tol=0, random_state=0).fit(X)
+    e = DictionaryLearning(10, alpha=0.1, mesh=MeshOptions(3), batch_size=10, max_iter=3, tol=0, random_state=0).fit(X)
     figure = dictmesh.plot_atoms(e)
     assert len(figure.axes) == 10 and figure.axes[0].images[0].get_array().shape == (4, 4)
     figure.savefig(tmp_path / "atoms.png")

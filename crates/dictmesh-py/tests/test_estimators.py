@@ -18,12 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dictmesh
-from dictmesh import NMF, DictionaryLearning, NoveltyDetector, SparseBiclustering, SparseCoder
+from dictmesh import NMF, DictionaryLearning, MeshOptions, NoveltyDetector, SparseBiclustering, SparseCoder
 
 EVERY = [
     DictionaryLearning(),
     # The whole way through a mesh, and all that differs from the defaults.
-    DictionaryLearning(n_agents=2, topology="ring", gamma=0.1, delta=0.1, batch_size=16),
+    DictionaryLearning(mesh=MeshOptions(2, "ring"), gamma=0.1, delta=0.1, batch_size=16, center="sample", normalize="l2"),
     NMF(),
     SparseCoder(),
     NoveltyDetector(),
@@ -47,21 +47,21 @@ def test_every_parameter_is_documented(estimator):
 @pytest.mark.parametrize("strategy", ["tree", {"kind": "tree", "bits": 6}], ids=["name", "dict"])
 def test_every_estimator_takes_the_strategy_tree(strategy, rng, tmp_path):
     X, _ = planted(rng, positive=True)
-    mesh = {"n_agents": 3, "topology": "ring", "random_state": 0}
+    options = MeshOptions(3, "ring", tol=1e-7, strategy="relaxed-admm")
     for kind in (DictionaryLearning, NMF):
-        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, inference_tol=1e-7, strategy="relaxed-admm", **mesh)
+        gossip = kind(6, gamma=0.1, delta=0.1, max_iter=2, tol=0, mesh=options, random_state=0)
         gossip.fit(X)
-        sums = clone(gossip).set_params(strategy=strategy).fit(X)
+        sums = clone(gossip).set_params(mesh__strategy=strategy).fit(X)
         np.testing.assert_allclose(sums.components_, gossip.components_, atol=1e-4)
         codes = clone(sums).set_params(transform_method="mesh").fit(X).transform(X)
         np.testing.assert_allclose(codes, sums.transform(X), atol=1e-4)
         sums.save(tmp_path / "m")
         again = dictmesh.load(tmp_path / "m")
-        assert again.strategy == strategy
+        assert again.mesh.strategy == strategy and again.mesh == sums.mesh
         np.testing.assert_array_equal(again.transform(X), sums.transform(X))
         assert dictmesh.Mesh.of(sums).infer(X).certified_gaps.shape == (len(X),)
     W = gossip.components_
-    how = {"gamma": 0.1, "delta": 0.1, "inference_tol": 1e-7, "strategy": strategy, **mesh}
+    how = {"gamma": 0.1, "delta": 0.1, "mesh": clone(options).set_params(strategy=strategy), "random_state": 0}
     coder = SparseCoder(W, transform_method="mesh", **how)
     exact = SparseCoder(W, **how)
     np.testing.assert_allclose(coder.fit_transform(X), exact.fit_transform(X), atol=1e-4)
@@ -74,15 +74,15 @@ def test_auto_chooses_by_the_links(rng, tmp_path):
     certified = {}
     for latency in (0.0, 10.0):
         e = DictionaryLearning(
-            16, gamma=0.1, delta=0.1, n_agents=16, topology="ring", max_iter=1, tol=0, random_state=0,
-            strategy={"kind": "auto", "latency": latency},
+            16, gamma=0.1, delta=0.1, max_iter=1, tol=0, random_state=0,
+            mesh=MeshOptions(16, "ring", strategy={"kind": "auto", "latency": latency}),
         )
         e.fit(X).save(tmp_path / "m")
         # Sums certify their results, gossip does not.
         found = dictmesh.Mesh.of(dictmesh.load(tmp_path / "m")).infer(X)
         certified[latency] = found.certified_gaps is not None
     assert certified == {0.0: True, 10.0: False}
-    assert DictionaryLearning().strategy == "auto"
+    assert MeshOptions().strategy == "auto"
 
 
 def test_pipeline_and_grid_search(rng):
@@ -115,7 +115,7 @@ def test_names_and_set_output(rng):
 @pytest.mark.parametrize("copying", ["pickle", "joblib", "deepcopy", "save"])
 def test_copies_code_the_same_and_learn_on_the_same(copying, rng, tmp_path):
     X, _ = planted(rng)
-    e = DictionaryLearning(6, alpha=0.1, n_agents=2, max_iter=2, tol=0, random_state=0).fit(X)
+    e = DictionaryLearning(6, alpha=0.1, mesh=MeshOptions(2), max_iter=2, tol=0, random_state=0).fit(X)
     e.transform(X)
     if copying == "pickle":
         again = pickle.loads(pickle.dumps(e))
@@ -139,7 +139,8 @@ def test_copies_code_the_same_and_learn_on_the_same(copying, rng, tmp_path):
 def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
     X, _ = planted(rng, positive=True)
     fast = {"max_iter": 2, **({"tol": 0} if kind is NMF else {})}
-    e = kind(n_agents=3, random_state=0, **fast).fit(pd.DataFrame(X).add_prefix("f"))
+    more = {"mesh": MeshOptions(3)} if kind is NMF else {}
+    e = kind(3, random_state=0, **more, **fast).fit(pd.DataFrame(X).add_prefix("f"))
     e.save(tmp_path / "m.model")
     again = dictmesh.load(tmp_path / "m.model")
     assert type(again) is kind and again.get_params() == e.get_params()
@@ -163,22 +164,37 @@ def test_other_kinds_come_back_from_files(kind, rng, tmp_path):
         ({"alpha": 0}, "delta"),
         ({"loss": "hinge"}, "'squared', 'huber'"),
         ({"n_components": 0}, "n_components == 0"),
-        ({"n_agents": 0}, "n_agents == 0"),
-        ({"topology": "rnig"}, "'ring'"),
-        ({"n_agents": 4, "topology": [(0, 1), (2, 3)]}, "disconnected"),
-        ({"strategy": "gossip"}, "'relaxed-admm'"),
-        ({"strategy": "gradient-sums"}, "'tree'"),
-        ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 3}}, "from 4 to 16"),
-        ({"n_agents": 2, "strategy": {"kind": "tree", "bits": 8.5}}, "from 4 to 16"),
-        ({"n_agents": 2, "strategy": {"kind": "relaxed-admm", "bits": 17}}, "from 4 to 16"),
-        ({"n_agents": 2, "strategy": {"kind": "tree", "mu": 0.1}}, "mu"),
-        ({"n_agents": 2, "strategy": {"kind": "auto", "latency": -1}}, "latency = -1"),
-        ({"n_agents": 2, "strategy": {"kind": "auto", "bandwidth": 0}}, "bandwidth = 0"),
-        ({"n_agents": 2, "strategy": {"kind": "auto", "rho": 1}}, "rho"),
-        ({"informed": [3]}, "informed"),
+        ({"mesh": MeshOptions(0)}, "n_agents == 0"),
+        ({"mesh": MeshOptions(topology="rnig")}, "Did you mean 'ring'"),
+        ({"mesh": MeshOptions(4, [(0, 1), (2, 3)])}, "disconnected"),
+        ({"mesh": MeshOptions(strategy="relaxed-amdm")}, "Did you mean 'relaxed-admm'"),
+        ({"mesh": MeshOptions(strategy="gradient-sums")}, "'tree'"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "tree", "bits": 3})}, "from 4 to 16"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "tree", "bits": 8.5})}, "from 4 to 16"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "relaxed-admm", "bits": 17})}, "from 4 to 16"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "tree", "mu": 0.1})}, "no key 'mu': its keys are 'kind', 'bits'"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "auto", "latncy": 1})}, "Did you mean 'latency'"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "auto", "latency": -1})}, "latency = -1"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "auto", "bandwidth": 0})}, "bandwidth = 0"),
+        ({"mesh": MeshOptions(2, strategy={"kind": "auto", "rho": 1})}, "rho"),
+        ({"mesh": MeshOptions(informed=[3])}, "informed"),
+        ({"mesh": MeshOptions(accel="chunk")}, "Did you mean 'chunks'"),
+        ({"mesh": MeshOptions(weights="metropolitan")}, "Did you mean 'metropolis'"),
+        ({"update": "constnat:1"}, "Did you mean 'constant'"),
+        ({"update": "schedule"}, "schedule:STEP"),
+        ({"code_bounds": (1, 0)}, "lo <= hi"),
+        ({"code_bounds": 3}, "a pair"),
+        ({"code_bounds": (0, 1), "code_groups": 1}, "cannot be combined"),
+        ({"gamma": [0.1, 0.2]}, "one for each"),
+        ({"code_groups": 2}, "does not divide the 3 atoms"),
+        ({"dict_norm": "l3"}, "'l2', 'l1'"),
+        ({"beta": -1}, "beta == -1"),
+        ({"center": "features"}, "Did you mean 'feature'"),
+        ({"normalize": "max"}, "'l1', 'l2'"),
+        ({"resume": True}, "give checkpoint=PATH"),
         ({"max_iter": 0}, "max_iter == 0"),
         ({"dict_init": np.ones((2, 2))}, "Expected \\(3, 5\\)"),
-        ({"loss": "l1"}, "give dict_step"),
+        ({"loss": "l1"}, "give update='constant:0.01'"),
         ({"transform_method": "guess"}, "'exact', 'mesh'"),
         ({"n_jobs": 0}, "n_jobs == 0"),
         ({"n_jobs": 10**6}, "n_jobs == 1000000, must be <= 1024"),
@@ -245,7 +261,7 @@ def test_partial_fit_is_fit_in_parts(rng):
 
 def test_attributes(rng):
     X, _ = planted(rng)
-    e = DictionaryLearning(10, n_agents=4, alpha=0.1, batch_size=100, max_iter=2, tol=0, random_state=0).fit(X)
+    e = DictionaryLearning(10, mesh=MeshOptions(4), alpha=0.1, batch_size=100, max_iter=2, tol=0, random_state=0).fit(X)
     assert e.n_iter_ == 2 and e.n_steps_ == 6 and len(e.cost_history_) == 6
     assert [len(a) for a in e.agents_] == [3, 3, 2, 2]
     assert np.concatenate(e.agents_).tolist() == list(range(10))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from conftest import planted
 
 import dictmesh
-from dictmesh import NMF, DictionaryLearning, NoveltyDetector, SparseBiclustering, denoise_image
+from dictmesh import NMF, DictionaryLearning, MeshOptions, NoveltyDetector, SparseBiclustering, denoise_image
 
 
 def run(program, *args):
@@ -32,32 +32,40 @@ def parts_of(path):
 MESH = ["--agents", "4", "--topology", "ring", "--informed", "0,2"]
 CASES = {
     "one agent": (DictionaryLearning, {}, []),
-    "a mesh": (DictionaryLearning, {"n_agents": 4, "topology": "ring", "informed": [0, 2]}, MESH),
-    "a random graph": (DictionaryLearning, {"n_agents": 5}, ["--agents", "5"]),
+    "a mesh": (DictionaryLearning, {"mesh": MeshOptions(4, "ring", informed=[0, 2])}, MESH),
+    "a random graph": (DictionaryLearning, {"mesh": MeshOptions(5)}, ["--agents", "5"]),
     "diffusion": (
         DictionaryLearning,
-        {"n_agents": 3, "topology": "complete", "strategy": {"kind": "diffusion", "mu": 0.05}, "inference_tol": None,
-         "max_rounds": 50},
+        {"mesh": MeshOptions(3, "complete", strategy={"kind": "diffusion", "mu": 0.05}, tol=None, max_rounds=50)},
         ["--agents", "3", "--topology", "complete", "--strategy", "diffusion", "--mu", "0.05", "--rounds", "50"],
     ),
     "strategy tree": (
         DictionaryLearning,
-        {"n_agents": 4, "topology": "ring", "strategy": {"kind": "tree", "bits": 6}},
+        {"mesh": MeshOptions(4, "ring", strategy={"kind": "tree", "bits": 6})},
         ["--agents", "4", "--topology", "ring", "--strategy", "tree", "--bits", "6"],
     ),
     "strategy auto": (
         DictionaryLearning,
-        {"n_agents": 6, "topology": "path", "strategy": {"kind": "auto", "latency": 0.5, "bandwidth": 1e9}},
+        {"mesh": MeshOptions(6, "path", strategy={"kind": "auto", "latency": 0.5, "bandwidth": 1e9})},
         ["--agents", "6", "--topology", "path", "--strategy", "auto", "--latency", "0.5", "--bandwidth", "1e9"],
     ),
     "gossip with few bits": (
         DictionaryLearning,
-        {"n_agents": 4, "topology": "ring", "strategy": {"kind": "relaxed-admm", "bits": 6}},
+        {"mesh": MeshOptions(4, "ring", strategy={"kind": "relaxed-admm", "bits": 6})},
         ["--agents", "4", "--topology", "ring", "--strategy", "relaxed-admm", "--bits", "6"],
     ),
     "huber": (DictionaryLearning, {"loss": "huber", "eta": 0.3}, ["--residual", "huber", "--eta", "0.3"]),
     "nmf": (NMF, {}, ["--task", "nmf"]),
-    "a constant step": (DictionaryLearning, {"dict_step": 0.1}, ["--update", "constant:0.1"]),
+    "a constant step": (DictionaryLearning, {"update": "constant:0.1"}, ["--update", "constant:0.1"]),
+    "a schedule": (DictionaryLearning, {"update": "schedule:1"}, ["--update", "schedule:1"]),
+    "sparse atoms": (DictionaryLearning, {"beta": 0.02}, ["--beta", "0.02"]),
+    "the l1 ball": (DictionaryLearning, {"dict_norm": "l1"}, ["--atoms-set", "unit-l1-ball"]),
+    "a box": (
+        DictionaryLearning,
+        {"code_bounds": (-0.5, 2.0)},
+        ["--regularizer", "boxed-elastic-net", "--lo", "-0.5", "--hi", "2"],
+    ),
+    "centred and scaled": (DictionaryLearning, {"center": "feature", "normalize": "l2"}, ["--centre", "feature", "--norm", "l2"]),
 }
 
 
@@ -90,7 +98,7 @@ def test_the_same_model(case, sparse, program, rng, tmp_path):
 def test_a_detector_in_the_programs_hands(program, rng, tmp_path):
     X, _ = planted(rng, positive=True)
     new = np.vstack([X[:20], np.eye(20)[:5]])
-    detector = NoveltyDetector(n_agents=5, contamination=0.1, random_state=0).fit(X)
+    detector = NoveltyDetector(5, contamination=0.1, random_state=0).fit(X)
     detector.save(tmp_path / "m")
     np.save(tmp_path / "new.npy", new)
     told = run(program, "score", tmp_path / "m", tmp_path / "new.npy", "--quiet", "--quantile", 0.9)
@@ -127,6 +135,6 @@ def test_the_same_picture(program, rng, tmp_path):
     image.fromarray(noisy).save(tmp_path / "noisy.png")
     run(program, "denoise", tmp_path / "noisy.png", "-o", tmp_path / "out.png", "--sigma", 20, "--atoms", 32, "--quiet")
     theirs = np.asarray(image.open(tmp_path / "out.png"))
-    ours = denoise_image(noisy, 20, n_components=32)
+    ours = denoise_image(noisy, 20, n_components=32, random_state=0)
     assert ours.dtype == np.uint8
     np.testing.assert_array_equal(ours, theirs)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import dictmesh
-from dictmesh import NMF, DictionaryLearning, Mesh, NoveltyDetector, SparseBiclustering, SparseCoder, Topology
+from dictmesh import NMF, DictionaryLearning, Mesh, MeshOptions, NoveltyDetector, SparseBiclustering, SparseCoder, Topology
 
 #: Passes that nobody could wait for.
 FOREVER = 10**7
@@ -38,7 +38,7 @@ class Interrupted:
 
 def test_ctrl_c_leaves_what_was_learned(rng):
     X, _ = planted(rng)
-    e = DictionaryLearning(6, alpha=0.1, n_agents=3, random_state=0, max_iter=FOREVER, tol=0)
+    e = DictionaryLearning(6, alpha=0.1, mesh=MeshOptions(3), random_state=0, max_iter=FOREVER, tol=0)
     with Interrupted():
         e.fit(X)
     assert e.n_steps_ > 0 and len(e.cost_history_) == e.n_steps_ and e.n_iter_ >= e.n_steps_ // 2 - 1
@@ -58,8 +58,8 @@ def test_ctrl_c_in_the_midst_of_a_batch(rng):
     """One batch that would go on for very long: rounds without end."""
     X, W = planted(rng, samples=64)
     e = DictionaryLearning(
-        6, alpha=0.1, n_agents=3, topology="path", random_state=0, max_iter=1, tol=0, inference_tol=None, max_rounds=10**9,
-        strategy="relaxed-admm",
+        6, alpha=0.1, random_state=0, max_iter=1, tol=0,
+        mesh=MeshOptions(3, "path", strategy="relaxed-admm", tol=None, max_rounds=10**9),
     )
     with Interrupted():
         e.fit(X)
@@ -78,7 +78,7 @@ def gossip(**given):
 
 CALLS = {
     "transform": lambda rng: (lambda e, X: e.transform(X))(*slow_codes(rng)),
-    "mesh": lambda rng: gossip(inference_tol=None, max_rounds=10**9).infer(np.ones((1, 9))),
+    "mesh": lambda rng: gossip(tol=None, max_rounds=10**9).infer(np.ones((1, 9))),
     "run": lambda rng: gossip().run(np.ones((1, 9))).step(10**9),
     "novelty": lambda rng: NoveltyDetector(4, max_iter=FOREVER).fit(planted(rng)[0]),
     "bicluster": lambda rng: SparseBiclustering(3, max_iter=100_000, n_init=1000).fit(rng.normal(size=(50, 2000))),
@@ -150,19 +150,19 @@ def test_progress_is_told_and_may_stop_it(rng, capsys):
 def test_progress_without_tqdm(rng, capsys, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "tqdm.auto", None)
     DictionaryLearning(6, alpha=0.1, random_state=0, max_iter=3, tol=0, verbose=1).fit(planted(rng)[0])
-    assert "learning: 900 of 900 samples, cost" in capsys.readouterr().err
+    assert "learning: 900 of 900 samples, mean cost" in capsys.readouterr().err
 
 
 def test_warnings_have_a_remedy(rng):
     X, _ = planted(rng)
     with pytest.warns(ConvergenceWarning, match="Increase max_iter or tol"):
         DictionaryLearning(6, alpha=0.1, max_iter=2, random_state=0).fit(X)
-    rounds = DictionaryLearning(6, alpha=0.1, n_agents=3, topology="path", max_iter=1, max_rounds=2, random_state=0)
+    rounds = DictionaryLearning(6, alpha=0.1, mesh=MeshOptions(3, "path", max_rounds=2), max_iter=1, random_state=0)
     with pytest.warns(ConvergenceWarning, match="Increase max_rounds"):
         rounds.fit(X)
     steep = {"kind": "diffusion", "mu": 1e6}
     with pytest.warns(ConvergenceWarning, match="smaller mu"):
-        clone(rounds).set_params(strategy=steep, max_rounds=1000).fit(X)
+        clone(rounds).set_params(mesh__strategy=steep, mesh__max_rounds=1000).fit(X)
     ball = SparseCoder(np.eye(3)[:1], loss="ball", radius=0.1, delta=0.1)
     with pytest.warns(ConvergenceWarning, match="Increase radius"):
         ball.transform(np.array([[0.0, 1.0, 0.0]]))
@@ -173,7 +173,9 @@ def test_warnings_have_a_remedy(rng):
 
 MANY = {
     "one agent": DictionaryLearning(8, alpha=0.1, max_iter=3, tol=0, random_state=0),
-    "a mesh": DictionaryLearning(8, alpha=0.1, delta=0.05, n_agents=4, max_iter=2, tol=0, random_state=0, transform_method="mesh"),
+    "a mesh": DictionaryLearning(
+        8, alpha=0.1, delta=0.05, mesh=MeshOptions(4), max_iter=2, tol=0, random_state=0, transform_method="mesh"
+    ),
     "huber": DictionaryLearning(8, alpha=0.1, loss="huber", max_iter=2, tol=0, random_state=0),
     "nmf": NMF(8, max_iter=3, tol=0, random_state=0),
 }

@@ -15,7 +15,9 @@ assert "matplotlib" not in sys.modules
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 16))
-learned = dictmesh.DictionaryLearning(5, alpha=0.1, n_agents=2, max_iter=5, tol=0, random_state=0, verbose=1).fit(X)
+learned = dictmesh.DictionaryLearning(
+    5, alpha=0.1, mesh=dictmesh.MeshOptions(n_agents=2), max_iter=5, tol=0, random_state=0, verbose=1
+).fit(X)
 left = X - learned.inverse_transform(learned.transform(X))
 assert np.mean(left**2) < 0.1 * np.mean(X**2)
 with tempfile.TemporaryDirectory() as directory:
@@ -25,7 +27,7 @@ for copy in (again, pickle.loads(pickle.dumps(learned))):
     assert (copy.transform(X) == learned.transform(X)).all()
 assert dictmesh.NoveltyDetector(3, random_state=0).fit(X).predict(np.eye(16)[:1]) == -1
 assert dictmesh.SparseBiclustering(2, random_state=0).fit(X).rows_.shape == (2, 200)
-assert dictmesh.denoise_image(rng.normal(size=(20, 20)), 1.0, n_components=8).std() < 0.6
+assert dictmesh.denoise_image(rng.normal(size=(20, 20)), 1.0, n_components=8, random_state=0).std() < 0.6
 try:
     dictmesh.plot_atoms(learned)
 except ImportError as said:

@@ -148,6 +148,22 @@ impl Vectoriser {
         }
     }
 
+    /// The options that it was made with.
+    pub fn options(&self) -> TextOptions {
+        TextOptions {
+            vocabulary: self.terms.kind,
+            stop_words: self.stop_words,
+            weighting: *self.tfidf.weighting(),
+        }
+    }
+
+    /// The weight of one mention of the term of `row` in a new document, before the document is scaled.
+    ///
+    /// Panics if there is no such row.
+    pub fn idf(&self, row: usize) -> f64 {
+        self.tfidf.weight(1.0, self.tfidf.documents_with(row))
+    }
+
     /// How terms get rows.
     pub fn vocabulary(&self) -> Vocabulary {
         self.terms.kind
@@ -257,13 +273,10 @@ struct Plain {
 
 impl From<Vectoriser> for Plain {
     fn from(v: Vectoriser) -> Plain {
+        let options = v.options();
         let terms = v.terms.by_row.into_iter();
         Plain {
-            options: TextOptions {
-                vocabulary: v.terms.kind,
-                stop_words: v.stop_words,
-                weighting: *v.tfidf.weighting(),
-            },
+            options,
             documents: v.tfidf.documents(),
             terms: terms
                 .map(|(row, term)| (row, term, v.tfidf.documents_with(row)))

@@ -1,9 +1,10 @@
 """Dictionary learning over a mesh of agents, in the manner of scikit-learn.
 
-Estimators: :class:`DictionaryLearning`, :class:`NMF`, :class:`SparseCoder`, :class:`NoveltyDetector` and
-:class:`SparseBiclustering`. :func:`denoise_image` takes noise out of a picture, :func:`load` reads model files, those
-of the program `dictmesh` too. :class:`Mesh` and :class:`Topology` are for who wants to step through the rounds, and
-the functions ``plot_...`` draw.
+Estimators: :class:`DictionaryLearning`, :class:`NMF`, :class:`SparseCoder`, :class:`NoveltyDetector`,
+:class:`SparseBiclustering` and :class:`TextVectorizer`. :class:`MeshOptions` describes the agents of an estimator.
+:func:`tune` chooses settings and :func:`audit` finds out what a mesh leaks. :func:`denoise_image` removes noise from a picture, :func:`load` reads model files, those of the program `dictmesh` too.
+:class:`Mesh` and :class:`Topology` step through the rounds, and the functions ``plot_...`` draw. The program itself
+comes with the package: ``dictmesh``, or ``python -m dictmesh``.
 
 >>> import dictmesh
 >>> dictmesh.__version__.count(".")
@@ -12,30 +13,40 @@ the functions ``plot_...`` draw.
 
 from ._core import __version__
 from ._model import load
+from ._options import MeshOptions
 from .bicluster import SparseBiclustering
 from .coding import SparseCoder
 from .decomposition import NMF, DictionaryLearning
 from .image import denoise_image
-from .mesh import Inference, Mesh, Run, Topology
+from .mesh import Exact, Inference, Mesh, Run, Topology
 from .novelty import Explanation, NoveltyDetector
 from .plot import plot_atoms, plot_learning_curve, plot_mesh, plot_roc
+from .study import Audit, Tuning, audit, tune
+from .text import TextVectorizer
 
 __all__ = [
     "NMF",
+    "Audit",
     "DictionaryLearning",
+    "Exact",
     "Explanation",
     "Inference",
     "Mesh",
+    "MeshOptions",
     "NoveltyDetector",
     "Run",
     "SparseBiclustering",
     "SparseCoder",
+    "TextVectorizer",
     "Topology",
+    "Tuning",
     "__version__",
+    "audit",
     "denoise_image",
     "load",
     "plot_atoms",
     "plot_learning_curve",
     "plot_mesh",
     "plot_roc",
+    "tune",
 ]

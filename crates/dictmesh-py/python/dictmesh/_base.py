@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Callable
-from typing import Any
+import pathlib
+import warnings
+import zlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
 
 from . import _core, _data, _model, _settings
+from ._callbacks import CallbackSupport, managed, task
+from ._options import MeshOptions
 from ._progress import shown, threads, unrested, warn
+from ._raw import Raw
+from ._types import DictNorm, Loss, Numbers, RandomState, Samples, TransformMethod
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
 
 METHODS = ("exact", "mesh")
 
@@ -23,49 +36,59 @@ class Kept:
 
     def __init__(self) -> None:
         self.atoms: np.ndarray | None = None
-        self.weights: tuple[Any, ...] = ()
+        self.weights: tuple[object, ...] = ()
         self.coder: _core.Coder | None = None
 
     def __reduce__(self) -> tuple[type[Kept], tuple[()]]:
         return Kept, ()
 
 
-class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Checkpoint(NamedTuple):
+    """Where a model of the state so far goes, and how often."""
+
+    path: str
+    every: float
+    names: list[str] | None
+    extra: str
+
+
+class Coding(Raw, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Codes samples by the atoms in components_."""
 
     # Parameters of the classes below, for who reads only this one.
     alpha: float
     l1_ratio: float
-    gamma: float | None
+    gamma: float | ArrayLike | None
     delta: float | None
-    loss: str
+    loss: Loss
     eta: float
     radius: float
     positive_code: bool
+    code_bounds: tuple[float | None, float | None] | None
+    code_groups: int | list[int] | None
     transform_alpha: float | None
-    transform_method: str
-    n_agents: int
-    topology: Any
-    strategy: Any
-    informed: Any
-    inference_tol: float
-    max_rounds: int
-    accel: str
-    random_state: Any
+    transform_method: TransformMethod
+    sparse_output: bool
+    mesh: MeshOptions | None
+    random_state: RandomState
     n_jobs: int | None
     verbose: int
     components_: np.ndarray
     n_features_in_: int
     _kept: Kept
+    _task_text: str
 
-    def _keep(self, given: dict[str, Any]) -> None:
-        """The arguments of __init__ as they are: all that scikit-learn lets it do with them."""
-        for name, value in given.items():
-            if name != "self":
-                setattr(self, name, value)
+    def _options(self) -> MeshOptions:
+        """The options of the mesh."""
+        if self.mesh is None:
+            return MeshOptions()
+        if not isinstance(self.mesh, MeshOptions):
+            raise TypeError(f"mesh == {self.mesh!r}, must be MeshOptions, such as MeshOptions(n_agents=4), or None.")
+        return self.mesh
 
-    def _task(self, *, transform: bool) -> dict[str, Any]:
-        """What is minimised, in learning or in transform."""
+    def _task(self, *, transform: bool, sizes: list[int] | None = None) -> dict[str, Any]:
+        """What is minimised, in learning or in transform, by agents with these numbers of atoms."""
+        gamma: float | list[float]
         if transform and self.transform_alpha is not None:
             gamma, delta = _settings.weights_of(self.transform_alpha, self.l1_ratio, None, None)
         else:
@@ -78,6 +101,11 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             radius=self.radius,
             positive_code=self.positive_code,
             positive_dict=getattr(self, "positive_dict", False),
+            code_bounds=getattr(self, "code_bounds", None),
+            code_groups=getattr(self, "code_groups", None),
+            dict_norm=getattr(self, "dict_norm", "l2"),
+            beta=getattr(self, "beta", 0.0),
+            sizes=sizes,
         )
 
     def _coder(self) -> _core.Coder:
@@ -92,59 +120,71 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self.eta,
             self.radius,
             self.positive_code,
+            getattr(self, "code_bounds", None),
+            getattr(self, "code_groups", None),
         )
         kept = self._kept
-        if kept.coder is None or kept.atoms is not self.components_ or kept.weights != weights:
+        same = len(kept.weights) == len(weights) and all(a is b for a, b in zip(kept.weights, weights))
+        if kept.coder is None or kept.atoms is not self.components_ or not same:
             atoms = np.ascontiguousarray(self.components_, dtype=np.float64)
-            kept.coder = _core.Coder(_settings.text(self._task(transform=True)), atoms)
+            text = _settings.text(self._task(transform=True, sizes=[len(atoms)]))
+            kept.coder = _core.Coder(text, atoms)
             kept.atoms, kept.weights = self.components_, weights
         return kept.coder
 
-    def _solve(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _solve(self, X: Samples) -> tuple[Any, np.ndarray]:
         """Codes and costs of samples."""
         X = self._new_samples(X)
         if self.transform_method != "exact":
-            return self._infer(X)
-        codes, costs = self._exactly(self._coder().solve, X)
+            codes, costs = self._infer(X)
+            return (sp.csr_matrix(codes) if self.sparse_output else codes), costs
+        codes, costs = self._exactly("solve", X)
+        if self.sparse_output:
+            dtype = X.dtype if X.dtype in _data.PRECISIONS else np.float64
+            codes = _data.csr(codes, len(self.components_), dtype)
         return codes, costs
 
-    def _exactly(self, ask: Callable[..., Any], X: Any) -> Any:
+    def _exactly(self, what: str, X: Any) -> Any:
         """What the coder answers, without how it ended, which is warned of."""
+        ask: Callable[..., Any] = getattr(self._coder(), what)
+        more = {"sparse": True} if what == "solve" and self.sparse_output else {}
+        if self._prepare is not None:
+            more["prepare"] = self._prepare  # type: ignore[assignment]
         try:
             if self.verbose:
                 with shown(self.verbose, "coding") as progress:
-                    *found, stop, why = ask(X, threads(self.n_jobs), progress)
+                    *found, stop, why = ask(X, threads(self.n_jobs), progress, **more)
             else:
-                *found, stop, why = ask(X, threads(self.n_jobs))
+                *found, stop, why = ask(X, threads(self.n_jobs), **more)
         except ValueError as error:
             _data.refuse(self, X, error)
         if stop != "converged":
             warn(stop, why, "Coding")
         return found
 
-    def _new_samples(self, X: Any) -> Any:
-        return _data.new_samples(self, X)
+    def _new_samples(self, X: Samples) -> Any:
+        return self._next(X)
 
     def _infer(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: Samples) -> Any:
         """Code samples.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            Samples, float32 or float64. They are read where they are.
+            Samples, float32 or float64. They are read where they are. Or raw data as in ``fit``.
 
         Returns
         -------
-        codes : ndarray of shape (n_samples, n_components)
+        codes : ndarray or, with ``sparse_output``, CSR matrix of shape (n_samples, n_components)
             In the precision of X.
         """
         return self._solve(X)[0]
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
-        """Put samples together from their codes: X @ components_.
+    def inverse_transform(self, X: Numbers) -> np.ndarray:
+        """Put samples together from their codes: X @ components_, plus the means of ``center="feature"``.
 
         Parameters
         ----------
@@ -162,16 +202,19 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"{self.components_.shape[0]} atoms."
             )
         samples = X @ self.components_.astype(X.dtype, copy=False)
-        return samples.toarray() if sp.issparse(samples) else np.asarray(samples)
+        samples = samples.toarray() if sp.issparse(samples) else np.asarray(samples)
+        how = self._prepare
+        means = None if how is None or getattr(self, "normalize", None) is not None else how.means
+        return samples if means is None else samples + means.astype(X.dtype)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Samples, y: object = None) -> float:
         """Minus the mean objective of a sample: the higher, the better X is expressed.
 
         Scores of estimators with another alpha, gamma or delta are those of another objective and cannot be compared.
         """
         if self.transform_method != "exact":
             return -float(np.mean(self._solve(X)[1]))
-        (costs,) = self._exactly(self._coder().costs, self._new_samples(X))
+        (costs,) = self._exactly("costs", self._new_samples(X))
         return -float(np.mean(costs))
 
     @property
@@ -185,74 +228,106 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-class Learning(Coding):
+class Learning(CallbackSupport, Coding):
     """Learns atoms with a mesh."""
 
     n_components: int | None
     positive_dict: bool
+    dict_norm: DictNorm
+    beta: float
     batch_size: int
     max_iter: int
     tol: float
+    update: str
     dict_init: Any
-    dict_step: float | None
+    checkpoint: str | os.PathLike[str] | None
+    checkpoint_every: float
+    resume: bool
     _mesh: _core.Mesh
 
-    def fit(self, X: Any, y: Any = None) -> Any:
+    @managed
+    def fit(self, X: Samples, y: object = None) -> Self:
         """Learn the atoms.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            Samples, in the order in which they are learned: shuffle rows that are sorted.
+            Samples, in the order in which they are learned: shuffle rows that are sorted. Or a list of documents;
+            or, with ``patch_size``, a picture or a list of pictures.
         y : ignored
 
         Returns
         -------
         self
         """
-        X = self._samples(X, reset=True)
         passes = _settings.whole(self.max_iter, "max_iter", min_val=1)
         tol = _settings.real(self.tol, "tol", min_val=0)
-        self._begin(X)
-        heard = self._learn(X, passes, tol)
-        if tol > 0 and passes > 1 and not heard["rested"] and heard["stop"] != "diverged":
+        X = self._first_samples(X)
+        state = self._resumed(X)
+        if state is None:
+            self._begin(X)
+        context = self._init_callback_context(max_subtasks=passes)
+        with task(context, self, X=X):
+            heard = self._learn(X, passes, tol, state=state, context=context)
+        if tol > 0 and passes > 1 and not heard["rested"] and heard["stop"] not in ("diverged", "interrupted"):
             unrested(passes, tol)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Any:
+    def partial_fit(self, X: Samples, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from more samples, in one pass over them; the first call starts the atoms from them.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
+            Or raw data as in ``fit``. The preparation (means, words) is that of the first call.
         y : ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weight of each sample in its batch. ``fit`` has none, as a weight there differs from a repetition:
+            the first atoms are drawn among the samples.
 
         Returns
         -------
         self
         """
         first = not hasattr(self, "_mesh")
-        X = self._samples(X, reset=first)
+        X = self._first_samples(X) if first else self._new_samples(X)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if first:
             self._begin(X)
-        self._learn(X, 1, 0.0)
+        self._learn(X, 1, 0.0, weights=weights)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+    def fit_transform(self, X: Samples, y: object = None, **fit_params: object) -> Any:
         """Learn the atoms from X, then code X by them."""
         self.fit(X, **fit_params)
         return self.transform(X)
 
-    def _samples(self, X: Any, *, reset: bool) -> Any:
-        return _data.samples(self, X, reset=reset)
+    def _first_samples(self, X: Samples) -> Any:
+        X = self._first(X)
+        if self._raw_kind == "patches":
+            # Neighbouring patches overlap: a batch of them would bias the atoms.
+            order = np.random.default_rng(self._seed()).permutation(len(X))
+            X = np.ascontiguousarray(X[order])
+        return X
+
+    def _seed(self) -> int:
+        """The seed of this fit; drawn once for it."""
+        self._drawn_seed = _settings.seed_of(self.random_state)
+        return self._drawn_seed
 
     def _begin(self, X: Any) -> None:
         """The mesh before it has learned anything."""
         _settings.one_of("transform_method", self.transform_method, METHODS)
         threads(self.n_jobs)
-        seed = _settings.seed_of(self.random_state)
+        seed = self.__dict__.pop("_drawn_seed", None)
+        seed = _settings.seed_of(self.random_state) if seed is None else seed
         atoms = self._given_atoms(X)
-        self._mesh = _core.Mesh.start(_settings.text(self._mesh_settings(X.shape[1], seed)), X, atoms)
+        settings = self._mesh_settings(X.shape[1], seed)
+        if self._raw_kind == "numbers" and self._how is not None and self._how.kind == "counts":
+            raise ValueError("counts are prepared by models of the program only")
+        self._mesh = _core.Mesh.start(_settings.text(settings), X, atoms, self._prepare)
         self._precision, self._kept = X.dtype, Kept()
         self.n_iter_ = 0
         self.n_steps_ = 0
@@ -262,26 +337,16 @@ class Learning(Coding):
     def _mesh_settings(self, features: int, seed: int) -> dict[str, Any]:
         count = features if self.n_components is None else self.n_components
         count = _settings.whole(count, "n_components", min_val=1)
-        agents = _settings.whole(self.n_agents, "n_agents", min_val=1)
         batch = _settings.whole(self.batch_size, "batch_size", min_val=1)
-        informed = self.informed
-        if informed is not None and not isinstance(informed, str):
-            informed = [int(k) for k in informed]
-        elif informed == "all":
-            informed = None
+        options = self._options()._core_settings(seed)
+        sizes = _settings.sizes_of(count, int(str(options["agents"])))
         return {
-            "task": self._task(transform=False),
-            "agents": agents,
+            **options,
+            "task": self._task(transform=False, sizes=sizes),
             "atoms": count,
-            "topology": _settings.graph(self.topology, seed),
-            "weights": "metropolis",
-            "strategy": _settings.strategy(self.strategy),
-            "accel": _settings.accel(self.accel),
-            "stopping": _settings.stopping(self.inference_tol, self.max_rounds),
-            "update": _settings.update(self.dict_step, batch),
+            "update": _settings.update(self.update, batch),
             "batch": batch,
             "seed": seed,
-            "informed": informed,
             "random_start": isinstance(self.dict_init, str) and self.dict_init == "random",
         }
 
@@ -300,29 +365,98 @@ class Learning(Coding):
             )
         return atoms
 
-    def _learn(self, X: Any, passes: int, tol: float) -> dict[str, Any]:
-        if self.loss not in ("squared", "huber") and self.dict_step is None:
+    def _learn(
+        self,
+        X: Any,
+        passes: int,
+        tol: float,
+        *,
+        weights: np.ndarray | None = None,
+        state: str | None = None,
+        context: Any = None,
+    ) -> Mapping[str, Any]:
+        if self.loss not in ("squared", "huber") and str(self.update).startswith("adaptive"):
             raise ValueError(
-                f"loss == {self.loss!r} has no curvature to take a step from: give dict_step, a constant one, such as 0.01."
+                f"loss == {self.loss!r} has no curvature to take a step from: give update='constant:0.01', or another "
+                "constant step."
             )
+        done = 0 if state is None else min(int(json.loads(state)["passes"]), passes - 1)
+        start = (0, 0) if state is not None else (self.n_iter_, self.n_steps_)
+        history = self.cost_history_ if state is None else np.empty(0)
+        checkpoint = self._checkpoint(X) if context is not None else None
+        observed = context is not None and bool(getattr(self, "_skl_callbacks", None))
         try:
             with shown(self.verbose, "learning") as progress:
-                self._mesh.learn(X, passes, tol, threads(self.n_jobs), progress)
+                for upto in range(done + 1, passes + 1) if observed else (passes,):
+                    with task(context.subcontext(task_name="pass") if observed else None, self, X=X) as ended:
+                        self._mesh.learn(
+                            X, upto, tol, threads(self.n_jobs), progress, self._prepare, weights, checkpoint, state
+                        )
+                        heard = self._mesh.heard()
+                        if observed:
+                            state = self._mesh.position()
+                    if heard["rested"] or heard["stop"] == "diverged" or ended.asked_to_stop:
+                        break
         finally:
             # After Ctrl-C, too: all whole batches count, and the estimator can be used or go on.
             heard = self._mesh.heard()
-            self.n_iter_ += heard["passes"]
-            self.n_steps_ += len(heard["costs"])
-            self.cost_history_ = np.concatenate([self.cost_history_, heard["costs"]])
+            self.n_iter_ = start[0] + heard["passes"]
+            self.n_steps_ = start[1] + len(heard["costs"])
+            self.cost_history_ = np.concatenate([history, heard["costs"]])
             self._publish()
-        warn(heard["stop"], heard["why"], "Learning", self.strategy)
+        if heard["unsaved"]:
+            warnings.warn(f"No checkpoint: {heard['unsaved']}", UserWarning, stacklevel=3)
+        warn(heard["stop"], heard["why"], "Learning", self._options().strategy)
+        self._warn_of_zeros(X, heard)
         return heard
+
+    def _warn_of_zeros(self, X: Any, heard: Mapping[str, Any]) -> None:
+        """A warning if all codes of the last pass were zero: then nothing is learned."""
+        last = math.ceil(X.shape[0] / self.batch_size)
+        if len(heard["sparsity"]) == 0 or heard["stop"] == "diverged" or np.any(heard["sparsity"][-last:] > 0):
+            return
+        most = ""
+        if self._prepare is None and self.loss == "squared":
+            few = X[:1000]
+            most = f" below {float(abs(few @ self.components_.T).max()):.3g}, the largest |w'x|"
+        warnings.warn(
+            f"All codes are 0, so that no atom was learned: the penalty is too large for these samples. Decrease alpha "
+            f"(or gamma){most}, or scale the samples up.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _checkpoint(self, X: Any) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        every = _settings.real(self.checkpoint_every, "checkpoint_every", min_val=0)
+        names = getattr(self, "feature_names_in_", None)
+        extra = _model.extra_of(self, fingerprint=fingerprint(X))
+        names = None if names is None else [str(name) for name in names]
+        return Checkpoint(os.fspath(self.checkpoint), every, names, extra)
+
+    def _resumed(self, X: Any) -> str | None:
+        """Takes over the mesh of a checkpoint; how far it has come, or None where there is nothing to resume."""
+        if not self.resume:
+            return None
+        if self.checkpoint is None:
+            raise ValueError("resume=True needs the path of a checkpoint: give checkpoint=PATH as well.")
+        if not pathlib.Path(self.checkpoint).exists():
+            return None
+        mesh, state, how = _model.checkpoint_of(self, self.checkpoint, fingerprint(X))
+        self._mesh, self._how = mesh, how
+        if self._how is not None:
+            self._take_how(self._how)
+        self._precision, self._kept = X.dtype, Kept()
+        self.n_iter_, self.n_steps_, self.cost_history_ = 0, 0, np.empty(0)
+        self._publish()
+        return state
 
     def _publish(self) -> None:
         """What is learned so far, as attributes."""
         atoms = self._mesh.dictionary()
         self._signs = np.ones(len(atoms))
-        if not (self.positive_code or self.positive_dict):
+        if not (self.positive_code or self.positive_dict or getattr(self, "code_bounds", None) is not None):
             largest = np.take_along_axis(atoms, np.abs(atoms).argmax(axis=1)[:, None], axis=1)
             self._signs = np.where(largest[:, 0] < 0, -1.0, 1.0)
         self.components_ = (atoms * self._signs[:, None]).astype(self._precision, copy=False)
@@ -335,11 +469,11 @@ class Learning(Coding):
         if self.transform_alpha is not None:
             raise ValueError("transform_alpha belongs to transform_method='exact': the agents code as they have learned.")
         with shown(self.verbose, "coding") as progress:
-            found = self._mesh.infer(X, threads(self.n_jobs), False, progress)
-        warn(found["stop"], found["why"], "Inference", self.strategy)
+            found = self._mesh.infer(X, threads(self.n_jobs), False, progress, self._prepare)
+        warn(found["stop"], found["why"], "Inference", self._options().strategy)
         return (found["codes"] * self._signs).astype(X.dtype, copy=False), found["costs"]
 
-    def _restore(self, mesh: _core.Mesh, description: dict[str, Any]) -> None:
+    def _restore(self, mesh: _core.Mesh, description: Mapping[str, Any]) -> None:
         """Takes over what a model file holds."""
         self._mesh, self._kept = mesh, Kept()
         self.n_iter_ = description["progress"]["blocks_learned"]
@@ -351,3 +485,12 @@ class Learning(Coding):
         """Save the model in the file format of the program `dictmesh`, which can use it as well."""
         check_is_fitted(self)
         _model.save(self, self._mesh, path)
+
+
+def fingerprint(X: Any) -> str:
+    """A checksum of samples, as eight hexadecimal digits, with their shape."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (np.ascontiguousarray(X),)
+    total = 0
+    for part in parts:
+        total = zlib.crc32(np.ascontiguousarray(part).data.cast("B"), total)
+    return f"{total:08x}-{X.shape[0]}x{X.shape[1]}"

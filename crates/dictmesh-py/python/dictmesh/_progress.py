@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from ._types import Strategy
+
 Progress = Callable[[int, int, float], None]
+
+#: Seconds between two lines of progress.
+EVERY = 3.0
 
 
 @contextmanager
 def shown(verbose: int | bool, what: str) -> Iterator[Progress | None]:
-    """What the core calls now and then with (done, total, cost); None where nobody wants to know."""
+    """What the core calls now and then with (done, total, mean cost); None where no progress is shown."""
     if not verbose:
         yield None
         return
@@ -24,13 +29,14 @@ def shown(verbose: int | bool, what: str) -> Iterator[Progress | None]:
     try:
         from tqdm.auto import tqdm
 
-        bar = tqdm(desc=what, unit=" samples")
+        bar = tqdm(desc=what, unit=" samples", mininterval=0.5)
     except ImportError:
         pass
+    lines = Lines(what)
 
     def tell(done: int, total: int, cost: float) -> None:
         if bar is None:
-            print(f"{what}: {done} of {total} samples, cost {cost:.6g}", file=sys.stderr)
+            lines.tell(done, total, cost)
             return
         bar.total = total
         bar.set_postfix(cost=f"{cost:.6g}", refresh=False)
@@ -41,6 +47,52 @@ def shown(verbose: int | bool, what: str) -> Iterator[Progress | None]:
     finally:
         if bar is not None:
             bar.close()
+        else:
+            lines.close()
+
+
+class Lines:
+    """Progress as a line of text every few seconds, and one at the end."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.begun = self.shown = time.monotonic()
+        self.first: int | None = None
+        self.last: tuple[int, int, float] | None = None
+
+    def tell(self, done: int, total: int, cost: float) -> None:
+        """Notes how far it is, and prints it if the last line was some seconds ago."""
+        if self.first is None:
+            self.first, self.begun = done, time.monotonic()
+        self.last = (done, total, cost)
+        if time.monotonic() - self.shown >= EVERY:
+            self._print()
+
+    def close(self) -> None:
+        """Prints the last state."""
+        if self.last is not None:
+            self._print()
+
+    def _print(self) -> None:
+        if self.last is None or self.first is None:
+            return
+        done, total, cost = self.last
+        now, since = time.monotonic(), done - self.first
+        self.shown, self.last = now, None
+        left = ""
+        if 0 < since and done < total:
+            left = f", {duration((now - self.begun) * (total - done) / since)} left"
+        print(f"{self.what}: {done} of {total} samples, mean cost {cost:.6g}{left}", file=sys.stderr, flush=True)
+
+
+def duration(seconds: float) -> str:
+    """A duration in two units at most."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 #: More threads than this are a slip.
@@ -65,7 +117,10 @@ def threads(n_jobs: int | None) -> int:
 
 
 REMEDIES: dict[str, str] = {
-    "round-limit": "Increase max_rounds or inference_tol, increase delta, or add links to the graph.",
+    "round-limit": (
+        "Increase max_rounds or the tolerance, increase delta, add links to the graph, or take strategy='tree', which "
+        "ends at a certified gap; transform_method='exact' needs no rounds."
+    ),
     "diverged": "Scale the samples, so that the squares of their entries are finite numbers.",
     "infeasible": "Increase radius, use loss='squared', or add atoms.",
 }
@@ -81,15 +136,15 @@ CONSTANTS: dict[str, str] = {
 }
 
 
-def remedy(stop: str, strategy: Any = None) -> str:
+def remedy(stop: str, strategy: Strategy | None = None) -> str:
     """What to do where a run of this strategy, a name or a dict, ended like this."""
-    kind = strategy.get("kind") if isinstance(strategy, dict) else strategy
+    kind = str(strategy.get("kind")) if isinstance(strategy, Mapping) else strategy
     if stop == "diverged" and kind in CONSTANTS:
         return f"Give {kind} {CONSTANTS[kind]}, or leave it out for a good one."
     return REMEDIES[stop]
 
 
-def warn(stop: str, why: str, what: str, strategy: Any = None) -> None:
+def warn(stop: str, why: str, what: str, strategy: Strategy | None = None) -> None:
     """A ConvergenceWarning if it did not end as it should."""
     if stop in REMEDIES:
         warnings.warn(f"{what} {why}. {remedy(stop, strategy)}", ConvergenceWarning, stacklevel=3)
@@ -103,4 +158,3 @@ def unrested(max_iter: int, tol: float) -> None:
         ConvergenceWarning,
         stacklevel=3,
     )
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, BiclusterMixin
@@ -10,11 +10,17 @@ from sklearn.utils.validation import validate_data
 
 from . import _core, _settings
 from ._progress import shown, threads, warn
+from ._types import Numbers, RandomState
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["SparseBiclustering"]
 
 #: gamma and beta where none are given.
 USUAL = {"diffusion": (2.0, 0.03), "ssvd": (0.5, 0.01)}
+#: How the core calls what is done to columns.
+PREPARE = {"standard": "standardise", "center": "centre"}
 
 
 class SparseBiclustering(BiclusterMixin, BaseEstimator):
@@ -41,8 +47,8 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         Weight of \|y\|^2 / 2; not for "ssvd".
     beta : float, default=None
         More leaves fewer rows in a bicluster; 0.03 for "diffusion" and 0.01 for "ssvd" if None.
-    prepare : {"standardise", "centre", "none"}, default="standardise"
-        What is done to each column first.
+    normalize : {"standard", "center"} or None, default="standard"
+        Each column is first brought to mean 0 and variance 1, to mean 0, or left as it is.
     max_iter : int, default=10
         Passes over the columns at most; not for "ssvd".
     n_init : int, default=3
@@ -82,14 +88,14 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         self,
         n_clusters: int = 5,
         *,
-        method: str = "diffusion",
+        method: Literal["diffusion", "ssvd"] = "diffusion",
         gamma: float | None = None,
         delta: float = 0.1,
         beta: float | None = None,
-        prepare: str = "standardise",
+        normalize: Literal["standard", "center"] | None = "standard",
         max_iter: int = 10,
         n_init: int = 3,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -98,14 +104,14 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         self.gamma = gamma
         self.delta = delta
         self.beta = beta
-        self.prepare = prepare
+        self.normalize = normalize
         self.max_iter = max_iter
         self.n_init = n_init
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None) -> SparseBiclustering:
+    def fit(self, X: Numbers, y: object = None) -> Self:
         """Find biclusters.
 
         Parameters
@@ -119,15 +125,17 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         _settings.one_of("method", self.method, ("diffusion", "ssvd"))
-        _settings.one_of("prepare", self.prepare, ("standardise", "centre", "none"))
+        if self.normalize is not None:
+            _settings.one_of("normalize", self.normalize, tuple(PREPARE))
+        prepare = "none" if self.normalize is None else PREPARE[self.normalize]
         layers = _settings.whole(self.n_clusters, "n_clusters", min_val=1)
         usual = USUAL[self.method]
         gamma = float(usual[0] if self.gamma is None else self.gamma)
         beta = float(usual[1] if self.beta is None else self.beta)
         if self.method == "ssvd":
-            found = _core.sparse_svd(X, layers, gamma, beta, self.prepare)
+            found = _core.sparse_svd(X, layers, gamma, beta, prepare)
         else:
-            found = self._diffusion(X, layers, gamma, beta)
+            found = self._diffusion(X, layers, gamma, beta, prepare)
         warn(found["stop"], found["why"], "Biclustering")
         self.row_loadings_ = found["w"]
         self.column_loadings_ = found["y"]
@@ -139,7 +147,7 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
         self.columns_ = self.column_loadings_ != 0
         return self
 
-    def _diffusion(self, X: np.ndarray, layers: int, gamma: float, beta: float) -> dict[str, Any]:
+    def _diffusion(self, X: np.ndarray, layers: int, gamma: float, beta: float, prepare: str) -> dict[str, Any]:
         with shown(self.verbose, "biclustering") as progress:
             return _core.bicluster(
                 X,
@@ -147,7 +155,7 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
                 gamma,
                 float(self.delta),
                 beta,
-                self.prepare,
+                prepare,
                 _settings.whole(self.max_iter, "max_iter", min_val=1),
                 _settings.whole(self.n_init, "n_init", min_val=1),
                 _settings.seed_of(self.random_state),

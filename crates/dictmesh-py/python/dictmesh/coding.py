@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _data, _settings
 from ._base import METHODS, Coding, Kept
+from ._options import MeshOptions
+from ._types import Loss, Numbers, RandomState, Samples, TransformMethod
 from .decomposition import DictionaryLearning
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
 
 __all__ = ["SparseCoder"]
 
@@ -33,12 +39,13 @@ class SparseCoder(Coding):
     dictionary : ndarray of shape (n_components, n_features), default=None
         The atoms. None stands for the unit vectors of the features that ``fit`` sees: codes are then the samples
         themselves, drawn towards 0.
-    alpha, l1_ratio, gamma, delta, loss, eta, radius, positive_code, transform_alpha, n_jobs, verbose
+    alpha, l1_ratio, gamma, delta, loss, eta, radius, positive_code, code_bounds, code_groups, transform_alpha, \
+sparse_output, random_state, n_jobs, verbose
         As in :class:`DictionaryLearning`.
     transform_method : {"exact", "mesh"}, default="exact"
         With "mesh", agents share the atoms and find the codes with each other; atoms must have at most norm 1 then.
-    n_agents, topology, strategy, informed, inference_tol, max_rounds, accel, random_state
-        The mesh, as in :class:`DictionaryLearning`.
+    mesh : MeshOptions, default=None
+        The agents of transform_method="mesh"; one if None.
 
     Attributes
     ----------
@@ -55,37 +62,34 @@ class SparseCoder(Coding):
     array([[ 1.5,  0. , -0.5]])
     """
 
-    dictionary: Any
+    dictionary: ArrayLike | None
 
     def __init__(
         self,
-        dictionary: Any = None,
+        dictionary: ArrayLike | None = None,
         *,
         alpha: float = 1.0,
         l1_ratio: float = 1.0,
-        gamma: float | None = None,
+        gamma: float | ArrayLike | None = None,
         delta: float | None = None,
-        loss: str = "squared",
+        loss: Loss = "squared",
         eta: float = 0.2,
         radius: float = 0.1,
         positive_code: bool = False,
+        code_bounds: tuple[float | None, float | None] | None = None,
+        code_groups: int | list[int] | None = None,
         transform_alpha: float | None = None,
-        transform_method: str = "exact",
-        n_agents: int = 1,
-        topology: Any = None,
-        strategy: Any = "auto",
-        informed: Any = None,
-        inference_tol: float = 1e-4,
-        max_rounds: int = 100_000,
-        accel: str = "all",
-        random_state: Any = None,
+        transform_method: TransformMethod = "exact",
+        sparse_output: bool = False,
+        mesh: MeshOptions | None = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self._keep(locals())
 
-    def fit(self, X: Any, y: Any = None) -> SparseCoder:
-        """Look at the number of features; nothing is learned.
+    def fit(self, X: Samples, y: object = None) -> Self:
+        """Check the number of features; nothing is learned.
 
         Parameters
         ----------
@@ -106,19 +110,20 @@ class SparseCoder(Coding):
 
     def _take(self, dictionary: Any) -> None:
         _settings.one_of("transform_method", self.transform_method, METHODS)
-        self._task(transform=True)
+        self._how, self._raw_kind = None, "numbers"
         dictionary = check_array(dictionary, dtype=np.float64, order="C", input_name="dictionary")
+        self._task(transform=True, sizes=[len(dictionary)])
         self.components_, self._kept = dictionary, Kept()
         self.n_features_in_ = dictionary.shape[1]
 
-    def _new_samples(self, X: Any) -> Any:
+    def _new_samples(self, X: Samples) -> Any:
         if "components_" not in self.__dict__:
             if self.dictionary is None:
                 check_is_fitted(self)
             self._take(self.dictionary)
         return super()._new_samples(X)
 
-    def inverse_transform(self, X: Any) -> np.ndarray:
+    def inverse_transform(self, X: Numbers) -> np.ndarray:
         if "components_" not in self.__dict__ and self.dictionary is not None:
             self._take(self.dictionary)
         return super().inverse_transform(X)
@@ -132,12 +137,13 @@ class SparseCoder(Coding):
                 "transform_method='mesh' needs atoms with a norm of at most 1: divide the dictionary by its largest "
                 "norm, or use transform_method='exact'."
             )
-        names = set(DictionaryLearning().get_params()) & set(self.get_params())
+        names = set(DictionaryLearning().get_params(deep=False)) & set(self.get_params(deep=False))
         learner = DictionaryLearning(
             n_components=len(self.components_),
             dict_init=self.components_,
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in names if name != "n_components"},
         )
+        learner._how, learner._raw_kind = None, "numbers"
         learner._begin(X)
         codes, costs = learner._infer(X)
         return codes * learner._signs.astype(codes.dtype), costs

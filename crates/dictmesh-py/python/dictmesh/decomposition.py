@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_non_negative
 
 from ._base import Learning
+from ._options import MeshOptions
+from ._types import Center, DictNorm, Loss, Normalize, RandomState, Samples, TransformMethod
+from .text import TextVectorizer
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["DictionaryLearning", "NMF"]
 
@@ -31,8 +38,11 @@ class DictionaryLearning(Learning):
     agents solve with each other, has a code only with delta > 0, and takes the fewer rounds the larger it is.
 
     Atoms are learned from batches of samples, one after the other, as in a stream. Their signs are fixed by a rule:
-    the entry of an atom that is largest in size is positive, unless ``positive_code`` leaves no choice. Their scale
-    is fixed by the objective: atoms are as long as it likes them, up to 1.
+    the entry of an atom that is largest in size is positive, unless ``positive_code`` or ``code_bounds`` leaves no
+    choice. Their scale is fixed by the objective: atoms are as long as it likes them, up to 1.
+
+    Samples are numbers; or a list of documents, which a :class:`TextVectorizer` turns into numbers; or, with
+    ``patch_size``, pictures, which are cut into patches. The model keeps what prepares them.
 
     Parameters
     ----------
@@ -42,57 +52,70 @@ class DictionaryLearning(Learning):
         Weight of the penalty on codes.
     l1_ratio : float, default=1.0
         The share of alpha that goes to \|y\|_1.
-    gamma, delta : float, default=None
-        The paper's weights of \|y\|_1 and of \|y\|^2 / 2, in place of alpha and l1_ratio.
+    gamma : float or array-like of shape (n_components,), default=None
+        The paper's weight of \|y\|_1 in place of alpha, or one weight gamma_q for each atom. If delta is None, alpha
+        is gamma / l1_ratio.
+    delta : float, default=None
+        The paper's weight of \|y\|^2 / 2.
     loss : {"squared", "huber", "l1", "ball", "equality"}, default="squared"
         f: 1/2 \|u\|^2; u^2 / (2 eta) up to eta and \|u\| - eta/2 beyond, entry by entry; \|u\|_1; 0 where
-        \|u\| <= radius; 0 where u = 0. The last three have no curvature to take a step from: give ``dict_step``.
+        \|u\| <= radius; 0 where u = 0. The last three have no curvature to take a step from: give a constant
+        ``update``.
     eta : float, default=0.2
         Where the Huber loss turns linear.
     radius : float, default=0.1
         Of the ball.
     positive_code, positive_dict : bool, default=False
         No negative entries in codes or atoms.
+    code_bounds : (lo, hi), default=None
+        Every code is at least lo and at most hi; None is no bound.
+    code_groups : int or list of int, default=None
+        The group elastic net: adjacent codes in groups of this size, or of these sizes, are zero together. The
+        penalty of a group of n codes is gamma sqrt(n) \|y_g\|_2. An agent has whole groups only.
+    dict_norm : {"l2", "l1"}, default="l2"
+        Atoms have \|w\|_2 <= 1, or \|w\|_1 <= 1, which makes them sparse.
+    beta : float, default=0.0
+        Weight of \|W\|_1, which makes atoms sparse.
+    center : {"sample", "feature"}, default=None
+        Subtract the mean of each sample, or of each feature over the samples of ``fit``.
+    normalize : {"l2", "l1"}, default=None
+        Scale each sample to norm 1, after centring.
+    vectorizer : TextVectorizer, default=None
+        How documents become numbers; ``TextVectorizer()`` if None.
+    patch_size : int, default=None
+        Samples are pictures: grey arrays (height, width) or (height, width, 3) with values from 0 to 1, or bytes. They
+        are cut into square patches of this side without their means. A patch is one sample, column by column, as in
+        the program.
+    patch_stride : int, default=None
+        Pixels from one patch to the next; half a side if None.
     batch_size : int, default=256
         Samples per update of the atoms.
     max_iter : int, default=1000
         Passes over the samples, at most.
     tol : float, default=1e-4
         Passes end when one lowered the mean objective by no more than this share of it. 0 does all ``max_iter``.
+    update : str, default="adaptive"
+        The step of the atoms: "adaptive", each atom's own by its use so far, forgetting 3 % in 256 samples;
+        "adaptive:0.97" forgets in each batch; "constant:0.01"; or "schedule:1", which is 1/s in the s-th call of
+        ``partial_fit`` or pass of ``fit``.
     dict_init : ndarray of shape (n_components, n_features) or "random", default=None
         Atoms to start from; samples drawn without repetition if None.
-    dict_step : float, default=None
-        A constant step of the atoms; each atom's own, by its use so far, if None.
     transform_alpha : float, default=None
         alpha in transform; as in learning if None.
     transform_method : {"exact", "mesh"}, default="exact"
         "exact" solves for the codes in one place, with a certified duality gap of 1e-10; "mesh" has the agents find
-        them with each other, to ``inference_tol``.
-    n_agents : int, default=1
-        Agents that share the atoms evenly. Each knows its own only.
-    topology : str, Topology or list of (i, j), default=None
-        Who talks to whom: "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4". If
-        None, a 2-connected "random:0.3", or "complete" for few agents.
-    strategy : str or dict, default="auto"
-        How agents find the dual vectors: "relaxed-admm", "exact-diffusion", "jacobi-admm", "diffusion" or
-        "consensus" by exchanges between neighbours, or "tree" by sums of small integers to the
-        root of a spanning tree, with a certified gap for each sample. "auto" is "tree" or
-        "relaxed-admm", whichever is predicted to take less time on a network: by sizes, graph,
-        latency (seconds of a hop) and bandwidth (bytes per second), never by measured time. With
-        constants: ``{"kind": "auto", "latency": 0.05, "bandwidth": 1e6}``,
-        ``{"kind": "diffusion", "mu": 0.05}`` or ``{"kind": "tree", "bits": 8}`` (4 to 16 bits). Gossip
-        sends doubles, or with "bits" differences of few bits: ``{"kind": "relaxed-admm", "bits": 8}``.
-    informed : list of int, default=None
-        The agents that see the samples; all if None.
-    inference_tol : float, default=1e-4
-        Rounds end at this relative error of the dual vectors, estimated; with "tree" at a
-        certified relative gap of its square.
-    max_rounds : int, default=100000
-        Rounds for one batch, at most.
-    accel : str, default="all"
-        Speed-ups: "all", "none", or names separated by commas ("single-agent", "reduction", "chunks",
-        "neighbour-sums", "lanes"). Codes are bit-identical without "reduction". With it they agree
-        within 1e-9, or within the certified gaps of "tree".
+        them with each other, to the ``tol`` of the mesh.
+    sparse_output : bool, default=False
+        ``transform`` returns a CSR matrix.
+    mesh : MeshOptions, default=None
+        The agents that share the atoms and their links; one agent if None.
+    checkpoint : path-like, default=None
+        A model file that ``fit`` writes now and then, when it is interrupted, and at its end. :func:`load` reads it.
+    checkpoint_every : float, default=60.0
+        Seconds from one checkpoint to the next.
+    resume : bool, default=False
+        ``fit`` continues from the checkpoint, if there is one, and learns the same atoms as without the interruption.
+        Samples and settings must be the same.
     random_state : int, RandomState instance or None, default=None
         An int is the program's ``--seed``.
     n_jobs : int, default=None
@@ -118,13 +141,13 @@ class DictionaryLearning(Learning):
     Examples
     --------
     >>> import numpy as np
-    >>> from dictmesh import DictionaryLearning
+    >>> from dictmesh import DictionaryLearning, MeshOptions
     >>> rng = np.random.default_rng(0)
     >>> atoms = rng.normal(size=(6, 20))
     >>> codes = rng.normal(size=(500, 6)) * (rng.random((500, 6)) < 0.3)
     >>> X = codes @ atoms
-    >>> learned = DictionaryLearning(6, alpha=0.1, l1_ratio=0.5, n_agents=3, max_iter=20, tol=0, random_state=0)
-    >>> learned = learned.fit(X)
+    >>> learned = DictionaryLearning(6, alpha=0.1, l1_ratio=0.5, mesh=MeshOptions(n_agents=3), max_iter=20, tol=0,
+    ...                              random_state=0).fit(X)
     >>> learned.components_.shape, [len(a) for a in learned.agents_]
     ((6, 20), [2, 2, 2])
     >>> Y = learned.transform(X)
@@ -138,28 +161,35 @@ class DictionaryLearning(Learning):
         *,
         alpha: float = 1.0,
         l1_ratio: float = 1.0,
-        gamma: float | None = None,
+        gamma: float | ArrayLike | None = None,
         delta: float | None = None,
-        loss: str = "squared",
+        loss: Loss = "squared",
         eta: float = 0.2,
         radius: float = 0.1,
         positive_code: bool = False,
         positive_dict: bool = False,
+        code_bounds: tuple[float | None, float | None] | None = None,
+        code_groups: int | list[int] | None = None,
+        dict_norm: DictNorm = "l2",
+        beta: float = 0.0,
+        center: Center | None = None,
+        normalize: Normalize | None = None,
+        vectorizer: TextVectorizer | None = None,
+        patch_size: int | None = None,
+        patch_stride: int | None = None,
         batch_size: int = 256,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        dict_init: Any = None,
-        dict_step: float | None = None,
+        update: str = "adaptive",
+        dict_init: ArrayLike | Literal["random"] | None = None,
         transform_alpha: float | None = None,
-        transform_method: str = "exact",
-        n_agents: int = 1,
-        topology: Any = None,
-        strategy: Any = "auto",
-        informed: Any = None,
-        inference_tol: float = 1e-4,
-        max_rounds: int = 100_000,
-        accel: str = "all",
-        random_state: Any = None,
+        transform_method: TransformMethod = "exact",
+        sparse_output: bool = False,
+        mesh: MeshOptions | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+        resume: bool = False,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -188,8 +218,9 @@ class NMF(Learning):
         Weight of the penalty on codes.
     l1_ratio : float, default=0.5
         The share of alpha that goes to \|y\|_1.
-    gamma, delta, loss, eta, radius, batch_size, max_iter, tol, dict_init, dict_step, transform_alpha, \
-transform_method, n_agents, topology, strategy, informed, inference_tol, max_rounds, accel, random_state, n_jobs, verbose
+    gamma, delta, loss, eta, radius, dict_norm, beta, normalize, vectorizer, batch_size, max_iter, tol, update, \
+dict_init, transform_alpha, transform_method, sparse_output, mesh, checkpoint, checkpoint_every, resume, random_state, \
+n_jobs, verbose
         As in :class:`DictionaryLearning`.
 
     Attributes
@@ -220,37 +251,39 @@ transform_method, n_agents, topology, strategy, informed, inference_tol, max_rou
         *,
         alpha: float = 0.1,
         l1_ratio: float = 0.5,
-        gamma: float | None = None,
+        gamma: float | ArrayLike | None = None,
         delta: float | None = None,
-        loss: str = "squared",
+        loss: Loss = "squared",
         eta: float = 0.2,
         radius: float = 0.1,
+        dict_norm: DictNorm = "l2",
+        beta: float = 0.0,
+        normalize: Normalize | None = None,
+        vectorizer: TextVectorizer | None = None,
         batch_size: int = 256,
         max_iter: int = 1000,
         tol: float = 1e-4,
-        dict_init: Any = None,
-        dict_step: float | None = None,
+        update: str = "adaptive",
+        dict_init: ArrayLike | Literal["random"] | None = None,
         transform_alpha: float | None = None,
-        transform_method: str = "exact",
-        n_agents: int = 1,
-        topology: Any = None,
-        strategy: Any = "auto",
-        informed: Any = None,
-        inference_tol: float = 1e-4,
-        max_rounds: int = 100_000,
-        accel: str = "all",
-        random_state: Any = None,
+        transform_method: TransformMethod = "exact",
+        sparse_output: bool = False,
+        mesh: MeshOptions | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+        resume: bool = False,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self._keep(locals())
 
-    def _samples(self, X: Any, *, reset: bool) -> Any:
-        X = super()._samples(X, reset=reset)
+    def _first_samples(self, X: Samples) -> Any:
+        X = super()._first_samples(X)
         check_non_negative(X, "NMF (input X)")
         return X
 
-    def _new_samples(self, X: Any) -> Any:
+    def _new_samples(self, X: Samples) -> Any:
         X = super()._new_samples(X)
         check_non_negative(X, "NMF (input X)")
         return X

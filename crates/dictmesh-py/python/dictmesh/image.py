@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import _core, _settings
 from ._progress import shown, threads, warn
+from ._types import RandomState
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = ["denoise_image"]
 
 
 def denoise_image(
-    image: Any,
+    image: ArrayLike,
     sigma: float | None = None,
     *,
     patch_size: int = 8,
@@ -23,11 +27,11 @@ def denoise_image(
     delta: float = 0.01,
     n_agents: int | None = None,
     max_iter: int = 2,
-    random_state: Any = 0,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> np.ndarray:
-    r"""Take noise out of a picture by a dictionary of its own patches.
+    r"""Remove noise from a picture by a dictionary of its own patches.
 
     Patches x, less their mean, are learned and coded by 1/2 \|x - W y\|^2 + gamma \|y\|_1 + delta/2 \|y\|^2; each
     pixel becomes the mean of all restored patches over it. Colours are denoised as light and two opponent colours.
@@ -66,7 +70,7 @@ def denoise_image(
     >>> i, j = np.mgrid[:48, :48]
     >>> clean = np.sin(i / 5) + (j > 24)
     >>> noisy = clean + np.random.default_rng(0).normal(scale=0.3, size=clean.shape)
-    >>> restored = denoise_image(noisy, 0.3, n_components=32)
+    >>> restored = denoise_image(noisy, 0.3, n_components=32, random_state=0)
     >>> bool(np.mean((restored - clean) ** 2) < 0.3 * np.mean((noisy - clean) ** 2))
     True
     """

@@ -1,31 +1,39 @@
-"""The mesh itself, for who wants to look inside."""
+"""The mesh itself, to inspect its rounds."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from . import _core, _data, _settings
+from ._options import MeshOptions
 from ._progress import threads
+from ._types import DictNorm, Graph, Loss, Numbers, RandomState, Strategy, Weights
 
-__all__ = ["Inference", "Mesh", "Run", "Topology"]
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from typing_extensions import Self
+
+__all__ = ["Exact", "Inference", "Mesh", "Run", "Topology"]
 
 
 class Topology:
-    """Who talks to whom: an undirected, connected graph over agents.
+    """Which agents are linked: an undirected, connected graph over agents.
 
     Parameters
     ----------
-    graph : str or list of (i, j)
-        "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4", or the edges.
-    n_agents : int
-    random_state : int, RandomState instance or None, default=0
+    graph : str, list of (i, j), adjacency matrix or networkx graph
+        "complete", "ring", "path", "star", "grid:4x5", "random:0.3" or "geometric:0.4", or a given graph. The nodes of
+        a networkx graph are agents in their order.
+    n_agents : int, default=None
+        May be left out for an adjacency matrix or a networkx graph.
+    random_state : int, RandomState instance or None, default=None
         For random graphs. "random:p" is drawn from this seed on until it is 2-connected, or
         connected where a 2-connected graph is unlikely. A geometric graph is drawn once, and
         refused if it is not connected.
@@ -40,10 +48,12 @@ class Topology:
     array([1., 1., 1., 1., 1., 1.])
     """
 
-    def __init__(self, graph: str | list[tuple[int, int]], n_agents: int, random_state: Any = 0) -> None:
+    def __init__(self, graph: Graph, n_agents: int | None = None, random_state: RandomState = None) -> None:
         spec = _settings.graph(graph, _settings.seed_of(random_state))
         if spec is None:
             raise ValueError("A Topology needs a graph: a name such as 'ring', or a list of edges.")
+        if n_agents is None:
+            n_agents = _settings.agents_of(graph)
         self._core = _core.Topology(_settings.text(spec), int(n_agents))
 
     @property
@@ -66,7 +76,7 @@ class Topology:
         """The second smallest eigenvalue of the Laplacian: the larger, the better it mixes."""
         return self._core.laplacian()[0]
 
-    def weights(self, rule: str = "metropolis") -> np.ndarray:
+    def weights(self, rule: Weights = "metropolis") -> np.ndarray:
         """The combination matrix A, with a_lk in row l and column k, by "metropolis" or "uniform"."""
         _settings.one_of("rule", rule, ("metropolis", "uniform"))
         return self._core.weights(json.dumps(rule))
@@ -100,12 +110,28 @@ class Inference:
     #: Computed from the agents' sums by strategy="tree", otherwise None.
     certified_costs: np.ndarray | None = None
     #: (n_samples,), an upper bound of the duality gap of each sample, or None. Relative to
-    #: ``abs(certified_costs)`` it is at most inference_tol**2 where the sample converged (ball and
-    #: equality: inference_tol).
+    #: ``abs(certified_costs)`` it is at most tol**2 where the sample converged (ball and
+    #: equality: tol).
     certified_gaps: np.ndarray | None = None
     #: (n_samples,), an upper bound of the distance of x - W y from the set that loss="ball" or
     #: "equality" allows, 0 for other losses, or None.
     certified_violations: np.ndarray | None = None
+
+
+@dataclass
+class Exact:
+    """The solution of a batch in one place."""
+
+    #: (n_samples, n_components).
+    codes: np.ndarray
+    #: (n_samples, n_features), nu.
+    duals: np.ndarray
+    #: (n_samples,), the dual cost of each sample, a lower bound of the optimum.
+    costs: np.ndarray
+    #: (n_samples,), the duality gap of each sample.
+    gaps: np.ndarray
+    #: "converged" if every gap is within 1e-10 of its cost.
+    stop: str
 
 
 class Run:
@@ -152,11 +178,13 @@ class Mesh:
     dictionary : array-like of shape (n_components, n_features)
         All atoms, which are dealt out evenly, in order. An atom longer than 1 is scaled to norm 1.
     topology : Topology
-    gamma, delta : float, default=0.1
-    loss, eta, radius, positive_code, positive_dict, strategy, informed, inference_tol, max_rounds, accel, random_state, n_jobs
-        As in :class:`DictionaryLearning`. ``inference_tol=None`` does all ``max_rounds``.
-    weights : {"metropolis", "uniform"}, default="metropolis"
-        The rule of the combination matrix.
+        The graph. Its agents share the atoms evenly.
+    gamma : float or array-like of shape (n_components,), default=0.1
+    delta : float, default=0.1
+    loss, eta, radius, positive_code, positive_dict, code_bounds, code_groups, dict_norm, random_state, n_jobs
+        As in :class:`DictionaryLearning`.
+    weights, strategy, informed, tol, max_rounds, accel
+        As in :class:`MeshOptions`.
 
     Examples
     --------
@@ -176,75 +204,74 @@ class Mesh:
 
     def __init__(
         self,
-        dictionary: Any,
+        dictionary: ArrayLike,
         topology: Topology,
         *,
-        gamma: float = 0.1,
+        gamma: float | ArrayLike = 0.1,
         delta: float = 0.1,
-        loss: str = "squared",
+        loss: Loss = "squared",
         eta: float = 0.2,
         radius: float = 0.1,
         positive_code: bool = False,
         positive_dict: bool = False,
-        strategy: Any = "auto",
-        weights: str = "metropolis",
-        informed: Any = None,
-        inference_tol: float | None = 1e-4,
+        code_bounds: tuple[float | None, float | None] | None = None,
+        code_groups: int | list[int] | None = None,
+        dict_norm: DictNorm = "l2",
+        weights: Weights = "metropolis",
+        strategy: Strategy = "auto",
+        informed: Iterable[int] | Literal["all"] = "all",
+        tol: float | None = 1e-4,
         max_rounds: int = 100_000,
         accel: str = "all",
-        random_state: int = 0,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ) -> None:
         atoms = check_array(dictionary, dtype=np.float64, order="C", input_name="dictionary")
-        _settings.one_of("weights", weights, ("metropolis", "uniform"))
-        gamma, delta = _settings.weights_of(1.0, 1.0, gamma, delta)
+        options = MeshOptions(topology.n_agents, topology, weights, strategy, informed, tol, max_rounds, accel)
+        weight, delta = _settings.weights_of(1.0, 1.0, gamma, delta)
         task = _settings.task(
-            gamma=gamma,
+            gamma=weight,
             delta=delta,
             loss=loss,
             eta=eta,
             radius=radius,
             positive_code=positive_code,
             positive_dict=positive_dict,
+            code_bounds=code_bounds,
+            code_groups=code_groups,
+            dict_norm=dict_norm,
+            sizes=_settings.sizes_of(len(atoms), topology.n_agents),
         )
         settings = {
+            **options._core_settings(0),
             "task": task,
-            "agents": topology.n_agents,
             "atoms": len(atoms),
-            "topology": _settings.graph(topology, 0),
-            "weights": weights,
-            "strategy": _settings.strategy(strategy),
-            "accel": _settings.accel(accel),
-            "stopping": _settings.stopping(inference_tol, max_rounds),
-            "update": _settings.update(None, 1),
+            "update": _settings.update("adaptive", 1),
             "batch": 1,
             "seed": _settings.seed_of(random_state),
-            "informed": None if informed is None else [int(k) for k in informed],
             "random_start": False,
         }
-        self._take(_core.Mesh.start(_settings.text(settings), atoms[:1], atoms), task, n_jobs)
+        self._take(_core.Mesh.start(_settings.text(settings), atoms[:1], atoms), n_jobs)
 
-    def _take(self, core: _core.Mesh, task: dict[str, Any], n_jobs: int | None) -> None:
+    def _take(self, core: _core.Mesh, n_jobs: int | None) -> None:
         self._core = core
-        self._task = task
         self.n_jobs = n_jobs
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Mesh:
-        """The mesh in a model file."""
+    def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Self:
+        """The mesh in a model file. It takes samples as the agents see them: prepared, if the model prepares them."""
         mesh = cls.__new__(cls)
-        core, text = _core.Mesh.load(os.fspath(path))
-        mesh._take(core, json.loads(text)["task"], n_jobs)
+        core, _, _ = _core.Mesh.load(os.fspath(path))
+        mesh._take(core, n_jobs)
         return mesh
 
     @classmethod
-    def of(cls, estimator: Any, n_jobs: int | None = None) -> Mesh:
+    def of(cls, estimator: Any, n_jobs: int | None = None) -> Self:
         """A copy of the mesh of an estimator that was fitted."""
         check_is_fitted(estimator)
         mesh = cls.__new__(cls)
         core = _core.Mesh.from_bytes(estimator._mesh.to_bytes())
-        task = estimator._task(transform=False) if hasattr(estimator, "_task") else json.loads(estimator._task_text)
-        mesh._take(core, task, n_jobs)
+        mesh._take(core, n_jobs)
         return mesh
 
     @property
@@ -273,13 +300,13 @@ class Mesh:
         """What works, but maybe not as meant: steps above their bounds."""
         return self._core.warnings()
 
-    def set_strategy(self, strategy: Any, inference_tol: float | None = 1e-4, max_rounds: int = 100_000) -> Mesh:
+    def set_strategy(self, strategy: Strategy, tol: float | None = 1e-4, max_rounds: int = 100_000) -> Self:
         """Another strategy, and when its rounds end."""
         how = _settings.text(_settings.strategy(strategy))
-        self._core.set_strategy(how, _settings.text(_settings.stopping(inference_tol, max_rounds)))
+        self._core.set_strategy(how, _settings.text(_settings.stopping(tol, max_rounds)))
         return self
 
-    def infer(self, X: Any) -> Inference:
+    def infer(self, X: Numbers) -> Inference:
         """Code samples: rounds until the stopping rule ends them.
 
         With strategy="tree" the result has a certificate for each sample:
@@ -297,16 +324,26 @@ class Mesh:
         found["duals"] = np.stack(found["duals"])
         return Inference(**found)
 
-    def run(self, X: Any) -> Run:
+    def run(self, X: Numbers) -> Run:
         """A run from nu = 0 that can be stepped round by round."""
         return Run(self._core.run(self._samples(X), threads(self.n_jobs)))
 
-    def exact_duals(self, X: Any) -> np.ndarray:
-        """nu of each sample, solved in one place over all atoms, (n_samples, n_features)."""
-        if self._task.get("own"):
-            raise ValueError("Agents of this mesh have weights of their own; solve with infer.")
-        coder = _core.Coder(_settings.text(self._task), self._core.dictionary())
-        return coder.duals(self._samples(X))
+    def exact(self, X: Numbers) -> Exact:
+        """Solve in one place over all atoms: codes and duals with a certified duality gap.
 
-    def _samples(self, X: Any) -> Any:
+        >>> import numpy as np
+        >>> from dictmesh import Mesh, Topology
+        >>> mesh = Mesh(np.eye(3), Topology("path", 3), gamma=0.5, delta=1.0)
+        >>> mesh.exact([[2.5, -0.2, 0.0]]).codes.round(6) + 0.0
+        array([[1., 0., 0.]])
+        """
+        found = self._core.exact(self._samples(X), threads(self.n_jobs))
+        found.pop("why")
+        return Exact(**found)
+
+    def exact_duals(self, X: Numbers) -> np.ndarray:
+        """nu of each sample, solved in one place over all atoms, (n_samples, n_features)."""
+        return self.exact(X).duals
+
+    def _samples(self, X: Numbers) -> Any:
         return _data.readable(check_array(X, accept_sparse="csr", dtype=list(_data.PRECISIONS)))

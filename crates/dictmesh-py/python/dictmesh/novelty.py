@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,14 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core, _data, _model, _settings
 from ._base import Kept
 from ._progress import shown, threads, warn
+from ._raw import Raw
+from ._types import Center, Normalize, RandomState, Samples, Strategy
+from .text import TextVectorizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["Explanation", "NoveltyDetector"]
 
 T = TypeVar("T")
-
-#: Scores that a model file keeps at most, as the program's.
-KEPT_SCORES = 1000
-
 
 @dataclass
 class Explanation:
@@ -36,7 +38,7 @@ class Explanation:
     unexplained: list[tuple[str, float]] = field(default_factory=list)
 
 
-class NoveltyDetector(OutlierMixin, BaseEstimator):
+class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
     r"""Novelty detection by the cost of coding a sample.
 
     A dictionary is learned from what is known. What coding a sample x by it costs,
@@ -52,16 +54,19 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     For a stream, ``partial_fit`` takes one block after the other. Each is scored by what was learned before it (see
     ``block_scores_``); then agents join the mesh, and the block is learned. After that it is forgotten.
 
+    Samples are numbers, or documents, which a :class:`TextVectorizer` turns into numbers: ``fit`` and
+    ``partial_fit`` weigh a block of documents by the frequencies before it, so that new words count.
+
     Parameters
     ----------
-    n_agents : int, default=10
-        Agents at the start.
+    n_components : int, default=10
+        Atoms at the start.
     atoms_per_agent : int, default=1
-        Atoms of each agent.
-    grow : int, default=10
+        Atoms of each agent; ``n_components`` is a multiple of it.
+    agents_per_block : int, default=10
         Agents that join before a further block is learned by ``partial_fit``.
-    join : float, default=0.5
-        The probability with which an agent is joined to each other; 1 for a complete graph.
+    edge_probability : float, default=0.5
+        The probability with which an agent is linked to each other; 1 for a complete graph.
     gamma, delta : float, default=0.01, 0.05
         Weights of \|y\|_1 and of \|y\|^2 / 2.
     loss : {"squared", "huber"}, default="squared"
@@ -70,8 +75,12 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         Where the Huber loss turns linear.
     positive : bool or "auto", default="auto"
         Whether atoms and codes have no negative entries; "auto" does as the first samples do.
-    normalize : bool, default=True
-        Scale every sample to norm 1 first.
+    center : {"sample", "feature"}, default=None
+        Subtract the mean of each sample, or of each feature over the first samples.
+    normalize : {"l2", "l1"} or None, default="l2"
+        Scale each sample to norm 1, after centring. Not for documents, whose vectors have norm 1.
+    vectorizer : TextVectorizer, default=None
+        How documents become numbers; ``TextVectorizer()`` if None.
     contamination : float, default=0.05
         The share of known samples that is called novel: ``offset_`` is set by it.
     batch_size : int, default=10
@@ -79,9 +88,11 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     max_iter : int, default=3
         Passes over a block.
     strategy : str or dict, default="relaxed-admm"
-        As in :class:`DictionaryLearning`. In one process, "relaxed-admm" takes the least arithmetic.
-    inference_tol, max_rounds, random_state, n_jobs, verbose
-        As in :class:`DictionaryLearning`.
+        As in :class:`MeshOptions`. In one process, "relaxed-admm" takes the least arithmetic.
+    inference_tol : float, default=1e-3
+        ``tol`` of :class:`MeshOptions`.
+    max_rounds, random_state, n_jobs, verbose
+        As in :class:`MeshOptions` and :class:`DictionaryLearning`.
 
     Attributes
     ----------
@@ -106,7 +117,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> known = rng.random((200, 3)) @ rng.random((3, 30))
     >>> new = rng.random((5, 2)) @ np.eye(30)[:2]
-    >>> detector = NoveltyDetector(n_agents=4, random_state=0).fit(known)
+    >>> detector = NoveltyDetector(4, random_state=0).fit(known)
     >>> detector.predict(new)
     array([-1, -1, -1, -1, -1])
     >>> why = detector.explain(new[:1])[0]
@@ -114,78 +125,80 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     ['x0', 'x1']
     """
 
+    n_components: int
+    atoms_per_agent: int
+    agents_per_block: int
+    edge_probability: float
+    gamma: float
+    delta: float
+    loss: str
+    eta: float
+    positive: bool | str
+    contamination: float
+    batch_size: int
+    max_iter: int
+    strategy: Strategy
+    inference_tol: float
+    max_rounds: int
+    random_state: RandomState
+    n_jobs: int | None
+    verbose: int
     components_: np.ndarray
     block_scores_: np.ndarray | None
     _mesh: _core.Mesh
 
     def __init__(
         self,
-        n_agents: int = 10,
+        n_components: int = 10,
         *,
         atoms_per_agent: int = 1,
-        grow: int = 10,
-        join: float = 0.5,
+        agents_per_block: int = 10,
+        edge_probability: float = 0.5,
         gamma: float = 0.01,
         delta: float = 0.05,
-        loss: str = "squared",
+        loss: Literal["squared", "huber"] = "squared",
         eta: float = 0.2,
-        positive: bool | str = "auto",
-        normalize: bool = True,
+        positive: bool | Literal["auto"] = "auto",
+        center: Center | None = None,
+        normalize: Normalize | None = "l2",
+        vectorizer: TextVectorizer | None = None,
         contamination: float = 0.05,
         batch_size: int = 10,
         max_iter: int = 3,
-        strategy: Any = "relaxed-admm",
+        strategy: Strategy = "relaxed-admm",
         inference_tol: float = 1e-3,
         max_rounds: int = 100_000,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.n_agents = n_agents
-        self.atoms_per_agent = atoms_per_agent
-        self.grow = grow
-        self.join = join
-        self.gamma = gamma
-        self.delta = delta
-        self.loss = loss
-        self.eta = eta
-        self.positive = positive
-        self.normalize = normalize
-        self.contamination = contamination
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.strategy = strategy
-        self.inference_tol = inference_tol
-        self.max_rounds = max_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
-    def fit(self, X: Any, y: Any = None) -> NoveltyDetector:
+    def fit(self, X: Samples, y: object = None) -> Self:
         """Learn what is known.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), or list of str
         y : ignored
 
         Returns
         -------
         self
         """
-        X = _data.samples(self, X, reset=True)
+        X = self._first(X, stream=True)
         share = self._normal_share()
         self._begin(X)
         self._learn(X)
         self._set_offset(self._costs(X), share)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> NoveltyDetector:
+    def partial_fit(self, X: Samples, y: object = None) -> Self:
         """Score a block by what was learned before it, let agents join, and learn it; the first is only learned.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), or list of str
         y : ignored
 
         Returns
@@ -194,40 +207,40 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         """
         if not hasattr(self, "_mesh"):
             return self.fit(X)
-        X = _data.samples(self, X, reset=False)
         share = self._normal_share()
-        count = _settings.whole(self.grow, "grow", min_val=0)
+        count = _settings.whole(self.agents_per_block, "agents_per_block", min_val=0)
+        X = self._next(X, stream=True)
         costs = self._costs(X)
         if count:
-            self._mesh.grow(self._grow_settings, X, count, self.normalize)
+            self._mesh.grow(self._grow_settings, X, count, self._prepare)
         self._learn(X)
         self.block_scores_ = -costs
         self._set_offset(costs, share)
         return self
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Samples) -> np.ndarray:
         """Minus what coding each sample costs: normal is high.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like or CSR matrix of shape (n_samples, n_features), or list of str
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
         """
-        return -self._costs(_data.new_samples(self, X))
+        return -self._costs(self._next(X))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Samples) -> np.ndarray:
         """``score_samples(X) - offset_``: negative for what is novel."""
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Samples) -> np.ndarray:
         """-1 for novel samples, +1 for normal ones."""
         return np.where(self.decision_function(X) < 0, -1, 1)
 
     def explain(
-        self, X: Any, *, n_atoms: int = 2, n_terms: int = 6, feature_names: Any = None
+        self, X: Samples, *, n_atoms: int = 2, n_terms: int = 6, feature_names: Iterable[str] | None = None
     ) -> list[Explanation]:
         """Tell for each sample which atoms express it, and which features none does.
 
@@ -243,8 +256,8 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         -------
         explanations : list of Explanation
         """
-        X = _data.new_samples(self, X)
-        names = self._names(feature_names)
+        X = self._next(X)
+        names = self._feature_names(feature_names)
         codes, costs, stop, why = self._exactly(lambda coder: coder.solve, X)
         warn(stop, why, "Coding")
         atoms = np.asarray(self.components_, dtype=np.float64)
@@ -258,11 +271,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
 
         told = []
         for i, (code, cost) in enumerate(zip(codes, costs)):
-            x = X[[i]].toarray()[0] if sp.issparse(X) else np.asarray(X[i])
-            x = x.astype(np.float64)
-            length = np.linalg.norm(x)
-            if self.normalize and length > 0:
-                x = x / length
+            x = self._prepare.dense(X[[i]])[0] if self._prepare is not None else _dense(X[[i]])
             lit = [(k, float(code[k]), terms(atoms[k])) for k in heaviest(code, n_atoms)]
             told.append(Explanation(float(cost), lit, terms(x - code @ atoms)))
         return told
@@ -270,12 +279,10 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model in the file format of the program, whose ``score`` can use it as well."""
         check_is_fitted(self)
-        norm = "l2" if self.normalize else "none"
-        how = {"kind": "numbers", "centre": "none", "norm": norm}
-        kept = sorted(self._past[-KEPT_SCORES:].tolist())
-        _model.save(self, self._mesh, path, preparation={"how": how}, scores=kept, offset=self.offset_)
+        scores = _core.kept_scores(self._past)
+        _model.save(self, self._mesh, path, scores=scores, offset=self.offset_)
 
-    def _restore(self, mesh: _core.Mesh, description: dict[str, Any]) -> None:
+    def _restore(self, mesh: _core.Mesh, description: Mapping[str, Any]) -> None:
         """Takes over what a model file holds."""
         extra = description["extra"]
         self._mesh, self._kept = mesh, Kept()
@@ -299,7 +306,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         positive = self.positive
         if positive == "auto":
             entries = X.data if sp.issparse(X) else X
-            positive = bool(entries.size == 0 or entries.min() >= 0)
+            positive = self.center is None and bool(entries.size == 0 or entries.min() >= 0)
         task = _settings.task(
             gamma=gamma,
             delta=delta,
@@ -310,7 +317,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         )
         self._task_text = _settings.text(task)
         self._set_growth(task, _settings.seed_of(self.random_state))
-        self._mesh = _core.Mesh.detector(self._grow_settings, X, self.normalize)
+        self._mesh = _core.Mesh.detector(self._grow_settings, X, self._prepare)
         self._precision, self._kept = X.dtype, Kept()
         self._past = np.empty(0)
         self.offset_ = -np.inf
@@ -319,13 +326,19 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         self.cost_history_ = np.empty(0)
         self._publish()
 
-    def _set_growth(self, task: dict[str, Any], seed: int) -> None:
+    def _set_growth(self, task: Mapping[str, Any], seed: int) -> None:
+        atoms = _settings.whole(self.n_components, "n_components", min_val=1)
+        each = _settings.whole(self.atoms_per_agent, "atoms_per_agent", min_val=1)
+        if atoms % each:
+            raise ValueError(
+                f"n_components == {atoms} is no multiple of atoms_per_agent == {each}: agents start with as many each."
+            )
         self._grow_settings = _settings.text(
             {
                 "task": task,
-                "agents": _settings.whole(self.n_agents, "n_agents", min_val=1),
-                "atoms_each": _settings.whole(self.atoms_per_agent, "atoms_per_agent", min_val=1),
-                "p": _settings.real(self.join, "join", min_val=0, max_val=1),
+                "agents": atoms // each,
+                "atoms_each": each,
+                "p": _settings.real(self.edge_probability, "edge_probability", min_val=0, max_val=1),
                 "strategy": _settings.strategy(self.strategy),
                 "stopping": _settings.stopping(self.inference_tol, self.max_rounds),
                 "batch": _settings.whole(self.batch_size, "batch_size", min_val=1),
@@ -337,7 +350,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         passes = _settings.whole(self.max_iter, "max_iter", min_val=1)
         try:
             with shown(self.verbose, "learning") as progress:
-                self._mesh.learn(X, passes, 0.0, threads(self.n_jobs), progress, self.normalize)
+                self._mesh.learn(X, passes, 0.0, threads(self.n_jobs), progress, self._prepare)
         finally:
             # After Ctrl-C, too.
             heard = self._mesh.heard()
@@ -359,7 +372,7 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
             kept.atoms = self.components_
         try:
             with shown(self.verbose, "scoring") as progress:
-                return ask(kept.coder)(X, threads(self.n_jobs), progress, self.normalize)
+                return ask(kept.coder)(X, threads(self.n_jobs), progress, self._prepare)
         except ValueError as error:
             _data.refuse(self, X, error)
 
@@ -375,17 +388,13 @@ class NoveltyDetector(OutlierMixin, BaseEstimator):
         chosen = _core.threshold(costs.tolist(), share)
         self.offset_ = -np.inf if chosen is None else -chosen
 
-    def _names(self, given: Any) -> list[str]:
-        if given is None:
-            given = getattr(self, "feature_names_in_", None)
-        if given is None:
-            return [f"x{i}" for i in range(self.n_features_in_)]
-        names = [str(name) for name in given]
-        if len(names) != self.n_features_in_:
-            raise ValueError(f"feature_names has {len(names)} names, but there are {self.n_features_in_} features.")
-        return names
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _dense(X: Any) -> np.ndarray:
+    """The one sample of a matrix."""
+    row: np.ndarray = X.toarray()[0] if sp.issparse(X) else np.asarray(X[0])
+    return row.astype(np.float64)
