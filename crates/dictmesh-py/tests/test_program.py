@@ -2,7 +2,11 @@
 
 import csv
 import json
+import os
+import signal
 import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -138,3 +142,87 @@ def test_the_same_picture(program, rng, tmp_path):
     ours = denoise_image(noisy, 20, n_components=32, random_state=0)
     assert ours.dtype == np.uint8
     np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_same_choice(program, rng, tmp_path):
+    X, _ = planted(rng)
+    np.save(tmp_path / "x.npy", X)
+    told = json.loads(
+        run(program, "tune", tmp_path / "x.npy", "--gammas", "0.05,0.2", "--atoms-grid", "6,12", "--delta", 0.1, "--only",
+            "choice", "--json", "--quiet")
+    )["choice"]
+    found = dictmesh.tune(X, gammas=[0.05, 0.2], n_components=[6, 12], delta=0.1, compare=False, random_state=0)
+    assert (found.gamma, found.n_components) == (told["gamma"], told["atoms"])
+    assert [(c.gamma, c.n_components, c.error, c.standard_error) for c in found.cells] == [
+        (c["gamma"], c["atoms"], c["score"], c["standard_error"]) for c in told["cells"]
+    ]
+
+
+def test_the_same_audit(program, rng, tmp_path):
+    X, _ = planted(rng)
+    np.save(tmp_path / "x.npy", X)
+    e = DictionaryLearning(8, gamma=0.1, delta=0.1, mesh=MeshOptions(4, "ring"), max_iter=2, tol=0, random_state=0).fit(X)
+    e.save(tmp_path / "m")
+    told = json.loads(
+        run(program, "audit", tmp_path / "x.npy", "--model", tmp_path / "m", "--samples", 12, "--rounds", 60, "--json",
+            "--quiet")
+    )
+    found = dictmesh.audit(e, X, n_samples=12, max_rounds=60, random_state=0)
+    assert (found.n_agents, found.n_links, found.n_components) == (told["agents"], told["links"], told["atoms"]) == (4, 4, 8)
+    assert found.chance == told["chance"] and found.n_samples == told["samples"] == 12
+    assert [s.name for s in found.strategies] == [s["name"] for s in told["strategies"]]
+    for ours, theirs in zip(found.strategies, told["strategies"]):
+        assert [a.cosines for a in ours.x_known.agents] == [
+            [atom["cosine"] for atom in agent["atoms"]] for agent in theirs["x_known"]["agents"]
+        ]
+
+
+def test_strategies_are_compared(rng):
+    X, _ = planted(rng)
+    found = dictmesh.tune(
+        X, gammas=[0.1], n_components=[8], mesh=MeshOptions(4, "ring"), strategies=["relaxed-admm", "diffusion"],
+        max_rounds=300, random_state=0,
+    )
+    needs = {s.strategy: s for s in found.comparison.strategies}
+    assert set(needs) == {"relaxed-admm", "diffusion"} and (found.gamma, found.n_components) == (0.1, 8)
+    suggested = found.comparison.suggested
+    assert suggested["kind"] == "relaxed-admm" and needs["relaxed-admm"].rounds is not None
+    # It goes into a mesh as it is.
+    DictionaryLearning(8, gamma=0.1, mesh=MeshOptions(4, "ring", strategy=suggested), max_iter=1, tol=0).fit(X)
+    with pytest.raises(ValueError, match="goal == 30"):
+        dictmesh.tune(X, goal=30)
+
+
+def ours(*args, **more):
+    """The program of the package."""
+    command = [sys.executable, "-m", "dictmesh", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+
+
+def test_the_package_has_the_program(rng, tmp_path):
+    X, _ = planted(rng)
+    np.save(tmp_path / "x.npy", X)
+    assert ours("--version").stdout == f"dictmesh {dictmesh.__version__}\n"
+    done = ours("learn", "x.npy", "-o", "m", "--atoms", 6, "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert dictmesh.load(tmp_path / "m").transform(X).shape == (300, 6)
+    done = ours("learn", "none.npy", "-o", "m2", cwd=tmp_path)
+    assert done.returncode == 1 and "none.npy" in done.stderr
+    assert ours("lern").returncode == 2
+    # Agents are processes of their own, which the package starts as well.
+    flags = ("--agents", 2, "--over", "processes", "--quiet")
+    done = ours("learn", "x.npy", "-o", "p", "--atoms", 6, *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert dictmesh.load(tmp_path / "p").mesh.n_agents == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_ends_the_program(rng, tmp_path):
+    np.save(tmp_path / "x.npy", planted(rng, samples=2000)[0])
+    command = [sys.executable, "-m", "dictmesh", "learn", "x.npy", "-o", "m", "--passes", "1000000", "--quiet"]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while child.poll() is None and time.monotonic() < until:
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+    assert child.wait(10) == 130 and (tmp_path / "m.checkpoint").exists()

@@ -38,7 +38,7 @@ class Interrupted:
 
 def test_ctrl_c_leaves_what_was_learned(rng):
     X, _ = planted(rng)
-    e = DictionaryLearning(6, alpha=0.1, mesh=MeshOptions(3), random_state=0, max_iter=FOREVER, tol=0)
+    e = DictionaryLearning(6, alpha=0.1, delta=0.05, mesh=MeshOptions(3), random_state=0, max_iter=FOREVER, tol=0)
     with Interrupted():
         e.fit(X)
     assert e.n_steps_ > 0 and len(e.cost_history_) == e.n_steps_ and e.n_iter_ >= e.n_steps_ // 2 - 1

@@ -2,6 +2,7 @@
 
 import pathlib
 import pickle
+import subprocess
 import sys
 import tempfile
 
@@ -34,4 +35,14 @@ except ImportError as said:
     assert "pip install 'dictmesh[plot]'" in str(said)
 else:
     raise AssertionError("matplotlib should not be here")
+assert dictmesh.NoveltyDetector(2, random_state=0).fit(["rain and storm", "storm, wind"]).predict(["an election"]) == -1
+
+# The program, as pip installs it.
+program = pathlib.Path(sys.executable).parent / "dictmesh"
+with tempfile.TemporaryDirectory() as directory:
+    np.save(pathlib.Path(directory) / "x.npy", X)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version == f"dictmesh {dictmesh.__version__}\n"
+    subprocess.run([program, "learn", "x.npy", "-o", "m", "--quiet"], cwd=directory, check=True)
+    assert dictmesh.load(pathlib.Path(directory) / "m").n_features_in_ == 16
 print(f"the wheel of dictmesh {dictmesh.__version__} works alone")

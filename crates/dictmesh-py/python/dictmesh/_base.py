@@ -413,7 +413,7 @@ class Learning(CallbackSupport, Coding):
     def _warn_of_zeros(self, X: Any, heard: Mapping[str, Any]) -> None:
         """A warning if all codes of the last pass were zero: then nothing is learned."""
         last = math.ceil(X.shape[0] / self.batch_size)
-        if len(heard["sparsity"]) == 0 or heard["stop"] == "diverged" or np.any(heard["sparsity"][-last:] > 0):
+        if len(heard["sparsity"]) == 0 or heard["stop"] != "converged" or np.any(heard["sparsity"][-last:] > 0):
             return
         most = ""
         if self._prepare is None and self.loss == "squared":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -17,13 +19,11 @@ class _WithoutCallbacks:
         return None
 
 
-CallbackSupport: Any
-_with_callbacks: Any
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks as _with_callbacks
-except ImportError:
-    CallbackSupport, _with_callbacks = _WithoutCallbacks, None
+CallbackSupport: Any = _WithoutCallbacks
+_with_callbacks: Any = None
+if importlib.util.find_spec("sklearn.callback") is not None:
+    _callback = importlib.import_module("sklearn.callback")
+    CallbackSupport, _with_callbacks = _callback.CallbackSupportMixin, _callback.with_callbacks
 
 
 def managed(method: F) -> F:

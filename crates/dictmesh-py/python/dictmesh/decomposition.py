@@ -96,8 +96,8 @@ class DictionaryLearning(Learning):
         Passes end when one lowered the mean objective by no more than this share of it. 0 does all ``max_iter``.
     update : str, default="adaptive"
         The step of the atoms: "adaptive", each atom's own by its use so far, forgetting 3 % in 256 samples;
-        "adaptive:0.97" forgets in each batch; "constant:0.01"; or "schedule:1", which is 1/s in the s-th call of
-        ``partial_fit`` or pass of ``fit``.
+        "adaptive:0.97" forgets in each batch; "constant:0.01"; or "schedule:1", which is 1/s in the s-th block: a call
+        of ``partial_fit``, or a part of the samples in ``fit``.
     dict_init : ndarray of shape (n_components, n_features) or "random", default=None
         Atoms to start from; samples drawn without repetition if None.
     transform_alpha : float, default=None
