@@ -220,9 +220,13 @@ def test_the_package_has_the_program(rng, tmp_path):
 def test_ctrl_c_ends_the_program(rng, tmp_path):
     np.save(tmp_path / "x.npy", planted(rng, samples=2000)[0])
     command = [sys.executable, "-m", "dictmesh", "learn", "x.npy", "-o", "m", "--passes", "1000000", "--quiet"]
-    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
-    while child.poll() is None and time.monotonic() < until:
-        time.sleep(1)
+    child = subprocess.Popen([*command, "--checkpoint-every", "0.1"], cwd=tmp_path)
+    try:
+        until = time.monotonic() + 60
+        while not (tmp_path / "m.checkpoint").exists() and time.monotonic() < until:
+            assert child.poll() is None
+            time.sleep(0.1)
         child.send_signal(signal.SIGINT)
-    assert child.wait(10) == 130 and (tmp_path / "m.checkpoint").exists()
+        assert child.wait(60) == 130 and (tmp_path / "m.checkpoint").exists()
+    finally:
+        child.kill()

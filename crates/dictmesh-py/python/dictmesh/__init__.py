@@ -11,18 +11,25 @@ comes with the package: ``dictmesh``, or ``python -m dictmesh``.
 2
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from ._core import __version__
-from ._model import load
-from ._options import MeshOptions
-from .bicluster import SparseBiclustering
-from .coding import SparseCoder
-from .decomposition import NMF, DictionaryLearning
-from .image import denoise_image
-from .mesh import Exact, Inference, Mesh, Run, Topology
-from .novelty import Explanation, NoveltyDetector
-from .plot import plot_atoms, plot_learning_curve, plot_mesh, plot_roc
-from .study import Audit, Tuning, audit, tune
-from .text import TextVectorizer
+
+if TYPE_CHECKING:
+    from ._model import load
+    from ._options import MeshOptions
+    from .bicluster import SparseBiclustering
+    from .coding import SparseCoder
+    from .decomposition import NMF, DictionaryLearning
+    from .image import denoise_image
+    from .mesh import Exact, Inference, Mesh, Run, Topology
+    from .novelty import Explanation, NoveltyDetector
+    from .plot import plot_atoms, plot_learning_curve, plot_mesh, plot_roc
+    from .study import Audit, Tuning, audit, tune
+    from .text import TextVectorizer
 
 __all__ = [
     "NMF",
@@ -50,3 +57,40 @@ __all__ = [
     "plot_roc",
     "tune",
 ]
+
+#: The module of each name. It is imported at first use: the program needs none of them, and starts at once.
+_MODULES = {
+    "Audit": "study",
+    "DictionaryLearning": "decomposition",
+    "Exact": "mesh",
+    "Explanation": "novelty",
+    "Inference": "mesh",
+    "Mesh": "mesh",
+    "MeshOptions": "_options",
+    "NMF": "decomposition",
+    "NoveltyDetector": "novelty",
+    "Run": "mesh",
+    "SparseBiclustering": "bicluster",
+    "SparseCoder": "coding",
+    "TextVectorizer": "text",
+    "Topology": "mesh",
+    "Tuning": "study",
+    "audit": "study",
+    "denoise_image": "image",
+    "load": "_model",
+    "plot_atoms": "plot",
+    "plot_learning_curve": "plot",
+    "plot_mesh": "plot",
+    "plot_roc": "plot",
+    "tune": "study",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'dictmesh' has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
