@@ -300,8 +300,8 @@ def _comparison(found: Mapping[str, Any]) -> StrategyComparison:
         best = None if each["tuned"] is None else each["tuned"]["best"]
         constant = None if best is None else best.get("constant")
         rounds = None
-        if best is not None and best["nu"][goal] is not None and best["y"][goal] is not None:
-            rounds = max(best["nu"][goal], best["y"][goal])
+        if best is not None and None not in (best["rounds_nu"][goal], best["rounds_y"][goal]):
+            rounds = max(best["rounds_nu"][goal], best["rounds_y"][goal])
         needs.append(
             StrategyNeeds(
                 each["strategy"],
