@@ -208,7 +208,9 @@ impl<'a> View<'a> {
     pub fn part(&self, range: Range<usize>) -> PyResult<Samples> {
         let (rows, count) = (self.features(), range.len());
         let weights = self.weights.as_ref().map(|all| {
-            let of_part = range.clone().map(|j| all.get(j).copied().unwrap_or(f64::NAN));
+            let of_part = range
+                .clone()
+                .map(|j| all.get(j).copied().unwrap_or(f64::NAN));
             of_part.collect::<Vec<f64>>()
         });
         let dense = |entries: Vec<f64>| Samples::dense(Matrix::from_vec(rows, count, entries)?);

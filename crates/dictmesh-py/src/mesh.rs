@@ -146,9 +146,8 @@ impl Mesh {
         let data = Data::of(x)?;
         let x = data.view().prepared(prepare.as_deref());
         let x = x.weighted(weights.as_ref().map(|w| w.as_array()));
-        let checkpoint = checkpoint.map(|(path, every, names, extra)| {
-            Checkpoint::new(path, every, names, &extra)
-        });
+        let checkpoint = checkpoint
+            .map(|(path, every, names, extra)| Checkpoint::new(path, every, names, &extra));
         let checkpoint = checkpoint.transpose()?;
         let (mesh, stop) = (&mut self.inner, Arc::clone(&self.stop));
         self.heard = resume.map(from_json).transpose()?.unwrap_or_default();

@@ -176,7 +176,13 @@ pub fn audit(
         let candidates = said(survey.candidates(given.as_ref(), None))?;
         let split = said(HoldoutSplit::of(&x.all()?, settings.seed))?;
         let observer = &mut observer(&stop, &tell);
-        let found = survey.run(mesh, &split.held_out, &candidates, given.is_none(), observer);
+        let found = survey.run(
+            mesh,
+            &split.held_out,
+            &candidates,
+            given.is_none(),
+            observer,
+        );
         serde_json::to_string(&said(found)?).map_err(|e| PyValueError::new_err(e.to_string()))
     })
 }
