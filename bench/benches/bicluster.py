@@ -8,8 +8,9 @@ ABOUT = "misclassified patients of lung.csv over ten seeds"
 def rows(program, threads):
     directory = data("lung.csv")
     found, seconds = dictmesh(program, threads, "reproduce", "biclustering", "--data", directory)
-    for method, key in [("diffusion", "misclassified"), ("ssvd", "ssvd")]:
-        wrong = found[key]
+    # The first two have the default number of layers.
+    for result in found["methods"][:2]:
+        method, wrong = result["method"], result["misclassified"]
         good = sum(count <= 1 for count in wrong)
         yield {
             "bench": "bicluster",

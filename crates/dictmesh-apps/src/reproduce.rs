@@ -5,10 +5,14 @@
 
 mod biclustering;
 mod denoising;
+mod documents;
 mod learning_curve;
 
 pub use biclustering::{BiclusteringExperiment, BiclusteringResult, Misclassified};
 pub use denoising::{grey_square, DenoisingExperiment, DenoisingResult, Pictures};
+pub use documents::{
+    AucRow, DocumentsExperiment, DocumentsMethod, DocumentsResult, PaperRow, StepAuc,
+};
 pub use learning_curve::{
     generated_documents, LearningCurveCase, LearningCurveExperiment, LearningCurveResult,
 };

@@ -6,7 +6,6 @@ pub mod bicluster;
 mod calibration;
 mod common_args;
 pub mod denoise;
-mod divided;
 mod errors;
 pub mod examples;
 pub mod infer;

@@ -61,7 +61,7 @@ enum Command {
     /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
     /// It needs no data, no network and no settings.
     Demo(DemoArgs),
-    /// Write small made-up data on which every command can be tried
+    /// Write small generated data to try every command on
     Examples(commands::examples::Args),
     /// Learn a dictionary from numbers, counts, raw text or pictures
     ///
@@ -74,20 +74,20 @@ enum Command {
     Infer(Box<commands::infer::Args>),
     /// Score how novel each sample is to a model: higher is more novel
     Score(Box<commands::score::Args>),
-    /// Find biclusters: groups of rows of a table that go together over groups of its columns
+    /// Find biclusters: rows of a table that vary together over some of its columns
     ///
-    /// The table X (say patients x genes) is taken apart into sparse layers, X = sum_k w_k y_k'. A sample
+    /// The table X (such as patients x genes) is decomposed into sparse layers, X = sum_k w_k y_k'. A sample
     /// is one COLUMN of the table, one gene over all patients. Minimises, over |w_k|_2 <= 1,
     /// mean over columns x of  [min over y of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2]  + beta |W|_1.
     /// Row m is in layer k if it has at least an even share of it, w_mk^2 >= |w_k|^2 / rows, column t if entry t
     /// of y_k is not 0; rows.csv and columns.csv have every entry.
     Bicluster(Box<commands::bicluster::Args>),
-    /// Take noise out of a picture, by a dictionary learned from the picture itself
+    /// Remove noise from a picture by a dictionary of its own patches
     ///
     /// Overlapping patches without their means are coded by  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2
     /// with gamma = 2.5 sigma (2 sigma while learning); the code's picture W y of a patch is scaled to fit it
-    /// best, and each pixel becomes the mean of the restored patches over it. A colour picture is taken apart
-    /// into light and two opponent colours, and each of these planes gets a dictionary of its own.
+    /// best, and each pixel becomes the mean of the restored patches over it. A colour picture is split into
+    /// luminance and two opponent colours; each of these planes gets its own dictionary.
     Denoise(commands::denoise::Args),
     /// Find what is new in a stream of documents, block by block
     ///
@@ -105,17 +105,17 @@ enum Command {
     /// and judged by  sum (x - W y)^2 / sum x^2  over entries of held-out samples that were hidden when their
     /// atoms were chosen. Then the paper's learning curve: every strategy, round by round, against the exact
     /// solution of a few samples, by  |nu|^2 / |nu_k - nu|^2  of the worst agent k and  |y|^2 / |y_i - y|^2,
-    /// in dB. --rounds is the most that a strategy gets, 2000 if not said.
+    /// in dB. --rounds limits each run; the default is 2000.
     #[command(verbatim_doc_comment)]
     Tune(Box<commands::tune::Args>),
-    /// See what a curious neighbour could find out: private atoms and samples, from the messages it gets
+    /// Measure what curious neighbours recover of private atoms and samples from the messages they receive
     ///
-    /// A run of each strategy is recorded, and one neighbour of each agent, which takes part as it should but keeps
-    /// all it is sent, works out W_k y_k from it, and from that the directions of the agent's atoms w_q, and x. You
-    /// get the cosines of what it found with what is there (1 is found, 0 is nothing), knowing x or not, and what the
-    /// strategy costs in rounds.
+    /// A run of each strategy is recorded. One neighbour of each agent follows the protocol, keeps all messages it
+    /// receives, and computes W_k y_k from them; from that, the directions of the agent's atoms w_q, and x. The
+    /// results are the cosines with the true atoms and samples (1 is recovered), with and without knowledge of x,
+    /// and the rounds that the strategy needs.
     Audit(Box<commands::audit::Args>),
-    /// Run an experiment of the paper on its data: our figures beside the paper's
+    /// Reproduce an experiment of the paper: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
     /// Run one agent of a mesh whose others are elsewhere
     ///
@@ -129,7 +129,7 @@ enum Command {
     Join(commands::join::Args),
     /// Write the settings files, and certificates, of a mesh; let agents join and leave
     Mesh(commands::mesh::Args),
-    /// Say what a model file holds
+    /// Show what a model file contains
     Inspect(commands::inspect::Args),
     /// Print the JSON Schema of what a command prints with --json
     Schema(commands::schema::Args),

@@ -7,18 +7,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A phase of the work and the steps of it that are done.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// The phase in a word or two: "learning", "scoring".
-    pub phase: &'static str,
-    /// Steps of this phase that are done.
-    pub done: usize,
-    /// Steps of this phase.
-    pub total: usize,
-    /// Mean cost of a sample in the last batch, where one was learned or coded.
-    pub cost: Option<f64>,
-}
+pub use dictmesh_apps::Progress;
 
 /// The progress of a command: steps, rate, time left and running mean of the cost.
 pub struct Bar {

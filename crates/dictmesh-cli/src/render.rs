@@ -1,5 +1,6 @@
 //! Results as text, JSON and HTML.
 
 pub mod json;
+pub mod text;
 
 pub use json::Reply;

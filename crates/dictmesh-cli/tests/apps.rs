@@ -161,6 +161,39 @@ fn tables_that_cannot_be_biclustered_are_refused() {
     dir.refused("bicluster good.csv -o out --drop a --drop b", "good.csv");
 }
 
+/// Their names are not typed: a file of such a name may be one of the user's.
+#[test]
+fn files_of_others_are_replaced_by_force_only() {
+    let dir = Scratch::new("force");
+    dir.write("table.csv", table());
+    fs::create_dir(dir.0.join("out")).unwrap();
+    dir.write("out/rows.csv", "mine");
+    let args = "bicluster table.csv -o out --layers 2 --method ssvd";
+    dir.refused(args, "out/rows.csv: this file is not one of dictmesh");
+    assert_eq!(fs::read(dir.0.join("out/rows.csv")).unwrap(), b"mine");
+    dir.json(&format!("{args} --force --json"));
+    // Its own files it replaces.
+    dir.json(&format!("{args} --json"));
+
+    dir.write("noisy.pgm", picture(1, 20.0));
+    dir.write("mine.png", "mine");
+    let args = "denoise noisy.pgm -o mine.png --atoms 8 --stride 8";
+    dir.refused(args, "mine.png: dictmesh did not write this file");
+    assert_eq!(fs::read(dir.0.join("mine.png")).unwrap(), b"mine");
+    dir.json(&format!("{args} --force --json"));
+    dir.json(&format!("{args} --json"));
+}
+
+#[test]
+fn restarts_without_end_are_refused() {
+    let dir = Scratch::new("restarts");
+    dir.write("good.csv", "a,b\n1,2\n3,4\n5,7\n");
+    dir.refused(
+        "bicluster good.csv -o out --restarts 1000000000000",
+        "--restarts 1000000000000: must be 1 to 1000",
+    );
+}
+
 const SIDE: usize = 64;
 
 /// A picture with edges and stripes; `planes` of it, with noise of deviation `sigma`.

@@ -23,6 +23,18 @@ fn refused(dir: &Path, args: &[&str], code: i32, word: &str) {
     assert!(!dir.join("page").exists(), "{args:?}");
 }
 
+/// What is found of a strategy.
+fn strategy<'a>(found: &'a Value, name: &str) -> &'a Value {
+    let all = found["comparison"]["strategies"].as_array().unwrap();
+    all.iter().find(|s| s["strategy"] == name).unwrap()
+}
+
+/// Rounds until nu and y both stay above 40 dB.
+fn to_40(curve: &Value) -> u64 {
+    let [nu, y] = ["rounds_nu", "rounds_y"].map(|key| curve[key][1].as_u64().unwrap());
+    nu.max(y)
+}
+
 const ATOMS: usize = 8;
 const NOISE: f64 = 0.15;
 
@@ -89,12 +101,12 @@ fn planted_atoms_are_counted_and_the_flags_learn() {
     // About the noise in one coefficient or some times that, far from both ends.
     assert_eq!(choice["gamma"], 0.4, "{choice:#}");
     assert_eq!(choice["cells"].as_array().unwrap().len(), 12);
-    let curve = &found["curve"];
-    assert_eq!(curve["suggested"]["strategy"], "relaxed-admm");
-    let admm = &curve["strategies"]["relaxed-admm"];
-    let to_40 = |run: &Value| run["both"][1].as_u64().unwrap();
+    assert_eq!(found["schema"], "dictmesh.tune/1");
+    let suggested = &found["comparison"]["suggested"];
+    assert_eq!(suggested["strategy"], "relaxed-admm");
+    let admm = &strategy(&found, "relaxed-admm")["tuned"];
     assert!(to_40(&admm["best"]) <= to_40(&admm["default"]));
-    assert_eq!(to_40(&admm["best"]), curve["suggested"]["rounds"]);
+    assert_eq!(to_40(&admm["best"]), suggested["rounds"]);
     assert_eq!(admm["best"]["ending"], "reached");
     for file in ["index.html", "snr.svg", "choice.png"] {
         assert!(at.join("page").join(file).is_file(), "{file}");
@@ -132,8 +144,8 @@ fn a_model_brings_its_own_mesh() {
         ],
     );
     assert!(found["choice"].is_null());
-    assert_eq!(found["curve"]["agents"], 8);
-    assert_eq!(found["curve"]["atoms"], ATOMS);
+    assert_eq!(found["comparison"]["agents"], 8);
+    assert_eq!(found["comparison"]["atoms"], ATOMS);
     assert_eq!(found["flags"][1], "exact-diffusion");
     let text = ok(at, &["tune", "x.csv", "--model", "m.st", "--rounds", "50"]);
     assert!(text.contains("Suggested: relaxed-admm"), "{text}");
@@ -170,9 +182,10 @@ fn a_strategy_that_cannot_is_named_and_the_others_run() {
     ]
     .concat();
     let found = json(at, &flat);
-    let cannot = &found["curve"]["strategies"]["diffusion"]["cannot"];
-    assert!(cannot.as_str().unwrap().contains("ball"), "{found:#}");
-    assert_eq!(found["curve"]["suggested"]["strategy"], "relaxed-admm");
+    let why = &strategy(&found, "diffusion")["unsupported"];
+    assert!(why.as_str().unwrap().contains("ball"), "{found:#}");
+    assert!(strategy(&found, "diffusion")["tuned"].is_null());
+    assert_eq!(found["comparison"]["suggested"]["strategy"], "relaxed-admm");
     // No scale for gamma follows from such a residual.
     refused(at, &common, 1, "--gammas");
 }
@@ -206,6 +219,22 @@ fn what_cannot_be_tuned_is_said() {
         "--gammas",
     );
     case(&["tune", "x.csv", "--goal", "30"], 2, "20, 40, 60");
+    std::fs::write(at.join("more.csv"), planted(30, 5)).unwrap();
+    case(
+        &["tune", "more.csv", "--samples", "100000000000"],
+        1,
+        "--samples 100000000000: 6 samples of the data are held out",
+    );
+    case(
+        &["tune", "more.csv", "--passes", "0"],
+        1,
+        "--passes 0: must be at least 1",
+    );
+    case(
+        &["tune", "more.csv", "--gammas", "0.1", "--atoms-grid", "0,4"],
+        1,
+        "--atoms 0",
+    );
     case(
         &["reproduce", "learning-curve", "--data", "none"],
         1,
@@ -230,14 +259,14 @@ fn the_learning_curve_is_the_papers() {
         "page",
     ];
     let found = json(at, &args);
-    assert_eq!(found["made_up"], true);
+    assert_eq!(found["generated"], true);
     let paper = &found["cases"][0];
-    let to_40 = paper["curve"]["nu"][1].as_u64().unwrap();
+    let to_40 = paper["curve"]["rounds_nu"][1].as_u64().unwrap();
     assert!((440..480).contains(&to_40), "{to_40}");
-    let nu = paper["after_500"]["nu_db"].as_f64().unwrap();
-    let y = paper["after_500"]["y_db"].as_f64().unwrap();
+    let nu = paper["at_paper_rounds"]["nu_db"].as_f64().unwrap();
+    let y = paper["at_paper_rounds"]["y_db"].as_f64().unwrap();
     assert!((40.0..50.0).contains(&nu) && y > nu, "{nu} {y}");
-    let admm = found["cases"][2]["curve"]["both"][1].as_u64().unwrap();
+    let admm = self::to_40(&found["cases"][2]["curve"]);
     assert!(4 * admm < to_40, "{admm}");
     assert!(at.join("page/learning-curve.svg").is_file());
     let text = ok(at, &args[..6]);
@@ -289,11 +318,9 @@ fn sums_are_tuned_where_they_are_named() {
         "tune x.csv --only curve --gamma 0.4 --atoms 8 --agents 4 --topology ring --rounds 300";
     let args = |more: &[&'static str]| [&line.split(' ').collect::<Vec<_>>()[..], more].concat();
     let found = json(at, &args(&["--strategies", "tree,relaxed-admm"]));
-    let tree = &found["curve"]["strategies"]["tree"]["best"];
-    assert_eq!(
-        (tree["constant"].as_str(), tree["value"].as_f64()),
-        (Some("bits"), Some(8.0))
-    );
+    let tree = &strategy(&found, "tree")["tuned"]["best"];
+    assert_eq!(tree["constant"]["name"], "bits");
+    assert_eq!(tree["constant"]["value"], 8.0);
     assert_eq!(tree["ending"], "reached", "{tree}");
     assert!(tree["bytes_per_round"].as_u64() > Some(0));
     let alone = json(at, &args(&["--strategies", "tree"]));
@@ -323,7 +350,7 @@ fn sums_are_tuned_where_they_are_named() {
     let gossip = ["--strategies", "relaxed-admm"];
     let [doubles, few] = [vec![], vec!["--bits", "15"]].map(|bits| {
         let found = json(at, &args(&[&gossip[..], &bits].concat()));
-        let best = found["curve"]["strategies"]["relaxed-admm"]["best"].clone();
+        let best = strategy(&found, "relaxed-admm")["tuned"]["best"].clone();
         (best["bytes_per_round"].as_f64().unwrap(), found)
     });
     assert!(few.0 > 0.24 * doubles.0 && few.0 < 0.27 * doubles.0);

@@ -57,7 +57,7 @@ pub use error::{DataError, Error, Result};
 pub use format::Format;
 pub use labels::read_labels;
 pub use options::{Nan, ReadOptions};
-pub use picture::{check_image_name, encode_image, image_head, read_image, Image};
+pub use picture::{check_image_name, encode_image, image_head, is_own_image, read_image, Image};
 pub use read::{chunks, read, read_source, size};
 pub use source::Source;
 pub use stream::{Content, Record, Stream};

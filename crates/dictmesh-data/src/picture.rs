@@ -1,5 +1,9 @@
 //! Pictures as matrices, one per colour plane. The formats are the `image` crate's.
 
+mod signature;
+
+pub use signature::is_own_image;
+
 use super::error::{DataError, Result};
 use super::jpeg;
 use super::source::{Bytes, Source};
@@ -11,6 +15,7 @@ use image::{
     Limits,
 };
 use image::{Luma, LumaA, Rgb, RgbImage, Rgba, RgbaImage};
+use signature::signed;
 use std::io::{BufReader, Cursor, ErrorKind};
 use std::path::Path;
 
@@ -173,7 +178,7 @@ pub fn encode_image(path: &Path, image: &Image) -> Result<Vec<u8>> {
         format => picture.write_to(&mut bytes, format),
     };
     encoded.map_err(|e| wrong(e.to_string(), "Write a .png instead."))?;
-    Ok(bytes.into_inner())
+    Ok(signed(bytes.into_inner(), format))
 }
 
 /// The head of a binary .pgm or .ppm.

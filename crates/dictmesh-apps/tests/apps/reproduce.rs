@@ -5,7 +5,7 @@ use dictmesh::{Error, Matrix};
 use dictmesh_apps::progress::silent;
 use dictmesh_apps::reproduce::{
     generated_documents, grey_square, BiclusteringExperiment, DenoisingExperiment,
-    LearningCurveExperiment,
+    DocumentsExperiment, DocumentsMethod, LearningCurveExperiment,
 };
 use dictmesh_apps::synthetic::{genes, news, scene, DOCUMENTS};
 use dictmesh_data::text::{TfIdf, Weighting};
@@ -111,4 +111,50 @@ fn generated_data_have_their_structure_and_follow_the_seed() {
     let table = genes(1);
     assert_eq!(table.lines().count(), 1 + 48);
     assert!(table.lines().all(|line| line.split(',').count() == 241));
+}
+
+/// 30 documents a block: topic 3 appears in block 1 and topic 4 in block 2, each with terms of its own.
+#[test]
+fn new_topics_score_above_known_ones() {
+    let topic = |j: usize| match (j / 30, j % 5) {
+        (1.., 0) => 3,
+        (2.., 1) => 4,
+        (_, at) => at % 3,
+    };
+    let counts = Matrix::from_fn(60, 90, |i, j| {
+        let own = i / 12 == topic(j);
+        let some = (i * 7 + j * 11) % 3 == 0;
+        f64::from(u8::from(own && some) * 3 + u8::from((i + j) % 17 == 0))
+    });
+    let counts = dictmesh::Samples::dense(counts).unwrap();
+    let topics: Vec<String> = (0..90).map(|j| format!("topic {}", topic(j))).collect();
+    for method in [DocumentsMethod::Mesh(Box::default()), DocumentsMethod::L1] {
+        let experiment = DocumentsExperiment {
+            method,
+            block: 30,
+            seeds: 2,
+            ..DocumentsExperiment::default()
+        };
+        let found = experiment.run(&counts, &topics, &mut silent).unwrap();
+        let steps: Vec<usize> = found.row.auc.iter().map(|a| a.step).collect();
+        assert_eq!(steps, [1, 2]);
+        assert!(found.row.mean > 0.95, "{found:?}");
+        assert_eq!((found.seeds.len(), found.curves.len()), (2, 2));
+        assert_eq!(found.paper[2].row.auc[1].auc, 0.93);
+    }
+    let same = vec!["one".to_string(); 90];
+    let experiment = DocumentsExperiment {
+        block: 30,
+        ..DocumentsExperiment::default()
+    };
+    let refused = experiment.run(&counts, &same, &mut silent).unwrap_err();
+    assert!(
+        refused.to_string().contains("an AUC at step 1"),
+        "{refused}"
+    );
+    let few = DocumentsExperiment {
+        block: 90,
+        ..experiment
+    };
+    assert!(few.run(&counts, &topics, &mut silent).is_err());
 }

@@ -1,44 +1,47 @@
-//! `dictmesh bicluster`: layers of rows and columns of a table.
+//! `dictmesh bicluster`: sparse layers of rows and columns of a table.
 
 mod files;
-mod find;
-mod pictures;
+mod page;
 
-pub use find::{diffusion, judge, ssvd, Found, Judged};
-pub use pictures::{heat_map, scatters};
+pub use page::{heat_map, scatters};
 
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
 use crate::memory::Sizes;
-use crate::numbers::counted;
-use crate::numbers::fixed;
+use crate::numbers::{counted, fixed};
 use crate::output::Folder;
 use crate::progress::Bar;
+use crate::render::text::table;
+use crate::render::Reply;
 use dictmesh::{Matrix, Stop};
-use dictmesh_apps::biclustering::{Bicluster, Biclustering, Prepare};
+use dictmesh_apps::biclustering::{
+    classify_rows, Bicluster, Biclustering, Layers, Method, Prepare, RowClasses,
+};
 use dictmesh_apps::ssvd::SparseSvd;
 use dictmesh_data::preparation::{check_flags, Shape};
 use dictmesh_data::{self as data, Format, ReadOptions, Source};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Method {
+pub enum MethodName {
     /// Agents that learn one layer each (the paper's Alg. 4)
     Diffusion,
     /// The sparse SVD of the whole table in one place (Alg. 3)
     Ssvd,
 }
 
-/// What is done to each column first.
+/// The preparation of each column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Preparing {
-    /// Its mean is taken off
+    /// Subtract its mean
     Centre,
-    /// Its mean is taken off, and it is divided by its standard deviation
+    /// Subtract its mean and divide by its standard deviation
     Standardise,
-    /// Nothing
+    /// None
     None,
 }
 
@@ -52,6 +55,15 @@ impl From<Preparing> for Prepare {
     }
 }
 
+/// The defaults of a setting, from the library.
+fn defaults<T: std::fmt::Display>(of: impl Fn(&Biclustering) -> T, ssvd: Option<T>) -> String {
+    let (usual, paper) = (of(&Biclustering::default()), of(&Biclustering::paper()));
+    match ssvd {
+        None => format!("[default: {usual}, or {paper} with --paper]"),
+        Some(ssvd) => format!("[default: {usual}, {paper} with --paper, {ssvd} with ssvd]"),
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("transpose", |arg| arg.help(
     "Turn the table first: its rows become the columns, and so the samples (by default columns are)"
@@ -59,37 +71,42 @@ impl From<Preparing> for Prepare {
 pub struct Args {
     /// The table: .csv, .tsv, .npy, .npz or .mtx; - is standard input. Each column of numbers is a sample
     pub table: PathBuf,
-    /// The directory for rows.csv and columns.csv; it is made if it is not there
+    /// The directory for rows.csv and columns.csv; created if missing
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
+    /// Replace a rows.csv or columns.csv that dictmesh did not write
+    #[arg(long)]
+    pub force: bool,
     /// How layers are found
     #[arg(long, value_name = "METHOD", default_value = "diffusion")]
-    pub method: Method,
-    /// How many layers [default: 5, or 3 with --paper]
-    #[arg(long, value_name = "N")]
+    pub method: MethodName,
+    #[arg(long, value_name = "N", help = format!("Number of layers {}", defaults(|s| s.layers, None)))]
     pub layers: Option<usize>,
-    /// Threshold on columns: more leaves fewer columns in a layer [default: 2, or 0.5 with --paper or ssvd]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", help = format!(
+        "Threshold on columns: more leaves fewer columns in a layer {}",
+        defaults(|s| s.gamma, Some(SparseSvd::default().lambda))
+    ))]
     pub gamma: Option<f64>,
-    /// Weight of |y|^2/2, above 0 [default: 0.1, or 0.01 with --paper]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", help = format!("Weight of |y|^2/2, above 0 {}", defaults(|s| s.delta, None)))]
     pub delta: Option<f64>,
-    /// Threshold on rows: more leaves fewer rows in a layer [default: 0.03, or 0.01 with --paper or ssvd]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", help = format!(
+        "Threshold on rows: more leaves fewer rows in a layer {}",
+        defaults(|s| s.beta, Some(SparseSvd::default().beta))
+    ))]
     pub beta: Option<f64>,
-    /// Fixes everything random
+    /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
-    /// How many starts are tried; the lowest objective is kept [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = format!(
+        "Number of random starts; the lowest objective is kept {}", defaults(|s| s.restarts, None)
+    ))]
     pub restarts: Option<usize>,
-    /// How often the columns are gone through at most [default: 10]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help = format!("Most passes over the columns {}", defaults(|s| s.passes, None)))]
     pub passes: Option<usize>,
-    /// What is done to each column first [default: standardise]
-    #[arg(long, value_name = "WHAT")]
+    /// The preparation of each column [default: standardise, or none with --paper]
+    #[arg(long, value_name = "HOW")]
     pub prepare: Option<Preparing>,
-    /// The paper's own constants and single pass where no flag says otherwise
+    /// The paper's constants and single pass, where no flag says otherwise
     #[arg(long)]
     pub paper: bool,
     /// Labels of the rows in a file of their own: a line each, a table's first column or an .npy
@@ -97,21 +114,61 @@ pub struct Args {
     pub labels: Option<PathBuf>,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// A page with the heat map and the scatter of the rows
+    /// Write a page with the heat map and the scatter of the rows into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
 }
 
-/// The table, one sample a column.
+/// The table, one sample per column.
 pub struct Input {
     pub x: Matrix,
     row_names: Option<Vec<String>>,
     column_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
-    /// What a person should know about how it was read.
+    /// A remark on how the file was read.
     note: Option<String>,
+}
+
+/// The layers of a table.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Biclusters {
+    /// The directory with rows.csv and columns.csv.
+    output: String,
+    /// Number of rows of the table.
+    rows: usize,
+    /// Number of columns of numbers.
+    columns: usize,
+    /// The layers by decreasing weight.
+    layers: Vec<Layer>,
+    /// The objective; null for the sparse SVD.
+    objective: Option<f64>,
+    /// Why the inference stopped.
+    stop: &'static str,
+    /// The seed.
+    seed: u64,
+    /// Number of rows whose cluster differs from their label; null without labels.
+    misclassified: Option<usize>,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+/// One layer.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Layer {
+    /// Number of rows with at least an even share of it.
+    rows: usize,
+    /// Number of columns with a nonzero coefficient.
+    columns: usize,
+    /// |y|.
+    weight: f64,
+    /// These rows by decreasing share, counted from 1.
+    main_rows: Vec<usize>,
+}
+
+impl Reply for Biclusters {
+    const COMMAND: &'static str = "bicluster";
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -130,49 +187,41 @@ pub fn run(args: Args) -> Result<()> {
     let page = page_place(args.report.as_ref());
     let inputs = std::iter::once(&args.table).chain(&args.labels);
     check_apart(files.iter().chain(&page), inputs)?;
+    if !args.force {
+        files.iter().try_for_each(|file| files::check_own(file))?;
+    }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
     let input = read(&args.table, &args.read, args.labels.as_deref())?;
     note(input.note.as_deref(), args.speech.quiet);
-    let most = input.x.rows().min(input.x.cols());
-    if let Some(layers) = args.layers.filter(|layers| *layers > most) {
-        return Err(format!(
-            "--layers {layers}: the table has {} rows and {} columns of numbers, and so at most {most} layers; \
-             choose fewer",
-            input.x.rows(),
-            input.x.cols()
-        ).into());
+    let method = method(&args, &input.x)?;
+    let bar = Bar::new(args.speech.quiet);
+    let found = method.run(&input.x, &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let found = found.map_err(say)?;
+    for warning in found.warnings.iter().filter(|_| !args.speech.quiet) {
+        eprintln!("dictmesh: {warning}");
     }
-    let found = match args.method {
-        Method::Diffusion => {
-            let settings = diffusion_settings(&args);
-            check_layers(&settings, &input.x)?;
-            let bar = Bar::new(args.speech.quiet);
-            let found = diffusion(&settings, &input.x, &mut |p| bar.show(p));
-            bar.clear();
-            found?
-        }
-        Method::Ssvd => {
-            let (settings, prepare) = ssvd_settings(&args)?;
-            ssvd(&settings, prepare, &input.x)?
-        }
-    };
-    if !args.speech.quiet {
-        for warning in &found.warnings {
-            eprintln!("dictmesh: {warning}");
-        }
-    }
-    let judged = match &input.labels {
-        Some(labels) => Some(judge(&found.layers, labels, args.seed)?),
+    let classes = match &input.labels {
+        Some(labels) => Some(classify_rows(&found.layers, labels, args.seed).map_err(say)?),
         None => None,
     };
-    files::write(&folder, &input, &found.layers, judged.as_ref())?;
-    let page = match &args.report {
-        Some(dir) => Some(pictures::report(&args, &input, &found, judged.as_ref()).write(dir)?),
-        None => None,
+    files::write(&folder, &input, &found.layers, classes.as_ref())?;
+    let mut reply = reply(&args, &input.x, &found, classes.as_ref());
+    if let Some(dir) = &args.report {
+        let page = page::report(&args, &input, &found, classes.as_ref()).write(dir)?;
+        reply.report = Some(page.display().to_string());
+    }
+    let gamma = match &method {
+        Method::Diffusion(settings) => settings.gamma,
+        Method::SparseSvd(settings, _) => settings.lambda,
     };
-    tell(&args, &input, &found, judged.as_ref(), page)
+    args.speech
+        .reply(&reply, || text(&args, &reply, &found, gamma))
 }
 
 /// The table, and the labels of its rows from a file of their own or from one of its columns.
@@ -207,8 +256,37 @@ pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input
     })
 }
 
-/// The agents' settings as the flags say.
-fn diffusion_settings(args: &Args) -> Biclustering {
+/// The method with the settings of the flags.
+fn method(args: &Args, x: &Matrix) -> Result<Method> {
+    let most = x.rows().min(x.cols());
+    if let Some(layers) = args.layers.filter(|layers| *layers > most) {
+        return Err(format!(
+            "--layers {layers}: the table has {} rows and {} columns of numbers, and so at most {most} layers; \
+             choose fewer",
+            x.rows(),
+            x.cols()
+        )
+        .into());
+    }
+    match args.method {
+        MethodName::Diffusion => {
+            let settings = diffusion(args);
+            let sizes = Sizes {
+                rows: x.rows(),
+                atoms: settings.layers,
+                agents: settings.layers,
+                batch: settings.batch.min(x.cols()),
+                data: 2 * x.as_slice().len(),
+                rotates: true,
+            };
+            sizes.check(&format!("--layers {}", settings.layers))?;
+            Ok(Method::Diffusion(settings))
+        }
+        MethodName::Ssvd => ssvd(args),
+    }
+}
+
+fn diffusion(args: &Args) -> Biclustering {
     let base = match args.paper {
         true => Biclustering::paper(),
         false => Biclustering::default(),
@@ -226,21 +304,7 @@ fn diffusion_settings(args: &Args) -> Biclustering {
     }
 }
 
-/// An agent for each layer must fit.
-fn check_layers(settings: &Biclustering, x: &Matrix) -> Result<()> {
-    let sizes = Sizes {
-        rows: x.rows(),
-        atoms: settings.layers,
-        agents: settings.layers,
-        batch: settings.batch.min(x.cols()),
-        data: 2 * x.as_slice().len(),
-        rotates: true,
-    };
-    Ok(sizes.check(&format!("--layers {}", settings.layers))?)
-}
-
-/// The sparse SVD's settings as the flags say, and what is done to the table first.
-fn ssvd_settings(args: &Args) -> Result<(SparseSvd, Prepare)> {
+fn ssvd(args: &Args) -> Result<Method> {
     for (flag, given) in [
         ("--delta", args.delta.is_some()),
         ("--restarts", args.restarts.is_some()),
@@ -260,93 +324,88 @@ fn ssvd_settings(args: &Args) -> Result<(SparseSvd, Prepare)> {
         beta: args.beta.unwrap_or(base.beta),
         ..base
     };
-    Ok((settings, args.prepare.map_or(usual.prepare, Prepare::from)))
+    let prepare = args.prepare.map_or(usual.prepare, Prepare::from);
+    Ok(Method::SparseSvd(settings, prepare))
 }
 
-fn tell(
-    args: &Args,
-    input: &Input,
-    found: &Found,
-    judged: Option<&Judged>,
-    page: Option<PathBuf>,
-) -> Result<()> {
-    let (m, t) = (input.x.rows(), input.x.cols());
-    let gamma = match args.method {
-        Method::Diffusion => diffusion_settings(args).gamma,
-        Method::Ssvd => ssvd_settings(args)?.0.lambda,
-    };
-    let layers: Vec<_> = (found.layers.iter())
-        .map(|l| {
-            let main: Vec<usize> = l.main_rows().iter().map(|row| row + 1).collect();
-            let (rows, columns) = (main.len(), l.columns().len());
-            json!({"rows": rows, "columns": columns, "weight": l.weight, "heaviest": main})
-        })
-        .collect();
-    let output = args.output.display().to_string();
-    let page = page.map(|page| page.display().to_string());
-    args.speech.tell(
-        json!({
-            "output": output, "rows": m, "columns": t, "layers": layers,
-            "objective": found.objective, "stop": found.stop.to_string(), "seed": args.seed,
-            "misclassified": judged.map(|j| j.wrong.len()), "report": page,
-        }),
-        || {
-            let mut text = layer_lines(found, (m, t), gamma);
-            if found.stop != Stop::Converged {
-                text += &format!("the inference ended early: {}\n", found.stop);
-            }
-            text += "\n";
-            if let Some(objective) = found.objective {
-                text += &format!("objective: {}\n", fixed(objective, 6));
-            }
-            if let Some(judged) = judged {
-                text += &format!("misclassified: {} of {m} rows\n", judged.wrong.len());
-            }
-            text += &format!(
-                "memberships: {} and {}\n",
-                args.output.join("rows.csv").display(),
-                args.output.join("columns.csv").display()
-            );
-            if let Some(page) = &page {
-                text += &format!("report: {page}\n");
-            }
-            text
-        },
-    )
-}
-
-/// The layers as lines of a table, for a table of m x t and this threshold on columns.
-fn layer_lines(found: &Found, (m, t): (usize, usize), gamma: f64) -> String {
-    let mut text = format!(
-        "{}, {}\n\nlayer  rows  columns      weight\n",
-        counted(m, "row"),
-        counted(t, "column")
-    );
-    let filled = |(_, l): &(usize, &Bicluster)| pictures::fills(l);
-    for (k, l) in found.layers.iter().enumerate().filter(filled) {
-        let (rows, columns, weight) = (l.main_rows().len(), l.columns().len(), l.weight);
-        text += &format!(
-            "{:>5}  {rows:>4}  {columns:>7}  {:>10}\n",
-            k + 1,
-            fixed(weight, 4)
-        );
+fn reply(args: &Args, x: &Matrix, found: &Layers, classes: Option<&RowClasses>) -> Biclusters {
+    let layers = found.layers.iter().map(|layer| {
+        let main_rows: Vec<usize> = layer.main_rows().iter().map(|row| row + 1).collect();
+        Layer {
+            rows: main_rows.len(),
+            columns: layer.columns().len(),
+            weight: layer.weight,
+            main_rows,
+        }
+    });
+    Biclusters {
+        output: args.output.display().to_string(),
+        rows: x.rows(),
+        columns: x.cols(),
+        layers: layers.collect(),
+        objective: found.objective,
+        stop: found.stop.name(),
+        seed: args.seed,
+        misclassified: classes.map(|c| c.misclassified.len()),
+        report: None,
     }
+}
+
+fn text(args: &Args, reply: &Biclusters, found: &Layers, gamma: f64) -> String {
+    let rows = counted(reply.rows, "row");
+    let mut text = format!("{rows}, {}\n\n", counted(reply.columns, "column"));
+    text += &table(&layer_rows(reply, &found.layers));
     text += "rows: those with at least an even share of the layer; columns: not 0\n";
-    let empty = found.layers.iter().filter(|l| !pictures::fills(l)).count();
-    if empty > 0 {
-        let (layers, are) = (
-            counted(found.layers.len(), "layer"),
-            if empty == 1 { "is" } else { "are" },
-        );
-        text += &format!(
-            "{empty} of {layers} {are} empty, as --gamma {gamma} leaves no column in {}: try --gamma {}",
-            if empty == 1 { "it" } else { "them" },
-            gamma / 2.0
-        );
-        text += &match found.layers.len() - empty {
-            0 => " or less\n".to_string(),
-            full => format!(", or --layers {full} if the table has no more to it\n"),
-        };
+    text += &empty_layers(&found.layers, gamma);
+    if found.stop != Stop::Converged {
+        text += &format!("the inference ended early: {}\n", found.stop);
+    }
+    text += "\n";
+    if let Some(objective) = reply.objective {
+        text += &format!("objective: {}\n", fixed(objective, 6));
+    }
+    if let Some(wrong) = reply.misclassified {
+        text += &format!("misclassified: {wrong} of {rows}\n");
+    }
+    let [rows, columns] = files::NAMES.map(|name| args.output.join(name));
+    text += &format!(
+        "memberships: {} and {}\n",
+        rows.display(),
+        columns.display()
+    );
+    if let Some(page) = &reply.report {
+        text += &format!("report: {page}\n");
     }
     text
+}
+
+/// A head, and a row for each layer that is not empty.
+fn layer_rows(reply: &Biclusters, layers: &[Bicluster]) -> Vec<Vec<String>> {
+    let head = ["layer", "rows", "columns", "weight"].map(String::from);
+    let shown = reply.layers.iter().zip(layers).enumerate();
+    let shown = shown.filter(|(_, (_, layer))| !layer.is_empty());
+    let rows = shown.map(|(k, (layer, _))| {
+        let counts = [k + 1, layer.rows, layer.columns].map(|n| n.to_string());
+        [&counts[..], &[fixed(layer.weight, 4)]].concat()
+    });
+    std::iter::once(head.to_vec()).chain(rows).collect()
+}
+
+/// A sentence on empty layers, with the gamma to try.
+fn empty_layers(layers: &[Bicluster], gamma: f64) -> String {
+    let empty = layers.iter().filter(|layer| layer.is_empty()).count();
+    let (are, them) = match empty {
+        0 => return String::new(),
+        1 => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    let advice = match layers.len() - empty {
+        0 => " or less".to_string(),
+        full => format!(", or --layers {full} if the table has no more structure"),
+    };
+    format!(
+        "{empty} of {} {are} empty: --gamma {gamma} leaves no column in {them}; try --gamma {}{advice}\n",
+        counted(layers.len(), "layer"),
+        gamma / 2.0
+    )
 }

@@ -1,10 +1,10 @@
 //! The flags that `learn`, `tune` and `audit` have in common.
 
-use super::divided::{divide, fresh, Divided};
-use super::prepare::{DataArgs, Opened, PrepareArgs};
-use super::Result;
+use super::prepare::{DataArgs, Feed, Opened, PrepareArgs};
+use super::{note, say, Result};
 use crate::options::Options;
-use std::path::PathBuf;
+use dictmesh_apps::HoldoutSplit;
+use std::path::{Path, PathBuf};
 
 /// How samples, problem and mesh are chosen.
 #[derive(Clone, Debug, clap::Args)]
@@ -20,7 +20,7 @@ pub struct Choices {
     pub options: Options,
 }
 
-/// What is looked into: data, with a dictionary there is or one that is still to be learned.
+/// Data, with the model to inspect or without one, so that a dictionary is learned first.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Subject {
     /// The samples: numbers, text or pictures, as `learn` takes them
@@ -34,25 +34,39 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The model, if there is one, and samples drawn by the seed. Without a model the task that suits them becomes
-    /// the choice, where there was none.
+    /// The model, if one is given, and the samples, split by the seed. Without a model, the task that suits the
+    /// samples becomes the choice if none is made.
     pub fn open(
         &self,
         choices: &Choices,
         options: &mut Options,
         quiet: bool,
-    ) -> Result<(Option<Opened>, Divided)> {
-        match &self.model {
-            Some(model) => {
-                let opened = Opened::new(model, &self.data, &choices.data_args, !quiet)?;
-                let divided = divide(&self.data, &opened.feed(1), options.seed.unwrap_or(0))?;
-                Ok((Some(opened), divided))
-            }
-            None => {
-                let (prepare, data_args) = (&choices.prepare, &choices.data_args);
-                let divided = fresh(&self.data, prepare, data_args, quiet, options)?;
-                Ok((None, divided))
-            }
+    ) -> Result<(Option<Opened>, HoldoutSplit)> {
+        let seed = options.seed.unwrap_or(0);
+        if let Some(model) = &self.model {
+            let opened = Opened::new(model, &self.data, &choices.data_args, !quiet)?;
+            let split = split(&self.data, &opened.feed(1), seed)?;
+            return Ok((Some(opened), split));
         }
+        let (raw, how) = choices.prepare.open(&self.data, &choices.data_args)?;
+        note(raw.note(), quiet);
+        options.task.get_or_insert(how.usual_task().into());
+        let feed = Feed {
+            raw: &raw,
+            how: &how,
+            rows: raw.rows(&how),
+            batch: 1,
+            shuffle: None,
+        };
+        Ok((None, split(&self.data, &feed, seed)?))
     }
+}
+
+/// Some of the prepared samples to learn from and some held out; the others do not stay in memory.
+fn split(data: &Path, feed: &Feed<'_>, seed: u64) -> Result<HoldoutSplit> {
+    let total = feed.samples().map_err(say)?;
+    if total < 2 {
+        return Err(format!("{}: {total} samples; at least 2 are needed", data.display()).into());
+    }
+    HoldoutSplit::of_parts(total, feed.parts(0).map_err(say)?, seed).map_err(say)
 }

@@ -1,94 +1,121 @@
-//! `dictmesh denoise`: a picture without its noise.
+//! `dictmesh denoise`: a picture restored by a dictionary of its own patches.
 
-mod pictures;
-mod quality;
-mod show;
+mod page;
 
-pub use pictures::{atoms, before_and_after};
-pub use quality::{quality, Quality};
+pub use page::{atoms, before_and_after};
 
 use super::prepare::{Cut, How, Preparation};
 use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
 use crate::memory::{check_sizes, Sizes};
-use crate::numbers::exact;
+use crate::numbers::{counted, exact};
 use crate::output::{write_file, Folder};
 use crate::progress::Bar;
+use crate::render::Reply;
 use dictmesh::{Matrix, Mesh, Stop};
-use dictmesh_apps::denoising::{
-    from_opponent, noise_level, to_opponent, Coding, Denoised, Denoising,
-};
+use dictmesh_apps::denoising::{rounding_noise, Coding, Denoising, Restored};
+use dictmesh_apps::quality::Quality;
 use dictmesh_data::{self as data, Image};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// White in every picture, whatever its depth.
+const PEAK: f64 = 255.0;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The noisy picture: .png, .jpg, .pgm, .ppm or .tif, grey or colour
     pub image: PathBuf,
-    /// Where the picture without noise goes; its ending says the format
+    /// The file of the restored picture; its ending is the format
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Standard deviation of the noise, where white is 255; a plane with less than rounding makes (0.29 with 8
-    /// bits) stays as it is [default: estimated]
-    #[arg(long, value_name = "S")]
+    /// Replace an output picture that dictmesh did not write
+    #[arg(long)]
+    pub force: bool,
+    #[arg(long, value_name = "S", help = format!(
+        "Standard deviation of the noise, white is 255; a plane with less than rounding adds ({:.2} with 8 bits) \
+         stays as it is [default: estimated]",
+        rounding_noise(8)
+    ))]
     pub sigma: Option<f64>,
-    /// How many atoms in all [default: one for each agent, or 128]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", help = format!(
+        "Number of atoms [default: one per agent, or {}]", usual_atoms()
+    ))]
     pub atoms: Option<usize>,
-    /// Side of the square patches in pixels [default: 8, or the model's]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", help = format!(
+        "Side of the square patches in pixels [default: {}, or the model's]", Denoising::default().patch
+    ))]
     pub patch: Option<usize>,
-    /// Pixels from one patch to the next; more is faster and less good
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Pixels from one patch to the next; larger is faster and less accurate
+    #[arg(long, value_name = "N", default_value_t = Denoising::default().stride)]
     pub stride: usize,
-    /// Share the atoms among so many agents who code together (196 in the paper); much slower than the
-    /// default, one place that has them all, and the same up to a tolerance
+    /// Number of agents that share the atoms and code together (196 in the paper). By default one agent has
+    /// all atoms: much faster, and the same result up to a tolerance
     #[arg(long, value_name = "N")]
     pub agents: Option<usize>,
-    /// Take the atoms of this model instead of learning: one of learn --patch or of --save-model, or one of
-    /// numbers that are square patches, column by column. gamma is set by the noise
+    /// Restore with the atoms of this model, without learning: one of learn --patch or of --save-model, or one of
+    /// numbers that are square patches, column by column. The noise sets gamma
     #[arg(long, value_name = "MODEL", conflicts_with = "atoms")]
     pub model: Option<PathBuf>,
-    /// Save what was learned (of a colour picture, from its light), for --model, infer and score
+    /// Save the learned model (of a colour picture, that of its luminance) for --model, infer and score
     #[arg(long, value_name = "MODEL", conflicts_with = "model")]
     pub save_model: Option<PathBuf>,
-    /// The picture without noise, to measure against
+    /// The picture without noise, to measure the quality against
     #[arg(long, value_name = "IMAGE")]
     pub clean: Option<PathBuf>,
-    /// Fixes everything random
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of all random draws
+    #[arg(long, value_name = "N", default_value_t = Denoising::default().seed)]
     pub seed: u64,
-    /// A page with the pictures before and after, and the atoms
+    /// Write a page with the pictures before and after, and the atoms, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub speech: Speech,
 }
 
-/// A picture restored.
-struct Restored {
-    image: Image,
-    /// The noise of each plane.
+fn usual_atoms() -> usize {
+    let base = Denoising::default();
+    base.agents * base.atoms_each
+}
+
+/// The restored picture.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Restoration {
+    /// Its file.
+    output: String,
+    /// Number of columns of pixels.
+    width: usize,
+    /// Number of rows of pixels.
+    height: usize,
+    /// Number of planes: 1 if grey, 3 in colour.
+    planes: usize,
+    /// Standard deviation of the noise: of the grey plane, or of luminance and two opponent colours.
     sigma: Vec<f64>,
-    stop: Stop,
-    /// Who coded the first plane that was coded, if any was.
-    mesh: Option<Mesh>,
+    /// Number of planes with too little noise to restore.
+    unchanged_planes: usize,
+    /// Number of atoms; 0 if every plane is unchanged.
+    atoms: usize,
+    /// Number of agents that hold them.
+    agents: usize,
+    /// Quality of the noisy picture; null without --clean.
+    before: Option<Quality>,
+    /// Quality of the restored picture; null without --clean.
+    after: Option<Quality>,
+    /// Why the inference stopped.
+    stop: &'static str,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+impl Reply for Restoration {
+    const COMMAND: &'static str = "denoise";
 }
 
 pub fn run(args: Args) -> Result<()> {
-    check_place(&args.output)?;
-    if let Some(path) = &args.save_model {
-        check_place(path)?;
-    }
-    let page = page_place(args.report.as_ref());
-    let outputs = std::iter::once(&args.output).chain(&args.save_model);
-    let inputs = std::iter::once(&args.image).chain(&args.clean);
-    check_apart(outputs.chain(&page), inputs.chain(&args.model))?;
-    if let Some(dir) = &args.report {
-        Folder::check(dir)?;
-    }
+    check_outputs(&args)?;
     let noisy = data::read_image(&args.image).map_err(say)?;
     let lost = data::check_image_name(&args.output, &noisy).map_err(say)?;
     note(lost.as_deref(), args.speech.quiet);
@@ -102,25 +129,68 @@ pub fn run(args: Args) -> Result<()> {
     };
     let settings = settings(&args, atoms.as_ref())?;
     check_size(&args, &noisy, &settings)?;
-    let restored = restore(&args, &settings, &noisy, atoms.as_ref())?;
-    let measured = match &clean {
-        Some(clean) => Some((quality(clean, &noisy)?, quality(clean, &restored.image)?)),
-        None => None,
+    let bar = Bar::new(args.speech.quiet);
+    let done = settings.restore_image(&noisy, atoms.as_ref(), &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let (image, restored) = done.map_err(say)?;
+    let quality = |image: &Image| match &clean {
+        Some(clean) => Quality::of(&clean.planes, &image.planes, PEAK)
+            .map(Some)
+            .map_err(say),
+        None => Ok(None),
+    };
+    let mut reply = Restoration {
+        output: args.output.display().to_string(),
+        width: noisy.width(),
+        height: noisy.height(),
+        planes: noisy.planes.len(),
+        sigma: restored.sigma.clone(),
+        unchanged_planes: restored.unchanged,
+        atoms: restored.mesh.as_ref().map_or(0, Mesh::atoms),
+        agents: restored.mesh.as_ref().map_or(0, Mesh::agents),
+        before: quality(&noisy)?,
+        after: quality(&image)?,
+        stop: restored.stop.name(),
+        report: None,
     };
     if let Some(path) = &args.save_model {
         save(path, &restored, &settings)?;
     }
-    let picture = data::encode_image(&args.output, &restored.image).map_err(say)?;
+    let picture = data::encode_image(&args.output, &image).map_err(say)?;
     write_file("the picture", &args.output, &picture)?;
-    let page = match &args.report {
-        Some(dir) => {
-            let pictures = [clean.as_ref(), Some(&noisy), Some(&restored.image)];
-            let side = settings.patch;
-            Some(pictures::report(&args, pictures, measured.as_ref(), &restored, side).write(dir)?)
-        }
-        None => None,
-    };
-    show::tell(&args, &noisy, &restored, measured.as_ref(), page)
+    if let Some(dir) = &args.report {
+        let pictures = [clean.as_ref(), Some(&noisy), Some(&image)];
+        let mesh = restored.mesh.as_ref();
+        let page = page::report(&args, &reply, pictures, mesh, settings.patch).write(dir)?;
+        reply.report = Some(page.display().to_string());
+    }
+    args.speech
+        .reply(&reply, || text(&args, &reply, &noisy, restored.stop))
+}
+
+fn check_outputs(args: &Args) -> Result<()> {
+    check_place(&args.output)?;
+    if let Some(path) = &args.save_model {
+        check_place(path)?;
+    }
+    let page = page_place(args.report.as_ref());
+    let outputs = std::iter::once(&args.output).chain(&args.save_model);
+    let inputs = std::iter::once(&args.image).chain(&args.clean);
+    check_apart(outputs.chain(&page), inputs.chain(&args.model))?;
+    if !args.force && args.output.exists() && !data::is_own_image(&args.output) {
+        return Err(format!(
+            "{}: dictmesh did not write this file; name another one, or give --force to replace it",
+            args.output.display()
+        )
+        .into());
+    }
+    if let Some(dir) = &args.report {
+        Folder::check(dir)?;
+    }
+    Ok(())
 }
 
 fn read_clean(path: &Path, noisy: &Image, noisy_path: &Path) -> Result<Image> {
@@ -156,13 +226,15 @@ fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
             path.display(),
             how.describe(),
             mesh.rows()
-        ).into());
+        )
+        .into());
     }
     match patch {
         Some(patch) if patch != side => Err(format!(
-            "{}: its atoms are patches of {side} x {side}, but --patch says {patch}; leave --patch out",
+            "{}: its atoms are patches of {side} x {side}, but --patch is {patch}; leave --patch out",
             path.display()
-        ).into()),
+        )
+        .into()),
         _ => Ok(mesh.dictionary()),
     }
 }
@@ -171,7 +243,7 @@ fn read_atoms(path: &Path, patch: Option<usize>) -> Result<Matrix> {
 fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
     let mesh = restored.mesh.as_ref().ok_or_else(|| {
         format!(
-            "{}: there was no noise, so that nothing was learned to save",
+            "{}: the picture has no noise, so no model was learned; leave --save-model out",
             path.display()
         )
     })?;
@@ -179,7 +251,7 @@ fn save(path: &Path, restored: &Restored, settings: &Denoising) -> Result<()> {
     let cut = Cut {
         side: settings.patch,
         stride: settings.stride,
-        white: quality::PEAK,
+        white: PEAK,
     };
     Preparation::new(How::Patches(cut))
         .store(&mut model)
@@ -191,13 +263,14 @@ fn settings(args: &Args, given: Option<&Matrix>) -> Result<Denoising> {
     let base = Denoising::default();
     let of_model = given.map(|atoms| atoms.rows().isqrt());
     let agents = args.agents.unwrap_or(1);
-    let usual = args.agents.unwrap_or(base.agents * base.atoms_each);
+    let usual = args.agents.unwrap_or(usual_atoms());
     let atoms = given.map(Matrix::cols).or(args.atoms).unwrap_or(usual);
     check_sizes(agents, atoms)?;
     if !atoms.is_multiple_of(agents) {
         return Err(format!(
             "{atoms} atoms cannot be shared evenly among {agents} agents; choose --atoms as a multiple of --agents"
-        ).into());
+        )
+        .into());
     }
     Ok(Denoising {
         patch: of_model.or(args.patch).unwrap_or(base.patch),
@@ -230,19 +303,23 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
             args.image.display(),
             noisy.width(),
             noisy.height()
-        ).into());
+        )
+        .into());
     }
     if stride == 0 || stride > patch {
         return Err(format!(
             "--stride {stride}: expected from 1 to the side of a patch, {patch}, or pixels would be left out"
-        ).into());
+        )
+        .into());
     }
     let atoms = settings.atoms_each.saturating_mul(settings.agents);
-    let patches = patches(settings, noisy.height(), noisy.width());
+    let patches = settings
+        .patch_count(noisy.height(), noisy.width())
+        .map_err(say)?;
     let sizes = Sizes {
         rows: patch * patch,
         atoms,
-        // In one place they are one agent's.
+        // Exact coding has one agent with all atoms.
         agents: match settings.coding {
             Coding::Mesh => settings.agents,
             Coding::Exact => 1,
@@ -252,106 +329,63 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
         data: 2 * patches.saturating_mul(patch * patch),
         rotates: true,
     };
-    Ok(sizes.check(&format!(
+    sizes.check(&format!(
         "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",
         sizes.agents
-    ))?)
+    ))?;
+    Ok(())
 }
 
-/// Grey as it is; colour as light and two opponent colours, each on its own.
-fn restore(
-    args: &Args,
-    settings: &Denoising,
-    noisy: &Image,
-    atoms: Option<&Matrix>,
-) -> Result<Restored> {
-    let planes = match <[Matrix; 3]>::try_from(noisy.planes.clone()) {
-        Ok(rgb) => to_opponent(&rgb).map_err(say)?.to_vec(),
-        Err(grey) => grey,
-    };
-    let count = planes.len();
-    let bar = Bar::new(args.speech.quiet);
-    let mut restored = Restored {
-        image: noisy.clone(),
-        sigma: Vec::new(),
-        stop: Stop::Converged,
-        mesh: None,
-    };
-    let mut out = Vec::new();
-    for (p, plane) in planes.into_iter().enumerate() {
-        let sigma = match settings.sigma {
-            Some(sigma) => sigma,
-            None => noise_level(&plane).map_err(say)?,
-        };
-        restored.sigma.push(sigma);
-        if sigma < show::rounding(noisy) {
-            out.push(plane);
-            continue;
-        }
-        let done = one_plane(settings, &plane, sigma, atoms, &bar, (p, count));
-        let done = done.inspect_err(|_| bar.clear())?;
-        match done.stop {
-            Stop::Converged => {}
-            Stop::RoundLimit => restored.stop = Stop::RoundLimit,
-            stop => return Err(format!("denoising stopped: {stop}").into()),
-        }
-        restored.mesh = restored.mesh.or(Some(done.mesh));
-        out.push(done.image);
+/// "25.00 dB, SSIM 0.8000".
+pub fn shown(quality: &Quality) -> String {
+    let ssim = quality.ssim.map(|s| format!(", SSIM {s:.4}"));
+    format!("{:.2} dB{}", quality.psnr, ssim.unwrap_or_default())
+}
+
+fn sigma_shown(sigma: &[f64]) -> String {
+    let each: Vec<String> = sigma.iter().map(|s| format!("{s:.2}")).collect();
+    match (&each[..], sigma.windows(2).all(|w| w[0] == w[1])) {
+        ([first, ..], true) => first.clone(),
+        _ => format!("{} (luminance and two opponent colours)", each.join(", ")),
     }
-    bar.clear();
-    restored.image.planes = match <[Matrix; 3]>::try_from(out) {
-        Ok(planes) => from_opponent(&planes).map_err(say)?.to_vec(),
-        Err(grey) => grey,
+}
+
+fn text(args: &Args, reply: &Restoration, noisy: &Image, stop: Stop) -> String {
+    let origin = match args.sigma {
+        Some(_) => "given",
+        None => "estimated",
     };
-    restored.image = restored.image.rounded();
-    Ok(restored)
-}
-
-fn one_plane(
-    settings: &Denoising,
-    plane: &Matrix,
-    sigma: f64,
-    atoms: Option<&Matrix>,
-    bar: &Bar,
-    (at, planes): (usize, usize),
-) -> Result<Denoised> {
-    let settings = Denoising {
-        sigma: Some(sigma),
-        ..settings.clone()
+    let mut text = format!(
+        "{} x {} pixels, noise of standard deviation {} ({origin})\n",
+        reply.width,
+        reply.height,
+        sigma_shown(&reply.sigma)
+    );
+    let atoms = counted(reply.atoms, "atom");
+    text += &match reply.agents {
+        0 => "no noise to remove: the picture stays as it is\n".to_string(),
+        1 => format!("{atoms}\n"),
+        n => format!("{atoms} at {n} agents\n"),
     };
-    if let Some(atoms) = atoms {
-        bar.show(restoring(at, planes));
-        return settings.run_with(plane, atoms).map_err(say);
+    if reply.unchanged_planes > 0 && args.sigma != Some(0.0) {
+        text += &format!(
+            "{} of {} unchanged: less noise than the {:.2} of rounding to {} bits\n",
+            reply.unchanged_planes,
+            counted(reply.planes, "plane"),
+            rounding_noise(noisy.bits),
+            noisy.bits
+        );
     }
-    let patches = patches(&settings, plane.rows(), plane.cols());
-    let each = settings.passes * patches.min(settings.learned);
-    let learned = settings.run(plane, |event| {
-        bar.show(crate::progress::Progress {
-            phase: "learning",
-            done: at * each + event.samples as usize,
-            total: planes * each,
-            cost: Some(event.cost),
-        });
-        if event.samples as usize >= each {
-            bar.show(restoring(at, planes));
-        }
-        ControlFlow::Continue(())
-    });
-    learned.map_err(say)
-}
-
-/// How many patches are cut from a picture of this size.
-fn patches(settings: &Denoising, rows: usize, columns: usize) -> usize {
-    let across = |n: usize| (n - settings.patch).div_ceil(settings.stride) + 1;
-    across(rows) * across(columns)
-}
-
-/// Planes that are restored already; this is done in one go, without a word on the way.
-fn restoring(at: usize, planes: usize) -> crate::progress::Progress {
-    crate::progress::Progress {
-        phase: "restoring",
-        done: at,
-        total: planes,
-        cost: None,
+    if stop != Stop::Converged {
+        text += &format!("the inference ended early: {stop}\n");
     }
+    if let (Some(before), Some(after)) = (&reply.before, &reply.after) {
+        text += &format!("noisy:    {}\n", shown(before));
+        text += &format!("denoised: {}\n", shown(after));
+    }
+    text += &format!("picture: {}\n", reply.output);
+    if let Some(page) = &reply.report {
+        text += &format!("report: {page}\n");
+    }
+    text
 }

@@ -5,8 +5,10 @@ use super::prepare::{How, Preparation};
 use super::{load_model, say, Result, Speech};
 use crate::numbers::counted;
 use crate::render::json::{Object, Reply};
+use crate::render::text::table;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Spec, Update};
+use dictmesh_apps::novelty::Threshold;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -50,12 +52,36 @@ pub struct Inspection {
     samples_learned: u64,
     /// How raw data become samples: `kind`, `description`, `reading` and what belongs to the kind.
     preparation: Object,
+    /// The scores to which new samples are compared; null if the model has none.
+    calibration: Option<Calibration>,
     /// The names of the entries of a sample, if known.
     feature_names: Option<Vec<String>>,
     /// The program and version that wrote the file.
     written_by: String,
     /// The blocks in the file, one per agent.
     blocks: Vec<Block>,
+}
+
+/// The scores of samples that the model learned from.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Calibration {
+    /// The number of scores.
+    samples: usize,
+    /// The median score.
+    median: f64,
+    /// The score that 95 % of the samples do not exceed: the default threshold of novelty.
+    quantile_95: f64,
+}
+
+impl Calibration {
+    fn new(scores: &[f64]) -> Option<Self> {
+        let quantile = |q| Threshold::Quantile(q).choose(scores, 0.0);
+        Some(Calibration {
+            samples: scores.len(),
+            median: quantile(0.5)?,
+            quantile_95: quantile(0.95)?,
+        })
+    }
 }
 
 /// The atoms of one agent.
@@ -96,35 +122,50 @@ pub fn run(args: Args) -> Result<()> {
         seed: d.seed,
         samples_learned: d.progress.samples_learned,
         preparation: preparation_object(&preparation),
+        calibration: dictmesh_apps::calibration::Calibration::of(&model)
+            .and_then(|c| Calibration::new(c.scores())),
         feature_names: d.feature_names.clone(),
         written_by: d.written_by.clone(),
         blocks,
     };
     args.speech.reply(&inspection, || {
-        let mut text = format!(
-            "{}\nwritten by {}\n\n\
-             {} of {} at {} with {}, {} of whom see the samples\n\
-             {} samples seen in all passes, {} a batch, seed {}\n",
+        let informed = match d.informed.len() {
+            n if n == d.agents => "all of them informed".to_string(),
+            n => format!("{n} of them informed"),
+        };
+        let calibration = match &inspection.calibration {
+            Some(c) => format!(
+                "{} scores, median {:.4}, 95th percentile {:.4}",
+                c.samples, c.median, c.quantile_95
+            ),
+            None => "none: score judges by its own input".into(),
+        };
+        let head = format!(
+            "{}\nwritten by {}\n\n{} of {} at {} with {}, {informed}\n\
+             {} learned in all passes, {} per update, seed {}\n\n",
             args.model.display(),
             d.written_by,
             counted(inspection.atoms, "atom"),
             counted(d.rows, "feature"),
             counted(d.agents, "agent"),
             counted(d.edges.len(), "link"),
-            d.informed.len(),
-            d.progress.samples_learned,
+            counted(d.progress.samples_learned as usize, "sample"),
             d.batch,
             d.seed
         );
-        text += &format!("\nstrategy    {}\n", line(&d.strategy));
-        text += &format!("update      {}\n", line(&d.update));
-        text += &format!("samples     {}\n", preparation.how.describe());
-        text += &format!("minimises   {}\n", inspection.objective);
-        text += "\nagent  atoms  never used\n";
-        for b in &inspection.blocks {
-            text += &format!("{:>5}  {:>5}  {:>10}\n", b.agent, b.atoms, b.unused);
-        }
-        text
+        let lines = [
+            ("strategy", line(&d.strategy)),
+            ("update", line(&d.update)),
+            ("preparation", preparation.how.describe()),
+            ("calibration", calibration),
+            ("objective", inspection.objective.clone()),
+        ];
+        let lines = lines.map(|(name, value)| format!("{name:<13}{value}\n"));
+        let titles = ["agent", "atoms", "unused"].map(String::from).to_vec();
+        let blocks = inspection.blocks.iter();
+        let blocks = blocks.map(|b| [b.agent, b.atoms, b.unused].map(|n| n.to_string()).to_vec());
+        let rows: Vec<Vec<String>> = std::iter::once(titles).chain(blocks).collect();
+        head + &lines.concat() + "\n" + &table(&rows)
     })
 }
 

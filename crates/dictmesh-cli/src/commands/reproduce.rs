@@ -5,6 +5,11 @@ mod denoising;
 mod documents;
 mod learning_curve;
 
+pub use biclustering::Patients;
+pub use denoising::Denoised;
+pub use documents::Documents;
+pub use learning_curve::Curves;
+
 use super::Result;
 
 #[derive(Debug, clap::Args)]
@@ -17,9 +22,9 @@ pub struct Args {
 pub enum What {
     /// Novel documents in the TDT2 news stream: AUC at the paper's steps
     Documents(documents::Args),
-    /// How near diffusion is to the exact nu and y after each round, on the documents' example
+    /// The error of diffusion against the exact nu and y, round by round, on documents
     LearningCurve(learning_curve::Args),
-    /// Patients told apart by their genes: misclassified patients over ten seeds
+    /// Patients classified by their genes: the number of errors over ten seeds
     Biclustering(biclustering::Args),
     /// A picture denoised by the paper's 196 agents, one atom each
     Denoising(denoising::Args),

@@ -1,34 +1,30 @@
-//! `dictmesh tune`: which gamma, how many atoms, which strategy with which step.
+//! `dictmesh tune`: gamma, the number of atoms, the strategy and its step for given data.
 
-mod choice;
-mod curve;
 mod flags;
 mod page;
-mod words;
+mod text;
 
 use super::common_args::{Choices, Subject};
-use super::divided::Divided;
-use super::{command_line_with, shell_word, Result, Speech};
+use super::{command_line_with, say, shell_word, Result, Speech};
 use crate::options::names::OneOf;
-use crate::options::Options;
 use crate::output::Folder;
 use crate::progress::Bar;
-use crate::progress::Progress;
-pub use choice::learn;
-use choice::Choice;
-use curve::Curves;
+use crate::render::Reply;
 use dictmesh::{strategy, AtomInit};
+use dictmesh_apps::learning_curve::GOALS;
+use dictmesh_apps::progress::Observer;
+use dictmesh_apps::tuning::{
+    Choice, Comparison, GridSearch, StrategyComparison, DEFAULT_AGENTS, DEFAULT_ROUNDS,
+    DEFAULT_SAMPLES,
+};
 pub use page::figure;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-pub use words::{aligned, curve_json};
+pub use text::rounds_to;
 
-/// Fewer samples than these cannot be divided.
-const LEAST: usize = 10;
-/// Agents, where nothing is said about the mesh.
-pub const AGENTS: usize = 16;
-
-/// What to look for.
+/// One half of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Only {
     /// gamma and the number of atoms
@@ -45,33 +41,33 @@ pub struct Args {
     #[arg(long, value_name = "WHAT")]
     pub only: Option<Only>,
 
-    /// The gammas to choose from [default: .02 to .4 of a sample's size; or --gamma alone]
+    /// The gammas to try [default: .02 to .4 of a sample's norm; or --gamma alone]
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         conflicts_with_all = ["model", "gamma"],
-        help_heading = "What to try"
+        help_heading = "Search"
     )]
     pub gammas: Vec<f64>,
-    /// The numbers of atoms to choose from [default: up to twice the features; or --atoms alone]
+    /// The numbers of atoms to try [default: up to twice the features; or --atoms alone]
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         conflicts_with_all = ["model", "atoms"],
-        help_heading = "What to try"
+        help_heading = "Search"
     )]
     pub atoms_grid: Vec<usize>,
-    /// The strategies to compare [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(strategy::NAMES), help_heading = "What to try")]
+    /// The strategies to compare [default: all that gossip]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = OneOf::new(strategy::NAMES), help_heading = "Search")]
     pub strategies: Vec<String>,
-    /// How near the exact solution nu and y should come, in dB: 40 is a relative error of 1e-2
-    #[arg(long, value_name = "DB", default_value = "40", value_parser = OneOf::new(["20", "40", "60"]), help_heading = "What to try")]
+    /// The SNR of nu and y against the exact solution to reach, in dB; 40 is a relative error of 1e-2
+    #[arg(long, value_name = "DB", default_value = "40", value_parser = OneOf::new(["20", "40", "60"]), help_heading = "Search")]
     pub goal: String,
-    /// Samples to compare the strategies on
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What to try")]
-    pub samples: u64,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Search",
+        help = format!("Held-out samples to compare the strategies on [default: {DEFAULT_SAMPLES}]"))]
+    pub samples: Option<u64>,
 
     #[command(flatten)]
     pub choices: Choices,
@@ -82,12 +78,21 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// What was found.
-struct Found {
+/// The settings that suit the data.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Tuning {
+    /// gamma and the number of atoms; null if both were given.
     choice: Option<Choice>,
-    curves: Option<Curves>,
-    /// The flags of `learn` that follow from it.
+    /// The strategies round by round; null with --only choice.
+    comparison: Option<Comparison>,
+    /// The flags of `dictmesh learn` that follow.
     flags: Vec<String>,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+impl Reply for Tuning {
+    const COMMAND: &'static str = "tune";
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -101,56 +106,44 @@ pub fn run(args: Args) -> Result<()> {
                 .into(),
         );
     }
-    let options = args.choices.options.clone();
     let bar = Bar::new(args.speech.quiet);
-    let found = find(&args, options, &mut |progress| bar.show(progress));
-    bar.clear();
-    let found = found?;
-    let page = match &args.report {
-        Some(dir) => Some(page::report(&args, &found).write(dir)?),
-        None => None,
-    };
-    let json = json!({
-        "choice": found.choice.as_ref().map(words::choice_json),
-        "curve": found.curves.as_ref().map(words::curves_json),
-        "flags": found.flags,
+    let found = find(&args, &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
     });
-    args.speech.tell(json, || {
-        let mut text = String::new();
-        if let Some(choice) = &found.choice {
-            text += &words::choice(choice);
-            if let Some((words, command)) = edge(choice) {
-                text += &format!("{words}\n  {command}\n");
-            }
-        }
-        if let Some(curves) = &found.curves {
-            text += &words::curves(curves);
-        }
-        text += &format!("\nTo learn so:\n  {}\n", learn_line(&args, &found));
-        if let Some(page) = page {
-            text += &format!("report: {}\n", page.display());
-        }
-        text
-    })
+    bar.clear();
+    let mut found = found?;
+    if let Some(dir) = &args.report {
+        let page = page::report(&args, &found).write(dir)?;
+        found.report = Some(page.display().to_string());
+    }
+    args.speech.reply(&found, || text::tuning(&args, &found))
 }
 
-/// Says so if the choice lies at the edge of what was tried, with the command that looks beyond.
-fn edge(choice: &Choice) -> Option<(String, String)> {
-    let edges = choice.edges();
-    if edges.is_empty() {
+/// The command that tries values beyond the ends of the grid at which the choice lies.
+fn wider(choice: &Choice) -> Option<String> {
+    if choice.edges.is_empty() {
         return None;
     }
-    let (places, flags): (Vec<String>, Vec<String>) = edges.into_iter().unzip();
+    let flags = choice.edges.iter().map(|edge| {
+        let flag = match edge.parameter {
+            "gamma" => "--gammas",
+            _ => "--atoms-grid",
+        };
+        let values: Vec<String> = edge.try_next.iter().map(f64::to_string).collect();
+        format!("{flag} {}", values.join(","))
+    });
+    let flags: Vec<String> = flags.collect();
     let given = [("--gammas", true), ("--atoms-grid", true)];
-    let words = places.join(" and ");
-    Some((
-        format!("This is {words}: the best may lie beyond it. Try wider:"),
-        format!("{} {}", command_line_with(&given, &[]), flags.join(" ")),
+    Some(format!(
+        "{} {}",
+        command_line_with(&given, &[]),
+        flags.join(" ")
     ))
 }
 
-/// The command to go on with; with a model only its new part.
-fn learn_line(args: &Args, found: &Found) -> String {
+/// The command that learns with the settings found; for a model, the new flags alone.
+fn learn_line(args: &Args, found: &Tuning) -> String {
     let flags = found.flags.iter().map(|word| shell_word(word));
     let flags = flags.collect::<Vec<String>>().join(" ");
     match &args.subject.model {
@@ -162,60 +155,101 @@ fn learn_line(args: &Args, found: &Found) -> String {
     }
 }
 
-fn find(args: &Args, mut options: Options, show: &mut dyn FnMut(Progress)) -> Result<Found> {
-    let quiet = args.speech.quiet;
-    let (opened, divided) = args.subject.open(&args.choices, &mut options, quiet)?;
-    let Divided {
-        total,
-        training,
-        held_out,
-    } = divided;
+fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Tuning> {
+    let mut options = args.choices.options.clone();
+    let (opened, split) = args
+        .subject
+        .open(&args.choices, &mut options, args.speech.quiet)?;
+    check_samples(args.samples, split.held_out.len())?;
+    let only = |half| args.only == Some(half);
 
     let mut choice = None;
-    if opened.is_none() && args.only != Some(Only::Curve) {
-        let grid = choice::Grid::new(args, &options, &training)?;
-        if !grid.is_settled() || args.only == Some(Only::Choice) {
-            need_samples(total)?;
-            let made = choice::choose(&grid, &options, &training, &held_out, show)?;
-            let cell = &made.cells[made.chosen];
-            (options.gamma, options.atoms) = (Some(cell.gamma), Some(cell.atoms));
-            choice = Some(made);
+    if opened.is_none() && !only(Only::Curve) {
+        let search = GridSearch {
+            gammas: [&args.gammas[..], options.gamma.as_slice()].concat(),
+            atoms: [&args.atoms_grid[..], options.atoms.as_slice()].concat(),
+            learning: options.quick_learning("sparse-svd")?,
+        };
+        let grid = search.grid(&split.training);
+        let grid =
+            grid.map_err(|e| format!("{}; give --gammas, as in --gammas 0.1,0.2", say(e)))?;
+        for atoms in &grid.atoms {
+            options.check_memory("sparse-svd", *atoms, &split.training)?;
+        }
+        if !grid.is_settled() || only(Only::Choice) {
+            let found = search.run(&split, observer).map_err(say)?;
+            (options.gamma, options.atoms) = (Some(found.gamma), Some(found.atoms));
+            choice = Some(found);
         }
     }
     let mut flags = flags::given(args, &options);
-    let mut curves = None;
-    if args.only != Some(Only::Choice) {
+    let mut comparison = None;
+    if !only(Only::Choice) {
         let mesh = match opened {
             Some(opened) => opened.model.mesh,
             None => {
                 if options.agents.is_none() && options.topology.is_none() {
-                    options.agents = Some(AGENTS);
-                    flags.extend(["--agents".into(), AGENTS.to_string()]);
+                    options.agents = Some(DEFAULT_AGENTS);
+                    flags.extend(["--agents".into(), DEFAULT_AGENTS.to_string()]);
                 }
-                let k = options.sizes()?.1;
-                let atoms = choice::learn(&options, k, &training, show)?.dictionary();
-                options.mesh("sparse-svd", training.rows(), AtomInit::Given(&atoms))?
+                let atoms = options.sizes()?.1;
+                options.check_memory("sparse-svd", atoms, &split.training)?;
+                let learning = options.quick_learning("sparse-svd")?;
+                let learned = learning
+                    .learn(atoms, &split.training, observer)
+                    .map_err(say)?;
+                let rows = split.training.rows();
+                let start = AtomInit::Given(&learned.dictionary());
+                options.mesh("sparse-svd", rows, start)?
             }
         };
-        let few = held_out.range(0..held_out.len().min(args.samples as usize));
-        let found = curve::compare(args, &options, &mesh, &few, show)?;
-        flags.extend(found.flags());
-        curves = Some(found);
+        let samples = args.samples.map_or(DEFAULT_SAMPLES, |n| n as usize);
+        let few = split.held_out.range(0..split.held_out.len().min(samples));
+        let given = match &options.strategy {
+            Some(_) => Some(options.strategy()?),
+            None => None,
+        };
+        let strategies =
+            StrategyComparison::candidates(&args.strategies, given, options.bits, &mesh);
+        let settings = StrategyComparison {
+            strategies: strategies.map_err(bits)?,
+            goal: GOALS
+                .iter()
+                .position(|goal| goal.to_string() == args.goal)
+                .unwrap_or(1),
+            rounds: options.rounds.unwrap_or(DEFAULT_ROUNDS),
+        };
+        let found = settings.run(&mesh, &few, observer).map_err(say)?;
+        flags.extend(flags::suggested(&found));
+        comparison = Some(found);
     }
-    Ok(Found {
+    Ok(Tuning {
         choice,
-        curves,
+        comparison,
         flags,
+        report: None,
     })
 }
 
-fn need_samples(count: usize) -> Result<()> {
-    if count >= LEAST {
-        return Ok(());
+/// Refuses more samples than are held out.
+fn check_samples(given: Option<u64>, held_out: usize) -> Result<()> {
+    match given.filter(|given| *given > held_out as u64) {
+        None => Ok(()),
+        Some(given) => Err(format!(
+            "--samples {given}: {held_out} samples of the data are held out; give at most as many"
+        )
+        .into()),
     }
-    Err(format!(
-        "{count} samples: choosing gamma and atoms keeps some back to judge by and needs at least \
-         {LEAST}; give --gamma and --atoms, or --only curve"
-    )
-    .into())
+}
+
+/// Of the name `bits` there are two flags: this one is about messages.
+pub fn bits(error: dictmesh::Error) -> String {
+    match error {
+        dictmesh::Error::Parameter {
+            name: "bits",
+            given,
+            allowed,
+        } => format!("--bits {given}: {allowed}"),
+        error => say(error).to_string(),
+    }
 }

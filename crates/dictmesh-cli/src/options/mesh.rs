@@ -10,7 +10,10 @@ use dictmesh::accel::Accels;
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
 use dictmesh::strategy::{self, Strategy};
-use dictmesh::{AtomInit, Mesh, Spec, Stopping, Topology, TopologySpec, Update, WeightRule};
+use dictmesh::{
+    AtomInit, Mesh, Samples, Spec, Stopping, Topology, TopologySpec, Update, WeightRule,
+};
+use dictmesh_apps::tuning::QuickLearning;
 use std::sync::Arc;
 
 /// How many of `k` atoms each of `n` agents gets.
@@ -271,6 +274,38 @@ impl Options {
                 .collect::<Result<_>>()
                 .map(Some),
         }
+    }
+
+    /// How `tune` and `audit` learn a dictionary in one place; gamma is that of the task.
+    pub fn quick_learning(&self, fallback: &str) -> Result<QuickLearning> {
+        let update = self.update.as_deref().map(names::update).transpose()?;
+        Ok(QuickLearning {
+            task: self.task(fallback)?,
+            batch: self.batch,
+            passes: self.passes,
+            update,
+            stopping: self
+                .tolerance
+                .map_or(Stopping::default(), Stopping::tolerance),
+            accels: self.accels()?,
+            seed: self.seed.unwrap_or(0),
+            ..QuickLearning::default()
+        })
+    }
+
+    /// Refuses a dictionary of `atoms` atoms that one agent cannot learn in this process.
+    pub fn check_memory(&self, fallback: &str, atoms: usize, x: &Samples) -> Result<()> {
+        check_sizes(1, atoms)?;
+        let task = self.task(fallback)?.build().map_err(say)?;
+        let sizes = Sizes {
+            rows: x.rows(),
+            atoms,
+            agents: 1,
+            batch: self.batch.unwrap_or(256).min(x.len()),
+            data: 0,
+            rotates: task.residual().is_rotation_invariant(),
+        };
+        Ok(sizes.check(&format!("--atoms {atoms}"))?)
     }
 
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.

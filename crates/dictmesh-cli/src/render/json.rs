@@ -23,12 +23,21 @@ pub type Object = Map<String, Value>;
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         of::<commands::Failure>(),
+        of::<commands::audit::Audit>(),
+        of::<commands::bicluster::Biclusters>(),
+        of::<commands::denoise::Restoration>(),
+        of::<commands::examples::Examples>(),
         of::<commands::infer::InferReply>(),
         of::<commands::inspect::Inspection>(),
         of::<commands::join::Joined>(),
         of::<commands::novelty::BlockReply<'static>>(),
         of::<commands::novelty::NoveltyReply>(),
+        of::<commands::reproduce::Curves>(),
+        of::<commands::reproduce::Denoised>(),
+        of::<commands::reproduce::Documents>(),
+        of::<commands::reproduce::Patients>(),
         of::<commands::score::ScoreLine<'static>>(),
+        of::<commands::tune::Tuning>(),
     ]
 }
 

@@ -80,6 +80,9 @@ pub trait Regularizer: Debug + Send + Sync {
     }
 }
 
+/// Multiples of the inverse of a smaller delta overflow.
+const LEAST_DELTA: f64 = 1e-300;
+
 fn check_gamma_delta(gamma: f64, delta: f64) -> Result<()> {
     Error::check_not_negative("gamma", gamma)?;
     if delta == 0.0 {
@@ -91,7 +94,12 @@ fn check_gamma_delta(gamma: f64, delta: f64) -> Result<()> {
              close to pure l1",
         ));
     }
-    Error::check_positive("delta", delta)
+    Error::check_positive("delta", delta)?;
+    if delta < LEAST_DELTA {
+        let allowed = "must be at least 1e-300; constants of strategies are multiples of 1/delta";
+        return Err(Error::parameter("delta", format!("{delta:e}"), allowed));
+    }
+    Ok(())
 }
 
 /// The quadratic piece around y of gamma |y| + delta/2 y^2 on lo <= y <= hi; `None` at a kink or a

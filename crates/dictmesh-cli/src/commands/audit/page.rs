@@ -1,22 +1,22 @@
-//! The page of an audit.
+//! The report of an audit.
 
 use super::super::command_line;
-use super::words::{about, rows, verdicts, LEGEND};
-use super::{Args, Found};
+use super::text::{about, conclusions, rows, LEGEND};
+use super::Args;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
-use dictmesh_apps::audit::chance;
+use dictmesh_apps::audit::{Recovery, StrategyAudit, Survey};
 
-pub fn report(args: &Args, found: &Found) -> Report {
+pub fn report(args: &Args, found: &Survey) -> Report {
     let mut rows = rows(found);
     let text = format!(
-        "{}\n\nIt takes part as it should, keeps all it is sent, and knows the graph, the task and the constants. \
-         It uses differences between rounds, and what all rounds add up to. The figures are what these attacks got; \
-         a better one may get more.\n\n{}",
+        "{}\n\nAttackers follow the protocol, record all messages they receive, and know the graph, the task \
+         and the constants. They use differences between rounds, and sums over all rounds. The figures are \
+         results of these attacks; better ones may recover more.\n\n{}",
         about(found).replace('\n', " "),
-        verdicts(found).join("\n\n").replace("\n  ", " "),
+        conclusions(found).join("\n\n").replace("\n  ", " "),
     );
     Report {
-        title: "What a curious neighbour finds out".into(),
+        title: "What curious neighbours recover".into(),
         subtitle: args.subject.data.display().to_string(),
         facts: vec![
             ("agents".into(), found.agents.to_string()),
@@ -30,9 +30,12 @@ pub fn report(args: &Args, found: &Found) -> Report {
             commands: Vec::new(),
             figures: vec![Figure::panels(
                 "atoms",
-                "Every private atom, the best hidden first: cosine of the direction that was found with the atom, \
-                 by a neighbour that knows the samples (left or above) and by one that does not.",
-                vec![panel(found, true), panel(found, false)],
+                "Cosine of every private atom with the nearest direction recovered, in ascending order: by \
+                 neighbours that know the samples (left or above), and by those that do not.",
+                vec![
+                    panel(found, "knows x", |audited| &audited.x_known),
+                    panel(found, "does not know x", |audited| &audited.x_unknown),
+                ],
             )],
             tables: vec![Table {
                 caption: LEGEND.replace('\n', " "),
@@ -48,30 +51,24 @@ pub fn report(args: &Args, found: &Found) -> Report {
     }
 }
 
-/// The cosines of all atoms, rising.
-fn panel(found: &Found, knows_x: bool) -> crate::canvas::Canvas {
-    let series = found.audits.iter().map(|audited| {
-        let mut cosines = audited.audit.cosines(knows_x);
-        cosines.sort_by(f64::total_cmp);
+/// The cosines of all atoms, in ascending order.
+fn panel(
+    found: &Survey,
+    who: &str,
+    recovery: impl Fn(&StrategyAudit) -> &Recovery,
+) -> crate::canvas::Canvas {
+    let series = found.strategies.iter().map(|audited| {
+        let cosines = recovery(audited).cosines();
         let points = cosines.iter().enumerate();
-        Series::new(
-            &audited.name,
-            points.map(|(i, c)| ((i + 1) as f64, *c)).collect(),
-        )
+        let points = points.map(|(i, cosine)| ((i + 1) as f64, *cosine));
+        Series::new(&audited.name, points.collect())
     });
-    let who = match knows_x {
-        true => "knows x",
-        false => "does not know x",
-    };
     Lines {
-        title: format!("Atoms found by a neighbour that {who}"),
+        title: format!("Atoms recovered by a neighbour that {who}"),
         x: AxisSpec::linear(&format!("atoms (the neighbour {who})")),
         y: AxisSpec::linear("cosine with the atom"),
         series: series.collect(),
-        levels: vec![
-            (1.0, "found".into()),
-            (chance(found.rows, found.directions), "a guess".into()),
-        ],
+        levels: vec![(1.0, "recovered".into()), (found.chance, "a guess".into())],
     }
     .draw()
 }

@@ -2,29 +2,53 @@
 
 use super::super::score::quoted;
 use super::super::Result;
-use super::{Input, Judged};
+use super::Input;
 use crate::numbers::exact;
 use crate::output::Folder;
-use dictmesh_apps::biclustering::Bicluster;
+use dictmesh_apps::biclustering::{Bicluster, RowClasses};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-/// What they are called.
+/// Their names.
 pub const NAMES: [&str; 2] = ["rows.csv", "columns.csv"];
+
+/// Refuses a file that does not begin as one of these.
+pub fn check_own(file: &Path) -> Result<()> {
+    if !file.exists() {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|f| f.take(200).read_to_end(&mut start));
+    let start = String::from_utf8_lossy(&start);
+    let head = start.lines().next().unwrap_or_default();
+    let is_own = |(first, last): (&str, &str)| head.starts_with(first) && head.contains(last);
+    match read.is_ok() && [("row,name,", ",in_1"), ("column,name,", ",in_1")].map(is_own).contains(&true) {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: this file is not one of dictmesh bicluster; name another directory, or give --force to \
+             replace it",
+            file.display()
+        )
+        .into()),
+    }
+}
 
 /// Writes both files.
 pub fn write(
     folder: &Folder,
     input: &Input,
     layers: &[Bicluster],
-    judged: Option<&Judged>,
+    classes: Option<&RowClasses>,
 ) -> Result<()> {
     let files = [
-        (NAMES[0].into(), of_rows(input, layers, judged).into()),
+        (NAMES[0].into(), of_rows(input, layers, classes).into()),
         (NAMES[1].into(), of_columns(input, layers).into()),
     ];
     Ok(folder.write("the biclusters", &files)?)
 }
 
-fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> String {
+fn of_rows(input: &Input, layers: &[Bicluster], classes: Option<&RowClasses>) -> String {
     let mut out = String::from("row,name");
     if input.labels.is_some() {
         out += ",label,cluster";
@@ -34,7 +58,7 @@ fn of_rows(input: &Input, layers: &[Bicluster], judged: Option<&Judged>) -> Stri
     for i in 0..input.x.rows() {
         out += &format!("{},{}", i + 1, name(&input.row_names, i));
         if let Some(labels) = &input.labels {
-            let cluster = judged.map_or("", |j| &j.cluster[i]);
+            let cluster = classes.map_or("", |c| &c.class[i]);
             out += &format!(",{},{}", quoted(&labels[i]), quoted(cluster));
         }
         let inside = layers.iter().zip(&main);

@@ -1,19 +1,21 @@
-//! The paper's biclustering experiment: patients of four kinds, told apart without their labels.
+//! The paper's biclustering experiment: patients of four kinds, separated without their labels.
 
-use crate::commands::bicluster::{self, diffusion, judge, ssvd, Found, Input, Judged};
-use crate::commands::{command_line, print, ReadArgs, Result, Speech};
+use crate::commands::bicluster::{self, Input};
+use crate::commands::{command_line, say, ReadArgs, Result, Speech};
 use crate::output::Folder;
 use crate::progress::Bar;
+use crate::render::text::table;
+use crate::render::Reply;
 use crate::report::{Figure, Report, Scatter, Section, Table};
-use dictmesh_apps::biclustering::Biclustering;
-use dictmesh_apps::ssvd::SparseSvd;
+use dictmesh_apps::biclustering::{Layers, RowClasses};
+use dictmesh_apps::reproduce::{BiclusteringExperiment, BiclusteringResult, Misclassified};
 use dictmesh_data::Nan;
-use serde_json::{json, Value};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// N in the paper.
-const PAPERS_LAYERS: usize = 3;
-/// What the paper has to say.
+/// What the paper reports.
 const PAPER: &str = "4 clusters, by eye";
 
 #[derive(Debug, clap::Args)]
@@ -21,8 +23,8 @@ pub struct Args {
     /// The directory with lung.csv
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub data: PathBuf,
-    /// How many seeds, from 0
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Number of seeds, from 0
+    #[arg(long, value_name = "N", default_value_t = BiclusteringExperiment::default().seeds, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
     /// Write a page with the heat map and the scatter of the patients into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -31,12 +33,19 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// One way to find layers, and how many patients each seed got wrong.
-struct Row {
-    name: String,
-    key: &'static str,
-    layers: usize,
-    wrong: Vec<usize>,
+/// The misclassified patients of each method.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Patients {
+    #[serde(flatten)]
+    result: BiclusteringResult,
+    /// What the paper reports.
+    paper: &'static str,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+impl Reply for Patients {
+    const COMMAND: &'static str = "reproduce-biclustering";
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -45,47 +54,29 @@ pub fn run(args: Args) -> Result<()> {
     }
     let (input, labels) = read(&args.data)?;
     let bar = Bar::new(args.speech.quiet);
-    let usual = Biclustering::default().layers;
-    let (mut rows, mut shown) = (Vec::new(), None);
-    for (key, layers) in [
-        ("misclassified", usual),
-        ("ssvd", usual),
-        ("diffusion_3", PAPERS_LAYERS),
-        ("ssvd_3", PAPERS_LAYERS),
-    ] {
-        let by_agents = !key.starts_with("ssvd");
-        let method = if by_agents { "diffusion" } else { "ssvd" };
-        let mut row = Row {
-            name: format!("ours, {method}, {layers} layers"),
-            key,
-            layers,
-            wrong: Vec::new(),
-        };
-        for seed in 0..args.seeds {
-            let found = one(by_agents, layers, seed, &input, &bar);
-            let found = found.inspect_err(|_| bar.clear())?;
-            let judged = judge(&found.layers, &labels, seed)?;
-            row.wrong.push(judged.wrong.len());
-            shown.get_or_insert((found, judged));
-        }
-        bar.clear();
-        if !args.speech.quiet && !args.speech.json {
-            print(&format!("{:<28}{}\n", row.name, listed(&row.wrong)))?;
-        }
-        rows.push(row);
-    }
-    let page = match (&args.report, &shown) {
-        (Some(dir), Some(shown)) => Some(report(&args, &input, &rows, shown).write(dir)?),
-        _ => None,
+    let experiment = BiclusteringExperiment { seeds: args.seeds };
+    let result = experiment.run(&input.x, &labels, &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let mut reply = Patients {
+        result: result.map_err(say)?,
+        paper: PAPER,
+        report: None,
     };
-    args.speech.tell(result(&input, &rows), || {
-        let mut text = format!("{:<28}{PAPER}\n", "paper, Alg. 3 and Alg. 4");
-        text += &format!(
-            "(misclassified patients of {}, one number a seed)\n",
-            labels.len()
+    if let (Some(dir), Some(first)) = (&args.report, &reply.result.first) {
+        let page = report(&args, &input, &reply.result, first).write(dir)?;
+        reply.report = Some(page.display().to_string());
+    }
+    args.speech.reply(&reply, || {
+        let mut text = format!(
+            "misclassified patients of {}, one number per seed\n\n{}",
+            labels.len(),
+            table(&rows(&reply.result))
         );
-        if let Some(page) = &page {
-            text += &format!("report: {}\n", page.display());
+        if let Some(page) = &reply.report {
+            text += &format!("report: {page}\n");
         }
         text
     })
@@ -101,17 +92,13 @@ fn read(dir: &Path) -> Result<(Input, Vec<String>)> {
              the lung cancer table of Lee, Shen, Huang and Marron (Biometrics 66, 2010), which comes from \
              Bhattacharjee et al. (PNAS 98, 2001)",
             path.display()
-        ).into());
+        )
+        .into());
     }
     let options = ReadArgs {
-        format: None,
-        transpose: false,
         nan: Nan::Error,
         label_column: Some("1".into()),
-        name_column: None,
-        drop: Vec::new(),
-        header: None,
-        array: None,
+        ..ReadArgs::default()
     };
     let input = bicluster::read(&path, &options, None)?;
     match input.labels.clone() {
@@ -124,75 +111,54 @@ fn read(dir: &Path) -> Result<(Input, Vec<String>)> {
     }
 }
 
-fn one(by_agents: bool, layers: usize, seed: u64, input: &Input, bar: &Bar) -> Result<Found> {
-    let agents = Biclustering {
-        layers,
-        seed,
-        ..Biclustering::default()
+/// A head, a row for each method, and the paper's.
+fn rows(result: &BiclusteringResult) -> Vec<Vec<String>> {
+    let row = |m: &Misclassified| {
+        let each: Vec<String> = m.misclassified.iter().map(usize::to_string).collect();
+        let name = format!("ours, {}, {} layers", m.method, m.layers);
+        let worst = m.misclassified.iter().max().copied().unwrap_or(0);
+        vec![name, each.join(" "), worst.to_string()]
     };
-    if by_agents {
-        return diffusion(&agents, &input.x, &mut |progress| bar.show(progress));
-    }
-    let settings = SparseSvd {
-        layers,
-        ..SparseSvd::default()
-    };
-    ssvd(&settings, agents.prepare, &input.x)
+    let head = ["method", "each seed", "worst"].map(String::from).to_vec();
+    let paper = ["paper, Alg. 3 and Alg. 4", PAPER, "-"].map(String::from);
+    let rows = result.methods.iter().map(row);
+    std::iter::once(head)
+        .chain(rows)
+        .chain([paper.to_vec()])
+        .collect()
 }
 
-fn listed(wrong: &[usize]) -> String {
-    let each: Vec<String> = wrong.iter().map(usize::to_string).collect();
-    each.join(" ")
-}
-
-fn result(input: &Input, rows: &[Row]) -> Value {
-    let mut all = json!({
-        "patients": input.x.rows(), "genes": input.x.cols(),
-        "layers": rows.first().map(|row| row.layers), "paper": PAPER,
-    });
-    for row in rows {
-        all[row.key] = json!(row.wrong);
-    }
-    all
-}
-
-/// How many patients each method got wrong, of so many.
-fn table(rows: &[Row], of: usize) -> Table {
-    let lines = rows.iter().map(|row| {
-        let worst = row.wrong.iter().max().copied().unwrap_or(0);
-        vec![
-            row.name.clone(),
-            listed(&row.wrong),
-            format!("{worst} of {of}"),
-        ]
-    });
-    let paper = ["paper, Alg. 3 and Alg. 4", PAPER, ""].map(String::from);
-    Table {
-        caption: "Misclassified patients".into(),
-        head: ["method", "each seed", "worst"].map(String::from).to_vec(),
-        rows: lines.chain([paper.to_vec()]).collect(),
-    }
-}
-
-fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Judged)) -> Report {
-    let of = input.x.rows();
-    let worst = rows.first().and_then(|row| row.wrong.iter().max());
+fn report(
+    args: &Args,
+    input: &Input,
+    result: &BiclusteringResult,
+    (layers, classes): &(Layers, RowClasses),
+) -> Report {
+    let mut rows = rows(result);
+    let worst = result
+        .methods
+        .first()
+        .and_then(|m| m.misclassified.iter().max());
     Report {
         title: "Patients by their genes".into(),
         subtitle: args.data.join("lung.csv").display().to_string(),
         facts: vec![(
             "misclassified at most".into(),
-            format!("{} of {of}", worst.copied().unwrap_or(0)),
+            format!("{} of {}", worst.copied().unwrap_or(0), result.patients),
         )],
         sections: vec![
             Section {
                 heading: "Beside the paper".into(),
                 text: "Each gene is standardised, and agents find sparse layers, one each, from the genes alone. \
-                       Patients are then grouped by 4-means (as many as there are classes, the best of ten starts \
-                       by inertia) on their coefficients times the layers' weights; the groups are named by the \
-                       matching that leaves the fewest wrong. The paper shows a scatter, and gives no count."
+                       Patients are then grouped by k-means (as many groups as classes, the best of ten starts \
+                       by inertia) on their coefficients times the layers' weights. The matching with the fewest \
+                       errors names the groups. The paper shows a scatter and gives no count."
                     .into(),
-                tables: vec![table(rows, of)],
+                tables: vec![Table {
+                    caption: "Misclassified patients".into(),
+                    head: rows.remove(0),
+                    rows,
+                }],
                 ..Section::default()
             },
             Section {
@@ -200,8 +166,8 @@ fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Ju
                 text: "Seed 0 by diffusion: each point is a patient by its coefficients in two layers.".into(),
                 figures: vec![Figure::panels(
                     "patients",
-                    "Patients, coloured by their class afterwards.",
-                    bicluster::scatters(input, found, Some(judged))
+                    "Patients, coloured by their class.",
+                    bicluster::scatters(input, layers, Some(classes))
                         .iter()
                         .map(Scatter::draw)
                         .collect(),
@@ -212,8 +178,8 @@ fn report(args: &Args, input: &Input, rows: &[Row], (found, judged): &(Found, Ju
                 heading: "The table by its layers".into(),
                 figures: vec![Figure::new(
                     "heat-map",
-                    "The standardised table; rows and columns in the order of the layers they belong to.",
-                    bicluster::heat_map(input, found).draw(),
+                    "The standardised table; rows and columns in the order of their layers.",
+                    bicluster::heat_map(input, layers).draw(),
                 )],
                 ..Section::default()
             },

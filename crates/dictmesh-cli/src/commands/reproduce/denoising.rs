@@ -1,47 +1,39 @@
 //! Denoising by as many agents as the paper names: N = 196, one atom each.
 
-use crate::commands::denoise::{atoms, before_and_after, quality, Quality};
-use crate::commands::examples::{scene, with_noise};
+use crate::commands::denoise::{atoms, before_and_after, shown};
 use crate::commands::{command_line, say, Result, Speech};
+use crate::numbers::counted;
 use crate::output::Folder;
 use crate::progress::Bar;
-use crate::progress::Progress;
+use crate::render::text::table;
+use crate::render::Reply;
 use crate::report::{Report, Section, Table};
-use dictmesh::{Matrix, Stop, Stopping, TopologySpec};
-use dictmesh_apps::denoising::{Coding, Denoised, Denoising};
+use dictmesh_apps::reproduce::{grey_square, DenoisingExperiment, DenoisingResult};
+use dictmesh_apps::synthetic::scene;
 use dictmesh_data::{self as data, Image};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// The paper's N, and the size of patch that N = 196 is about twice the pixels of.
-const AGENTS: usize = 196;
-const PATCH: usize = 10;
-/// Pixels from one patch to the next, passes over the patches, and rounds of each inference: what 196 agents
-/// can do in a minute or so.
-const STRIDE: usize = 2;
-const PASSES: usize = 1;
-const ROUNDS: usize = 200;
-/// Patches for each update: few, as every agent holds vectors for each of them.
-const BATCH: usize = 32;
-/// The chance of a link between two agents: some 20 neighbours each.
-const LINKS: f64 = 0.1;
-/// What the paper has to say.
+/// What the paper reports.
 const PAPER: &str = "no figure (it cites an earlier paper)";
+/// Side of the generated picture at most.
+const MOST_GENERATED: usize = 512;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A directory with a clean picture; the first .png, .pgm or .jpg by name is taken [default: one is made]
+    /// A directory with a clean picture; the first .png, .pgm or .jpg by name is taken [default: one is generated]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Standard deviation of the noise that is put on it, where white is 255
-    #[arg(long, value_name = "S", default_value_t = 25.0)]
+    /// Standard deviation of the noise to add, white is 255
+    #[arg(long, value_name = "S", default_value_t = DenoisingExperiment::default().sigma)]
     pub sigma: f64,
-    /// The largest square from the middle of the picture is taken, of at most this side: agents are slow
+    /// Side of the square taken from the middle of the picture, at most
     #[arg(long, value_name = "PIXELS", default_value_t = 64, value_parser = clap::value_parser!(u64).range(10..))]
     pub size: u64,
-    /// Fixes everything random
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of all random draws
+    #[arg(long, value_name = "N", default_value_t = DenoisingExperiment::default().seed)]
     pub seed: u64,
     /// Write a page with the pictures and the atoms into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -50,11 +42,21 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// What was made of the noisy picture.
-struct Outcome {
-    name: &'static str,
-    image: Image,
-    quality: Quality,
+/// The quality of the picture denoised by the paper's agents.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Denoised {
+    /// The file of the clean picture; null if it was generated.
+    picture: Option<String>,
+    #[serde(flatten)]
+    result: DenoisingResult,
+    /// The seed.
+    seed: u64,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+impl Reply for Denoised {
+    const COMMAND: &'static str = "reproduce-denoising";
 }
 
 pub fn run(args: Args) -> Result<()> {
@@ -68,72 +70,72 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let (name, clean) = picture(&args)?;
-    let noisy = with_noise(&clean, args.sigma, args.seed);
-    let before = quality(&clean, &noisy)?;
-    let bar = Bar::new(args.speech.quiet);
-    let mut outcomes = Vec::new();
-    let mut mesh = None;
-    for coding in [Coding::Mesh, Coding::Exact] {
-        let done = denoise(&args, &noisy.planes[0], coding, &bar);
-        let done = done.inspect_err(|_| bar.clear())?;
-        let image = grey(done.image).rounded();
-        outcomes.push(Outcome {
-            name: match coding {
-                Coding::Mesh => "ours, 196 agents",
-                Coding::Exact => "ours, in one place",
-            },
-            quality: quality(&clean, &image)?,
-            image,
-        });
-        mesh.get_or_insert(done.mesh);
-    }
-    bar.clear();
-    let page = match (&args.report, &mesh) {
-        (Some(dir), Some(mesh)) => {
-            let shown = [
-                ("clean", &clean, String::new()),
-                ("noisy", &noisy, before.words()),
-            ];
-            let ours = outcomes
-                .iter()
-                .map(|o| (o.name, &o.image, o.quality.words()));
-            let sections = vec![
-                beside(&before, &outcomes),
-                before_and_after(shown.into_iter().chain(ours)),
-                atoms(mesh, PATCH, "The atoms, one at each agent."),
-            ];
-            Some(report(&args, &name, sections).write(dir)?)
-        }
-        _ => None,
+    let experiment = DenoisingExperiment {
+        sigma: args.sigma,
+        seed: args.seed,
+        ..DenoisingExperiment::default()
     };
-    tell(&args, &name, &clean, &before, &outcomes, page)
+    let (picture, clean) = picture(&args, experiment.patch)?;
+    let bar = Bar::new(args.speech.quiet);
+    let result = experiment.run(&clean, &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let mut reply = Denoised {
+        picture,
+        result: result.map_err(say)?,
+        seed: args.seed,
+        report: None,
+    };
+    if let Some(dir) = &args.report {
+        let page = report(&reply, &clean).write(dir)?;
+        reply.report = Some(page.display().to_string());
+    }
+    args.speech.reply(&reply, || {
+        let result = &reply.result;
+        let mut text = format!(
+            "{}, {} x {} pixels, noise of standard deviation {}\n{} of one atom each, patches of {patch} x \
+             {patch}, {} apart, {} for each\n\n{}",
+            name(&reply),
+            result.width,
+            result.height,
+            result.sigma,
+            counted(result.agents, "agent"),
+            experiment.stride,
+            counted(experiment.rounds, "round"),
+            table(&rows(result)),
+            patch = result.patch,
+        );
+        if let Some(page) = &reply.report {
+            text += &format!("report: {page}\n");
+        }
+        text
+    })
 }
 
-/// A clean picture in grey, from the directory or made here, and its name.
-fn picture(args: &Args) -> Result<(String, Image)> {
+fn name(reply: &Denoised) -> &str {
+    reply.picture.as_deref().unwrap_or("a generated picture")
+}
+
+/// A clean picture in grey with its file, or a generated one.
+fn picture(args: &Args, patch: usize) -> Result<(Option<String>, Image)> {
     let side = usize::try_from(args.size).unwrap_or(usize::MAX);
     let Some(dir) = &args.data else {
-        return Ok(("a generated picture".into(), scene(side.min(512))));
+        return Ok((None, scene(side.min(MOST_GENERATED))));
     };
     let path = first_picture(dir)?;
     let image = data::read_image(&path).map_err(say)?;
-    let (h, w) = (image.height(), image.width());
-    let side = side.min(h).min(w);
-    if side < PATCH {
+    if image.width().min(image.height()) < patch {
         return Err(format!(
-            "{}: {w} x {h} pixels; expected at least {PATCH} x {PATCH}, the size of a patch",
-            path.display()
+            "{}: {} x {} pixels; expected at least {patch} x {patch}, the size of a patch",
+            path.display(),
+            image.width(),
+            image.height()
         )
         .into());
     }
-    let (top, left) = ((h - side) / 2, (w - side) / 2);
-    let planes = &image.planes;
-    let middle = Matrix::from_fn(side, side, |i, j| {
-        let sum: f64 = planes.iter().map(|p| p.get(top + i, left + j)).sum();
-        sum / planes.len() as f64
-    });
-    Ok((path.display().to_string(), grey(middle).rounded()))
+    Ok((Some(path.display().to_string()), grey_square(&image, side)))
 }
 
 /// The first picture in a directory, by name.
@@ -150,7 +152,8 @@ fn first_picture(dir: &Path) -> Result<PathBuf> {
         })
         .collect();
     pictures.sort();
-    Ok(pictures.into_iter().next().ok_or_else(|| {
+    let first = pictures.into_iter().next();
+    Ok(first.ok_or_else(|| {
         format!(
             "{shown}: no picture in it; expected a .png, .pgm, .ppm or .jpg without noise, such as the 512 x 512 \
              camera.png in the Python package scikit-image (skimage/data). Leave --data out for a generated one"
@@ -158,121 +161,67 @@ fn first_picture(dir: &Path) -> Result<PathBuf> {
     })?)
 }
 
-fn grey(plane: Matrix) -> Image {
-    Image {
-        planes: vec![plane],
-        alpha: None,
-        bits: 8,
-    }
+/// A head, a row for each picture, and the paper's.
+fn rows(result: &DenoisingResult) -> Vec<Vec<String>> {
+    let rows = [
+        ("picture".to_string(), "quality".to_string()),
+        ("noisy".into(), shown(&result.noisy)),
+        (
+            format!("ours, {} agents", result.agents),
+            shown(&result.mesh),
+        ),
+        (
+            "ours, one agent with all atoms".into(),
+            shown(&result.centralized),
+        ),
+        ("paper".into(), PAPER.into()),
+    ];
+    rows.map(|(name, quality)| vec![name, quality]).to_vec()
 }
 
-fn denoise(args: &Args, noisy: &Matrix, coding: Coding, bar: &Bar) -> Result<Denoised> {
-    let settings = Denoising {
-        patch: PATCH,
-        stride: STRIDE,
-        passes: PASSES,
-        batch: BATCH,
-        stopping: Stopping::rounds(ROUNDS),
-        sigma: Some(args.sigma),
-        agents: AGENTS,
-        atoms_each: 1,
-        topology: TopologySpec::ErdosRenyi {
-            p: LINKS,
-            seed: args.seed,
-        },
-        coding,
-        seed: args.seed,
-        ..Denoising::default()
-    };
-    let across = |n: usize| (n - PATCH).div_ceil(STRIDE) + 1;
-    let patches = across(noisy.rows()) * across(noisy.cols());
-    let total = settings.passes * patches.min(settings.learned);
-    let done = settings.run(noisy, |event| {
-        bar.show(Progress {
-            phase: "learning",
-            done: event.samples as usize,
-            total,
-            cost: Some(event.cost),
-        });
-        ControlFlow::Continue(())
-    });
-    let done = done.map_err(say)?;
-    match done.stop {
-        Stop::Converged | Stop::RoundLimit => Ok(done),
-        stop => Err(format!("denoising stopped: {stop}").into()),
-    }
-}
-
-fn tell(
-    args: &Args,
-    name: &str,
-    clean: &Image,
-    before: &Quality,
-    outcomes: &[Outcome],
-    page: Option<PathBuf>,
-) -> Result<()> {
-    let by = |at: usize| outcomes.get(at).map(|o| o.quality.json());
-    let page = page.map(|page| page.display().to_string());
-    args.speech.tell(
-        json!({
-            "picture": name, "side": clean.height(), "sigma": args.sigma, "agents": AGENTS, "patch": PATCH,
-            "noisy": before.json(), "agents_result": by(0), "one_place": by(1), "paper": null,
-            "seed": args.seed, "report": page,
-        }),
-        || {
-            let mut text = format!(
-                "{name}, {0} x {0} pixels, noise of sigma {1}\n{AGENTS} agents of one atom each, patches of {PATCH} x \
-                 {PATCH}, {STRIDE} apart, {ROUNDS} rounds for each\n",
-                clean.height(),
-                args.sigma
-            );
-            text += &format!("{:<20}{}\n", "noisy", before.words());
-            for outcome in outcomes {
-                text += &format!("{:<20}{}\n", outcome.name, outcome.quality.words());
-            }
-            text += &format!("{:<20}{PAPER}\n", "paper");
-            if let Some(page) = &page {
-                text += &format!("report: {page}\n");
-            }
-            text
-        },
-    )
-}
-
-fn beside(before: &Quality, outcomes: &[Outcome]) -> Section {
-    let line = |name: &str, words: String| vec![name.to_string(), words];
-    let ours = outcomes.iter().map(|o| line(o.name, o.quality.words()));
-    let rows = std::iter::once(line("noisy", before.words()))
-        .chain(ours)
-        .chain([line("paper", PAPER.into())]);
-    Section {
+fn report(reply: &Denoised, clean: &Image) -> Report {
+    let result = &reply.result;
+    let mut rows = rows(result);
+    let mut sections = vec![Section {
         heading: "Beside the paper".into(),
-        text: "The paper names denoising as an application and its network of 196 agents, and leaves the \
-               experiment to an earlier paper of its authors (ICASSP 2014). Agents code by a fixed number of rounds, one place exactly."
+        text: "The paper names denoising as an application, by a network of 196 agents. Its authors published the \
+               experiment in an earlier paper (ICASSP 2014). The agents code by a fixed number of rounds, one agent \
+               with all atoms codes exactly."
             .into(),
         tables: vec![Table {
             caption: "PSNR and SSIM against the clean picture".into(),
-            head: ["picture", "quality"].map(String::from).to_vec(),
-            rows: rows.collect(),
+            head: rows.remove(0),
+            rows,
         }],
         ..Section::default()
+    }];
+    if let Some(pictures) = &result.pictures {
+        let shown = [
+            ("clean", clean, String::new()),
+            ("noisy", &pictures.noisy, shown(&result.noisy)),
+            ("196 agents", &pictures.by_mesh, shown(&result.mesh)),
+            ("one agent", &pictures.by_one, shown(&result.centralized)),
+        ];
+        sections.push(before_and_after(shown.into_iter()));
+        sections.push(atoms(
+            &pictures.mesh,
+            result.patch,
+            "The atoms, one at each agent.",
+        ));
     }
-}
-
-fn report(args: &Args, name: &str, sections: Vec<Section>) -> Report {
     Report {
         title: "A picture denoised by 196 agents".into(),
-        subtitle: name.to_string(),
+        subtitle: name(reply).to_string(),
         facts: vec![
-            ("agents".into(), AGENTS.to_string()),
-            ("patch".into(), format!("{PATCH} x {PATCH}")),
-            ("sigma".into(), args.sigma.to_string()),
+            ("agents".into(), result.agents.to_string()),
+            ("patch".into(), format!("{0} x {0}", result.patch)),
+            ("sigma".into(), result.sigma.to_string()),
         ],
         sections,
         command: command_line(),
         versions: vec![
             ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
-            ("seed".into(), args.seed.to_string()),
+            ("seed".into(), reply.seed.to_string()),
         ],
     }
 }

@@ -1,44 +1,41 @@
 //! The paper's learning curve: SNR of nu and y against rounds, on its document example.
 
-mod documents;
-
-use crate::commands::tune::{aligned, curve_json, figure};
+use super::documents::read;
+use crate::commands::tune::{figure, rounds_to};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::numbers::thousands;
+use crate::numbers::counted;
 use crate::output::Folder;
 use crate::progress::Bar;
-use crate::progress::Progress;
+use crate::render::text::table;
+use crate::render::Reply;
 use crate::report::{Report, Section, Table};
-use dictmesh::strategy::{Diffusion, RelaxedAdmm, Strategy};
-use dictmesh::{AtomInit, Mesh, Samples, WeightRule};
-use dictmesh_apps::learning_curve::{Ending, LearningCurve, Target, GOALS};
-use dictmesh_apps::novelty::Novelty;
-use documents::Source;
-use serde_json::{json, Value};
+use dictmesh::Samples;
+use dictmesh_apps::learning_curve::{Ending, LearningCurve};
+use dictmesh_apps::reproduce::{
+    generated_documents, LearningCurveCase, LearningCurveExperiment, LearningCurveResult,
+};
+use dictmesh_data::text::{TfIdf, Weighting};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
-
-/// "The required number of diffusion iterations is about 500" for "40-50 dB for both y and nu".
-const PAPER_ROUNDS: usize = 500;
-const PAPER_DB: &str = "40 to 50";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The directory with tdt2.npz and tdt2_labels.csv; without it, documents are made up
+    /// The directory with tdt2.npz and tdt2_labels.csv [default: documents are generated]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Documents of the first block that the dictionary is learned from
+    /// Number of documents of the first block that the dictionary learns from
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(10..=1000))]
     pub documents: u64,
-    /// Documents that the strategies are run on, drawn from these
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=10))]
+    /// Number of these documents that the strategies run on
+    #[arg(long, value_name = "N", default_value_t = LearningCurveExperiment::default().samples as u64, value_parser = clap::value_parser!(u64).range(1..=10))]
     pub samples: u64,
-    /// Rounds that a strategy gets
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Rounds of each strategy
+    #[arg(long, value_name = "N", default_value_t = LearningCurveExperiment::default().rounds as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rounds: u64,
-    /// Fixes everything random
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    /// Seed of all random draws
+    #[arg(long, value_name = "N", default_value_t = LearningCurveExperiment::default().seed)]
     pub seed: u64,
     /// Write a page with the curves into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -47,104 +44,86 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// A strategy on a mesh, and its way to 60 dB.
-struct Case {
-    name: &'static str,
-    curve: LearningCurve,
+/// The learning curves beside the paper's words.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Curves {
+    /// The documents in a phrase.
+    data: String,
+    /// Whether the documents are generated, in place of the paper's.
+    generated: bool,
+    #[serde(flatten)]
+    result: LearningCurveResult,
+    /// The page of the report.
+    report: Option<String>,
+}
+
+impl Reply for Curves {
+    const COMMAND: &'static str = "reproduce-learning-curve";
 }
 
 pub fn run(args: Args) -> Result<()> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let source = Source::new(args.data.as_deref(), args.documents as usize, args.seed)?;
+    let (x, data) = documents(&args)?;
     let bar = Bar::new(args.speech.quiet);
-    let cases = cases(&args, &source.samples, &mut |progress| bar.show(progress));
-    bar.clear();
-    let cases = cases?;
-    let page = match &args.report {
-        Some(dir) => Some(report(&args, &source, &cases).write(dir)?),
-        None => None,
+    let experiment = LearningCurveExperiment {
+        samples: args.samples as usize,
+        rounds: args.rounds as usize,
+        seed: args.seed,
     };
-    args.speech.tell(result(&source, &cases), || {
+    let result = experiment.run(&x, &mut |progress| {
+        bar.show(progress);
+        ControlFlow::Continue(())
+    });
+    bar.clear();
+    let mut reply = Curves {
+        data,
+        generated: args.data.is_none(),
+        result: result.map_err(say)?,
+        report: None,
+    };
+    if let Some(dir) = &args.report {
+        let page = report(&args, &reply).write(dir)?;
+        reply.report = Some(page.display().to_string());
+    }
+    args.speech.reply(&reply, || {
         let mut text = format!(
-            "{}\n10 agents of one atom, Huber residual, gamma = .05, delta = .1, eta = .2; {} documents\n\
-             against their exact solution; SNR of nu is that of the worst agent:\n\n{}\n{}",
-            source.what,
-            args.samples,
-            aligned(&rows(&cases)),
-            aligned(&comparison(&cases[0])),
+            "{}\n10 agents of one atom, Huber residual, gamma = .05, delta = .1, eta = .2; {}\n\
+             against their exact solution; the SNR of nu is that of the worst agent:\n\n{}\n{}",
+            reply.data,
+            counted(args.samples as usize, "document"),
+            table(&rows(&reply.result.cases)),
+            table(&comparison(&reply.result)),
         );
-        if let Some(page) = &page {
-            text += &format!("report: {}\n", page.display());
+        if let Some(page) = &reply.report {
+            text += &format!("report: {page}\n");
         }
         text
     })
 }
 
-/// The paper's two meshes with its steps, and `relaxed-admm` on the second.
-fn cases(args: &Args, x: &Samples, show: &mut dyn FnMut(Progress)) -> Result<Vec<Case>> {
-    let seed = args.seed;
-    let settings = Novelty {
-        seed,
-        ..Novelty::paper_fully_connected()
-    };
-    let mut detector = settings.build(x).map_err(say)?;
-    detector
-        .learn(x, |event| {
-            show(Progress {
-                phase: "learning",
-                done: event.samples as usize,
-                total: x.len(),
-                cost: Some(event.cost),
-            });
-            ControlFlow::Continue(())
-        })
-        .map_err(say)?;
-    let complete = detector.into_mesh();
-    let settings = Novelty {
-        seed,
-        ..Novelty::paper()
-    };
-    let graph = settings.build(x).map_err(say)?.mesh().topology().clone();
-    let sparse = Mesh::builder(complete.task().clone(), graph)
-        .weights(WeightRule::Metropolis)
-        .build(x.rows(), &[1; 10], AtomInit::Given(&complete.dictionary()))
-        .map_err(say)?;
-
-    // Documents spread over those that were learned, as the paper took one of them.
-    let every = x.len() / args.samples as usize;
-    let chosen: Vec<usize> = (0..args.samples as usize).map(|i| i * every).collect();
-    let few = x.select(&chosen);
-    let target = Target::new(&complete, &few).map_err(say)?;
-    let step = |mu| -> Arc<dyn Strategy> { Arc::new(Diffusion { mu: Some(mu) }) };
-    let plan = [
-        ("diffusion, complete, mu = .5", &complete, step(0.5)),
-        ("diffusion, p = .5, mu = .05", &sparse, step(0.05)),
-        (
-            "relaxed-admm, p = .5",
-            &sparse,
-            Arc::new(RelaxedAdmm::default()),
+/// The first documents of TDT2, or generated ones, weighed by TF-IDF; with their description.
+fn documents(args: &Args) -> Result<(Samples, String)> {
+    let count = args.documents as usize;
+    let (counts, what) = match &args.data {
+        Some(dir) => {
+            let counts = read(dir)?.0.range(0..count);
+            (counts, format!("The first {count} documents of TDT2"))
+        }
+        None => (
+            generated_documents(count, args.seed).map_err(say)?,
+            format!(
+                "{count} generated documents of 10 topics, a stand-in. For TDT2, the paper's data, give --data DIR"
+            ),
         ),
-    ];
-    let total = plan.len();
-    let mut cases = Vec::new();
-    for (done, (name, mesh, strategy)) in plan.into_iter().enumerate() {
-        show(Progress {
-            phase: "rounds",
-            done,
-            total,
-            cost: None,
-        });
-        let curve = target.curve(mesh, &strategy, args.rounds as usize);
-        let curve = curve.map_err(say)?;
-        cases.push(Case { name, curve });
-    }
-    Ok(cases)
+    };
+    let mut tfidf = TfIdf::new(counts.rows(), Weighting::default());
+    Ok((tfidf.transform_block(&counts).map_err(say)?, what))
 }
 
-/// A head and a row for each case.
-fn rows(cases: &[Case]) -> Vec<Vec<String>> {
+/// A head, and a row for each case.
+fn rows(cases: &[LearningCurveCase]) -> Vec<Vec<String>> {
     let head = [
         "rounds to",
         "nu 40 dB",
@@ -155,16 +134,12 @@ fn rows(cases: &[Case]) -> Vec<Vec<String>> {
         "y at 500",
     ];
     let mut rows = vec![head.map(String::from).to_vec()];
-    for Case { name, curve } in cases {
+    for case in cases {
+        let curve = &case.curve;
         let reached = curve.nu[1..].iter().chain(&curve.y[1..]);
-        let mut row = vec![name.to_string()];
-        row.extend(reached.map(|rounds| match (rounds, curve.ending) {
-            (Some(rounds), _) => thousands(*rounds as u64),
-            (None, Ending::Halted) => "never".into(),
-            (None, Ending::Diverged) => "diverges".into(),
-            (None, _) => format!("> {}", thousands(curve.last().round as u64)),
-        }));
-        let (more, then) = (more(curve), curve.after(PAPER_ROUNDS));
+        let mut row = vec![case.name.to_string()];
+        row.extend(reached.map(|rounds| rounds_to(curve, *rounds)));
+        let (more, then) = (more(curve), &case.at_paper_rounds);
         row.extend([
             format!("{more}{:.0} dB", then.nu),
             format!("{more}{:.0} dB", then.y),
@@ -174,29 +149,23 @@ fn rows(cases: &[Case]) -> Vec<Vec<String>> {
     rows
 }
 
-/// A sign for curves that were left at 60 dB before the paper's number of rounds.
+/// A sign for curves that end at 60 dB before the paper's number of rounds.
 fn more(curve: &LearningCurve) -> &'static str {
-    match curve.ending == Ending::Reached && curve.last().round < PAPER_ROUNDS {
+    let early = curve.last().round < LearningCurveExperiment::PAPER_ROUNDS;
+    match curve.ending == Ending::Reached && early {
         true => "> ",
         false => "",
     }
 }
 
-/// The same with a head, as a table.
-fn comparison(case: &Case) -> Vec<Vec<String>> {
-    let head = vec!["the paper says".into(), format!("ours, {}", case.name)];
-    let rows = beside(case).map(|(paper, ours)| vec![paper, ours]);
-    std::iter::once(head).chain(rows).collect()
+fn paper_db(result: &LearningCurveResult) -> String {
+    format!("{} to {}", result.paper_db[0], result.paper_db[1])
 }
 
-/// The paper's words, and ours beside them.
-fn beside(case: &Case) -> [(String, String); 2] {
-    let curve = &case.curve;
-    let then = curve.after(PAPER_ROUNDS);
-    let earlier = (0..GOALS.len()).all(|goal| match (curve.y[goal], curve.nu[goal]) {
-        (Some(y), Some(nu)) => y <= nu,
-        (y, nu) => y.is_some() || nu.is_none(),
-    });
+/// A head, and the paper's statements with ours beside them.
+fn comparison(result: &LearningCurveResult) -> Vec<Vec<String>> {
+    let case = &result.cases[0];
+    let (curve, then) = (&case.curve, &case.at_paper_rounds);
     let (more, round) = (more(curve), then.round);
     let ours = match curve.ending {
         Ending::Diverged => "this step diverges on this dictionary".into(),
@@ -205,57 +174,44 @@ fn beside(case: &Case) -> [(String, String); 2] {
             then.nu, then.y
         ),
     };
-    let order = match earlier {
+    let order = match case.is_y_first() {
         true => "y before nu",
         false => "not at every level",
     };
-    [
-        (
-            format!("about {PAPER_ROUNDS} rounds for {PAPER_DB} dB of both"),
+    let rounds = result.paper_rounds;
+    let rows = [
+        ["the paper says".to_string(), format!("ours, {}", case.name)],
+        [
+            format!("about {rounds} rounds for {} dB of both", paper_db(result)),
             ours,
-        ),
-        ("y before nu".into(), order.into()),
-    ]
+        ],
+        ["y before nu".into(), order.into()],
+    ];
+    rows.map(|row| row.to_vec()).to_vec()
 }
 
-fn result(source: &Source, cases: &[Case]) -> Value {
-    let each: Vec<Value> = cases
-        .iter()
-        .map(|case| {
-            let last = case.curve.after(PAPER_ROUNDS);
-            json!({
-                "name": case.name, "curve": curve_json(&case.curve),
-                "after_500": {"round": last.round, "nu_db": last.nu, "y_db": last.y},
-            })
-        })
-        .collect();
-    json!({
-        "data": source.what, "made_up": source.made_up, "cases": each,
-        "paper": {"rounds": PAPER_ROUNDS, "db": [40, 50], "mu": 0.5},
-    })
-}
-
-fn report(args: &Args, source: &Source, cases: &[Case]) -> Report {
-    let (mut rows, mut words) = (rows(cases), comparison(&cases[0]));
+fn report(args: &Args, reply: &Curves) -> Report {
+    let (result, cases) = (&reply.result, &reply.result.cases);
+    let (mut rows, mut words) = (rows(cases), comparison(result));
     let runs: Vec<(String, &LearningCurve)> = (cases.iter())
         .map(|case| (case.name.to_string(), &case.curve))
         .collect();
-    let last = cases[0].curve.after(PAPER_ROUNDS);
+    let then = &cases[0].at_paper_rounds;
     Report {
         title: "The paper's learning curve".into(),
-        subtitle: source.what.clone(),
+        subtitle: reply.data.clone(),
         facts: vec![
-            ("nu after 500 rounds".into(), format!("{:.1} dB", last.nu)),
-            ("y after 500 rounds".into(), format!("{:.1} dB", last.y)),
-            ("the paper".into(), format!("{PAPER_DB} dB")),
+            ("nu after 500 rounds".into(), format!("{:.1} dB", then.nu)),
+            ("y after 500 rounds".into(), format!("{:.1} dB", then.y)),
+            ("the paper".into(), format!("{} dB", paper_db(result))),
         ],
         sections: vec![Section {
             heading: "SNR against rounds".into(),
             text: format!(
-                "10 agents keep one atom each: Huber residual, gamma = .05, delta = .1, eta = .2. The \
-                 dictionary was learned from {} documents by the paper's fully connected diffusion. \
-                 {} of these documents were solved exactly, and coded again by each mesh. The SNR of nu is \
-                 that of the worst agent. The paper's figure is known from its words only.",
+                "10 agents hold one atom each: Huber residual, gamma = .05, delta = .1, eta = .2. The \
+                 dictionary learns from {} documents by the paper's fully connected diffusion. Each mesh codes \
+                 {} of these documents again, against their exact solution. The SNR of nu is that of the worst \
+                 agent. The paper describes its figure in words only.",
                 args.documents, args.samples
             ),
             commands: Vec::new(),
@@ -267,7 +223,7 @@ fn report(args: &Args, source: &Source, cases: &[Case]) -> Report {
                     rows: words,
                 },
                 Table {
-                    caption: "Rounds from which on an SNR is kept, and both SNR after 500 rounds".into(),
+                    caption: "Rounds from which an SNR is kept, and both SNR after 500 rounds".into(),
                     head: rows.remove(0),
                     rows,
                 },

@@ -1,12 +1,14 @@
-//! The flags that make `learn` solve the problem that was tuned.
+//! The flags with which `learn` solves the problem that was tuned.
 
+use super::text::four_digits;
 use super::Args;
 use crate::commands::typed_without;
 use crate::numbers::exact;
 use crate::options::Options;
+use dictmesh_apps::tuning::Comparison;
 
-/// What `tune` alone has, and what it chooses.
-const NOT_LEARNS: [(&str, bool); 20] = [
+/// Flags of `tune` alone, and those that it chooses; with whether they take a value.
+const NOT_OF_LEARN: [(&str, bool); 21] = [
     ("--model", true),
     ("--only", true),
     ("--gammas", true),
@@ -17,6 +19,7 @@ const NOT_LEARNS: [(&str, bool); 20] = [
     ("--report", true),
     ("--json", false),
     ("--quiet", false),
+    ("-q", false),
     ("--gamma", true),
     ("--atoms", true),
     ("--strategy", true),
@@ -29,13 +32,13 @@ const NOT_LEARNS: [(&str, bool); 20] = [
     ("--rounds", true),
 ];
 
-/// Those typed that `learn` needs too, with gamma and atoms as they are in `options` now. A model brings
-/// its own.
+/// The typed flags that `learn` needs too, with gamma and the atoms of `options`. None for a model,
+/// which has its own.
 pub fn given(args: &Args, options: &Options) -> Vec<String> {
     if args.subject.model.is_some() {
         return Vec::new();
     }
-    let mut flags = typed_without(&NOT_LEARNS);
+    let mut flags = typed_without(&NOT_OF_LEARN);
     // The command and the data are not flags.
     for word in ["tune".into(), args.subject.data.to_string_lossy()] {
         if let Some(at) = flags.iter().position(|flag| *flag == word) {
@@ -47,5 +50,22 @@ pub fn given(args: &Args, options: &Options) -> Vec<String> {
     };
     add("--gamma", options.gamma.map(exact));
     add("--atoms", options.atoms.map(|atoms| atoms.to_string()));
+    flags
+}
+
+/// The suggested strategy with its constants.
+pub fn suggested(comparison: &Comparison) -> Vec<String> {
+    let Some(suggested) = &comparison.suggested else {
+        return Vec::new();
+    };
+    let mut flags = vec!["--strategy".into(), suggested.strategy.clone()];
+    let constant = suggested.constant.as_ref();
+    if let Some(constant) = constant {
+        flags.extend([format!("--{}", constant.name), four_digits(constant.value)]);
+    }
+    if constant.is_none_or(|constant| constant.name != "bits") {
+        let bits = suggested.bits.map(|bits| bits.to_string());
+        flags.extend(bits.into_iter().flat_map(|bits| ["--bits".into(), bits]));
+    }
     flags
 }

@@ -1,37 +1,34 @@
-//! The page of a run.
+//! The report of a search.
 
 use super::super::command_line;
-use super::choice::Choice;
-use super::curve::{constant, Curves};
-use super::{edge, learn_line, words, Args, Found};
+use super::{learn_line, text, wider, Args, Tuning};
 use crate::numbers::counted;
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh_apps::learning_curve::{LearningCurve, Point, GOALS};
+use dictmesh_apps::tuning::{Choice, Comparison};
 
-pub fn report(args: &Args, found: &Found) -> Report {
-    let mut facts = Vec::new();
-    let mut sections = Vec::new();
+pub fn report(args: &Args, found: &Tuning) -> Report {
+    let (mut facts, mut sections) = (Vec::new(), Vec::new());
     if let Some(choice) = &found.choice {
-        let chosen = &choice.cells[choice.chosen];
-        facts.push(("gamma".into(), chosen.gamma.to_string()));
-        facts.push(("atoms".into(), chosen.atoms.to_string()));
+        facts.push(("gamma".into(), choice.gamma.to_string()));
+        facts.push(("atoms".into(), choice.atoms.to_string()));
         sections.push(choice_section(choice));
     }
-    if let Some(curves) = &found.curves {
-        if let Some((name, tuned)) = curves.suggestion() {
-            let (constant, value) = constant(&*tuned.best.strategy);
-            facts.push(("strategy".into(), name.into()));
-            facts.push((constant.into(), words::four_digits(value)));
+    if let Some(comparison) = &found.comparison {
+        if let Some(suggested) = &comparison.suggested {
+            facts.push(("strategy".into(), suggested.strategy.clone()));
+            let constant = suggested.constant.iter();
+            facts.extend(constant.map(|c| (c.name.to_string(), text::four_digits(c.value))));
         }
-        sections.push(curve_section(curves));
+        sections.push(comparison_section(comparison));
     }
     sections.push(Section {
-        heading: "To learn so".into(),
+        heading: "To learn with these settings".into(),
         commands: vec![learn_line(args, found)],
         ..Section::default()
     });
     Report {
-        title: "What to learn with".into(),
+        title: "Settings for learning".into(),
         subtitle: args.subject.data.display().to_string(),
         facts,
         sections,
@@ -50,74 +47,64 @@ fn choice_section(choice: &Choice) -> Section {
     let mut series: Vec<Series> = Vec::new();
     for cell in &choice.cells {
         let name = counted(cell.atoms, "atom");
-        let point = (cell.gamma, cell.prediction.score());
+        let point = (cell.gamma, cell.score);
         match series.last_mut() {
             Some(last) if last.name == name => last.points.insert(0, point),
             _ => series.push(Series::new(&name, vec![point])),
         }
     }
     let plot = Lines {
-        title: "How well hidden entries are predicted, by gamma".into(),
+        title: "Prediction of hidden entries, by gamma".into(),
         x: AxisSpec::log("gamma"),
         y: AxisSpec::linear("error on hidden entries"),
         series,
         levels: Vec::new(),
     };
-    let mut rows = words::choice_rows(choice);
-    let (beyond, command) = match edge(choice) {
-        Some((words, command)) => (format!("\n\n{words}"), vec![command]),
-        None => (String::new(), Vec::new()),
-    };
+    let mut rows = text::choice_rows(choice);
+    let edge = text::edge(choice).map_or(String::new(), |words| format!("\n\n{words}"));
     Section {
         heading: "gamma and the number of atoms".into(),
         text: format!(
-            "Each dictionary was learned from {} samples. Of {} others a tenth of the entries was hidden, \
-             and predicted from the code of the rest: squared error over the squares of what was hidden, \
-             0 is perfect, 1 no better than saying 0. Too small a gamma, or too many atoms, fit noise and \
-             predict badly; too large a gamma, or too few atoms, miss what is there.\n\nMarked by a star in the \
-             table: the fewest atoms, then the largest gamma, within one standard error of the lowest score.{}",
-            choice.training, choice.held_out, beyond
+            "Each dictionary learns from {} samples. A tenth of the entries of {} held-out samples is hidden \
+             and predicted from the code of the rest. The score is the squared error relative to the squares of \
+             the hidden entries: 0 is perfect, 1 is as good as predicting 0. With a gamma too small, or too many \
+             atoms, codes fit noise and predict badly. With a gamma too large, or too few atoms, they miss \
+             structure.\n\nThe star marks the choice: the fewest atoms, then the largest gamma, within one standard \
+             error of the lowest score.{edge}",
+            choice.training_samples, choice.held_out_samples
         ),
-        commands: command,
-        figures: vec![Figure::new(
-            "choice",
-            "Lower is better.",
-            plot.draw(),
-        )],
+        commands: wider(choice).into_iter().collect(),
+        figures: vec![Figure::new("choice", "Lower is better.", plot.draw())],
         tables: vec![Table {
-            caption: "Score, and in brackets the entries of y that are not 0".into(),
+            caption: "Score, and in brackets the nonzero coefficients per sample".into(),
             head: rows.remove(0),
             rows,
         }],
     }
 }
 
-fn curve_section(curves: &Curves) -> Section {
-    let runs: Vec<(String, &LearningCurve)> = curves
-        .strategies
-        .iter()
-        .filter_map(|(name, tuned)| Some((name.clone(), &tuned.as_ref().ok()?.best)))
+fn comparison_section(found: &Comparison) -> Section {
+    let candidates = found.strategies.iter();
+    let runs: Vec<(String, &LearningCurve)> = candidates
+        .filter_map(|c| Some((c.strategy.clone(), &c.tuned.as_ref()?.best)))
         .collect();
-    let mut rows = words::curve_rows(curves);
-    let verdict = curves
-        .suggestion()
-        .map(|(name, tuned)| words::verdict(curves, name, tuned));
+    let mut rows = text::comparison_rows(found);
     Section {
         heading: "Strategies, round by round".into(),
         text: format!(
-            "On {}, {}: solved exactly, then by each strategy with its default step or penalty, and with \
-             multiples of it.\n\n{}.",
-            words::mesh(curves),
-            counted(curves.samples, "sample"),
-            verdict.unwrap_or_default(),
+            "On {}. {} have an exact solution. Each strategy runs against it with its default step or penalty, \
+             and with multiples of it.\n\n{}.",
+            text::mesh(found),
+            counted(found.samples, "sample"),
+            text::verdict(found).unwrap_or_default(),
         ),
         commands: Vec::new(),
         figures: vec![figure("snr", &runs)],
         tables: vec![Table {
             caption: format!(
-                "Rounds until nu and y both stay above 20, 40 and 60 dB with the best constant; rounds to \
-                 {goal} dB with the default one; what was sent until {goal} dB; the lower SNR at the end",
-                goal = GOALS[curves.goal]
+                "Rounds until nu and y both stay above 20, 40 and 60 dB with the best constant; rounds to {goal} dB \
+                 with the default one; bytes sent until {goal} dB; the lower SNR at the end",
+                goal = found.goal_db
             ),
             head: rows.remove(0),
             rows,
@@ -145,11 +132,11 @@ pub fn figure(name: &str, runs: &[(String, &LearningCurve)]) -> Figure {
     Figure::panels(
         name,
         "Signal-to-noise ratio against the exact solution, of the worst agent's nu (left or above) and \
-         of all codes y, drawn up to 80 dB. Higher is better; each curve ends where both are above 60 dB.",
+         of all codes y, up to 80 dB. Higher is better; each curve ends where both exceed 60 dB.",
         vec![panel("nu", |p| p.nu), panel("y", |p| p.y)],
     )
 }
 
-/// The SNR that are drawn: what diverges, or is exact to the last digit, would flatten all the others.
+/// The SNR that are drawn: a diverging or exact run would flatten all others.
 const LOWEST: f64 = -20.0;
 const HIGHEST: f64 = 80.0;

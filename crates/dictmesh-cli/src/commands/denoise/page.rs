@@ -2,45 +2,43 @@
 
 use super::super::command_line;
 use super::super::prepare::turned;
-use super::show::sigma_words;
-use super::{Args, Quality, Restored};
+use super::{shown, sigma_shown, Args, Restoration};
 use crate::canvas::Raster;
 use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
 use dictmesh::Mesh;
+use dictmesh_apps::quality::Quality;
 use dictmesh_data::Image;
 
 pub fn report(
     args: &Args,
+    reply: &Restoration,
     [clean, noisy, denoised]: [Option<&Image>; 3],
-    measured: Option<&(Quality, Quality)>,
-    restored: &Restored,
+    mesh: Option<&Mesh>,
     side: usize,
 ) -> Report {
-    let note = |q: Option<&Quality>| q.map_or(String::new(), Quality::words);
+    let note = |q: &Option<Quality>| q.as_ref().map_or(String::new(), shown);
     let pictures = [
         ("clean", clean, String::new()),
-        ("noisy", noisy, note(measured.map(|m| &m.0))),
-        ("denoised", denoised, note(measured.map(|m| &m.1))),
+        ("noisy", noisy, note(&reply.before)),
+        ("denoised", denoised, note(&reply.after)),
     ];
-    let shown = pictures
-        .into_iter()
-        .filter_map(|(title, image, note)| Some((title, image?, note)));
-    let mut sections = vec![before_and_after(shown)];
-    if let Some(mesh) = &restored.mesh {
-        let which = if denoised.is_some_and(Image::is_grey) {
-            "The atoms by which patches were restored."
-        } else {
-            "The atoms by which the patches of light were restored."
+    let pictures = pictures.into_iter();
+    let pictures = pictures.filter_map(|(title, image, note)| Some((title, image?, note)));
+    let mut sections = vec![before_and_after(pictures)];
+    if let Some(mesh) = mesh {
+        let which = match reply.planes {
+            1 => "The atoms of the patches.",
+            _ => "The atoms of the patches of luminance.",
         };
         sections.push(atoms(mesh, side, which));
     }
-    let mut facts = vec![("sigma".to_string(), sigma_words(&restored.sigma))];
-    if let Some((before, after)) = measured {
-        facts.push(("noisy".into(), before.words()));
-        facts.push(("denoised".into(), after.words()));
+    let mut facts = vec![("sigma".to_string(), sigma_shown(&reply.sigma))];
+    if let (Some(before), Some(after)) = (&reply.before, &reply.after) {
+        facts.push(("noisy".into(), shown(before)));
+        facts.push(("denoised".into(), shown(after)));
     }
     Report {
-        title: "A picture without its noise".into(),
+        title: "A denoised picture".into(),
         subtitle: args.image.display().to_string(),
         facts,
         sections,

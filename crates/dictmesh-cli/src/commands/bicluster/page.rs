@@ -1,32 +1,32 @@
 //! The report: the table in the order of its layers, and the rows as points.
 
 use super::super::command_line;
-use super::{Args, Found, Input, Judged};
+use super::{Args, Input};
 use crate::report::{Block, Figure, HeatMap, Report, Scatter, Section, Table};
-use dictmesh_apps::biclustering::Bicluster;
+use dictmesh_apps::biclustering::{Bicluster, Layers, RowClasses};
 
-/// Pairs of layers that are shown at most.
+/// Maximum number of pairs of layers shown.
 const PAIRS: usize = 6;
-/// Rows of a layer that are named.
+/// Maximum number of rows of a layer named.
 const HEAVIEST: usize = 6;
 
-/// Whether there is anything in a layer.
-pub fn fills(layer: &Bicluster) -> bool {
-    !layer.rows().is_empty() && !layer.columns().is_empty()
-}
-
-pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>) -> Report {
+pub fn report(args: &Args, input: &Input, found: &Layers, classes: Option<&RowClasses>) -> Report {
     let (m, t) = (input.x.rows(), input.x.cols());
     let mut facts = vec![
         ("rows".to_string(), m.to_string()),
         ("columns".into(), t.to_string()),
         (
             "layers".into(),
-            found.layers.iter().filter(|l| fills(l)).count().to_string(),
+            found
+                .layers
+                .iter()
+                .filter(|l| !l.is_empty())
+                .count()
+                .to_string(),
         ),
     ];
-    if let Some(judged) = judged {
-        let wrong = judged.wrong.len();
+    if let Some(classes) = classes {
+        let wrong = classes.misclassified.len();
         facts.insert(0, ("misclassified".into(), format!("{wrong} of {m}")));
     }
     Report {
@@ -57,7 +57,7 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
                 figures: vec![Figure::panels(
                     "rows",
                     "Rows that lie together are in the same layers.",
-                    scatters(input, found, judged)
+                    scatters(input, found, classes)
                         .iter()
                         .map(Scatter::draw)
                         .collect(),
@@ -73,8 +73,8 @@ pub fn report(args: &Args, input: &Input, found: &Found, judged: Option<&Judged>
     }
 }
 
-/// The layers, and who is in them.
-fn layers_table(input: &Input, found: &Found) -> Table {
+/// The layers and their heaviest rows.
+fn layers_table(input: &Input, found: &Layers) -> Table {
     let line = |(k, l): (usize, &Bicluster)| {
         let (rows, columns) = (l.main_rows(), l.columns().len());
         let name = |row: &usize| match &input.row_names {
@@ -93,10 +93,14 @@ fn layers_table(input: &Input, found: &Found) -> Table {
             heaviest.join(", "),
         ]
     };
-    let filled = found.layers.iter().enumerate().filter(|(_, l)| fills(l));
+    let filled = found
+        .layers
+        .iter()
+        .enumerate()
+        .filter(|(_, l)| !l.is_empty());
     Table {
-        caption: "The layers, the heaviest first".into(),
-        head: ["layer", "rows", "columns", "weight", "its heaviest rows"]
+        caption: "The layers by decreasing weight".into(),
+        head: ["layer", "rows", "columns", "weight", "heaviest rows"]
             .map(String::from)
             .to_vec(),
         rows: filled.map(line).collect(),
@@ -104,7 +108,7 @@ fn layers_table(input: &Input, found: &Found) -> Table {
 }
 
 /// The prepared table in the order of its layers.
-pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
+pub fn heat_map(input: &Input, found: &Layers) -> HeatMap {
     let falling = |mut members: Vec<usize>, by: &[f64]| {
         members.sort_by(|a, b| by[*b].total_cmp(&by[*a]));
         members
@@ -120,7 +124,7 @@ pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
         columns: input.x.cols(),
         values: found.prepared.transpose().into_vec(),
         blocks: (found.layers.iter().enumerate())
-            .filter(|(_, l)| fills(l))
+            .filter(|(_, l)| !l.is_empty())
             .map(block)
             .collect(),
         names: ("rows".into(), "columns".into()),
@@ -130,18 +134,18 @@ pub fn heat_map(input: &Input, found: &Found) -> HeatMap {
 }
 
 /// The rows by every two layers; by their number and the layer, if there is but one.
-pub fn scatters(input: &Input, found: &Found, judged: Option<&Judged>) -> Vec<Scatter> {
+pub fn scatters(input: &Input, found: &Layers, classes: Option<&RowClasses>) -> Vec<Scatter> {
     let scatter = |x: (String, Vec<f64>), y: (String, &[f64])| Scatter {
         title: format!("Rows by {} and {}", x.0, y.0),
         x: x.0,
         y: y.0,
         points: x.1.into_iter().zip(y.1.iter().copied()).collect(),
         classes: input.labels.clone().unwrap_or_default(),
-        ringed: judged.map_or(Vec::new(), |j| j.wrong.clone()),
+        ringed: classes.map_or(Vec::new(), |c| c.misclassified.clone()),
         ring: "misclassified".into(),
     };
     let name = |k: usize| format!("layer {}", k + 1);
-    let layers: Vec<&Bicluster> = found.layers.iter().filter(|l| fills(l)).collect();
+    let layers: Vec<&Bicluster> = found.layers.iter().filter(|l| !l.is_empty()).collect();
     if let [only] = layers[..] {
         let numbers = (1..=only.w.len()).map(|i| i as f64).collect();
         return vec![scatter(("row".into(), numbers), (name(0), &only.w))];
