@@ -1,101 +1,149 @@
-//! A sheet of shapes, words and images that can be written as SVG and as PNG.
+//! A drawing as SVG, and from that as PNG.
 //!
-//! In the PNG text becomes outlines of the font that is compiled in, so it looks the same on every
-//! machine, with or without fonts. An SVG has outlines too ([`Canvas::svg`]), or words in the
-//! reader's own font ([`Canvas::svg_with_text`]): a tenth of the size, searchable, read aloud.
+//! The SVG has its text as text, searchable and read aloud, at the width it has in Noto Sans. The PNG is
+//! drawn by `resvg` with Noto Sans compiled in, so that it is the same on every machine.
 
-mod font;
 pub mod palette;
-mod png;
-mod raster;
-mod style;
-mod svg;
 pub mod ticks;
 
+use base64::{engine::general_purpose::STANDARD, Engine};
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::DynamicImage;
 use palette::Ink;
-use tiny_skia::{Path, PathBuilder, Rect, Transform};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{self, fontdb};
+use std::fmt::Write;
+use std::sync::{Arc, LazyLock};
+use ttf_parser::Face;
 
-pub use font::{fit, text_width};
-pub use raster::Raster;
-pub use style::{bold, plain, Anchor, Frame, Pen, Type};
-pub use svg::escape;
+/// Noto Sans, and fonts of other systems that look like it.
+pub const FONTS: &str = "'Noto Sans','Open Sans',system-ui,-apple-system,'Segoe UI',Roboto,\
+                         'Helvetica Neue',Arial,sans-serif";
 
-#[derive(Clone)]
-enum Mark {
-    Fill(Ink),
-    /// Filled without anti-aliasing: neighbouring pixels of a tile must not show seams.
-    Tile(Ink),
-    Stroke(Pen),
+/// The side of a text that lies at its point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
 }
 
-/// A line of text; `(x, y)` is where its anchor is on the base line.
-#[derive(Clone)]
-struct Words {
-    x: f32,
-    y: f32,
-    anchor: Anchor,
-    style: Type,
-    text: String,
-    /// The whole text, where only a part of it had room.
-    whole: Option<String>,
+/// A text style; `size` in pixels.
+#[derive(Clone, Copy, Debug)]
+pub struct Type {
+    pub size: f32,
+    pub bold: bool,
+    pub ink: Ink,
 }
 
-/// A filled disc, which SVG can say shorter than its outline.
-#[derive(Clone)]
-struct Disc {
-    x: f32,
-    y: f32,
-    r: f32,
-    ink: Ink,
+pub fn plain(size: f32, ink: Ink) -> Type {
+    let bold = false;
+    Type { size, bold, ink }
 }
 
-impl Disc {
-    fn outline(&self) -> Option<Path> {
-        PathBuilder::from_circle(self.x, self.y, self.r)
+pub fn bold(size: f32, ink: Ink) -> Type {
+    let bold = true;
+    Type { size, bold, ink }
+}
+
+/// A line style: width, colour and the length of a dash (0: solid).
+#[derive(Clone, Copy, Debug)]
+pub struct Pen {
+    pub width: f32,
+    pub ink: Ink,
+    pub dash: f32,
+}
+
+impl Pen {
+    /// A solid line.
+    pub fn new(width: f32, ink: Ink) -> Self {
+        let dash = 0.0;
+        Pen { width, ink, dash }
+    }
+
+    /// The same line, dashed.
+    pub fn dashed(self, dash: f32) -> Self {
+        Pen { dash, ..self }
+    }
+
+    fn svg(self) -> String {
+        let dash = match self.dash > 0.0 {
+            true => format!(" stroke-dasharray=\"{}\"", self.dash),
+            false => String::new(),
+        };
+        let (ink, width) = (self.ink.svg("stroke"), self.width);
+        format!("{ink} stroke-width=\"{width}\"{dash}")
     }
 }
 
-#[derive(Clone)]
-enum Item {
-    Shape(Path, Mark),
-    Disc(Disc),
-    Words(Words),
-    Image(Frame, Raster),
+/// A rectangle of the drawing.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    pub x: f32,
+    pub y: f32,
+    pub w: f32,
+    pub h: f32,
 }
 
-/// The sheet; later items cover earlier ones.
+impl Frame {
+    pub const fn new(x: f32, y: f32, w: f32, h: f32) -> Self {
+        Frame { x, y, w, h }
+    }
+    pub fn right(&self) -> f32 {
+        self.x + self.w
+    }
+    pub fn bottom(&self) -> f32 {
+        self.y + self.h
+    }
+    /// The frame grown by `by` pixels on each side.
+    pub fn around(&self, by: f32) -> Self {
+        let grown = 2.0 * by;
+        Frame::new(self.x - by, self.y - by, self.w + grown, self.h + grown)
+    }
+    /// The SVG attributes, if all four are finite and the sides positive.
+    fn svg(&self) -> Option<String> {
+        let finite = [self.x, self.y, self.w, self.h]
+            .iter()
+            .all(|v| v.is_finite());
+        let [x, y, w, h] = [self.x, self.y, self.w, self.h].map(round);
+        (finite && w > 0.0 && h > 0.0)
+            .then(|| format!("x=\"{x}\" y=\"{y}\" width=\"{w}\" height=\"{h}\""))
+    }
+}
+
+/// The drawing; later marks cover earlier ones. Marks with coordinates that are not finite are left out.
 #[derive(Clone)]
 pub struct Canvas {
-    width: u32,
-    height: u32,
+    width: f32,
+    height: f32,
     title: String,
-    items: Vec<Item>,
+    /// SVG elements.
+    marks: String,
 }
 
+// Writing to a String cannot fail: the results of `writeln!` below are dropped.
 impl Canvas {
-    /// An empty white sheet; the title is for those who hear the SVG instead of seeing it.
-    pub fn new(width: u32, height: u32, title: &str) -> Self {
+    /// An empty white drawing; the title is its description for screen readers.
+    pub fn new(width: f32, height: f32, title: &str) -> Self {
         Canvas {
-            width,
-            height,
+            width: width.ceil().max(1.0),
+            height: height.ceil().max(1.0),
             title: title.into(),
-            items: Vec::new(),
+            marks: String::new(),
         }
     }
 
-    /// Sheets beside each other in rows at most `width` wide (if they are not wider themselves),
-    /// with a margin around them all.
-    pub fn flow(panels: &[Canvas], width: u32, title: &str) -> Self {
-        const GAP: u32 = 24;
-        const MARGIN: u32 = 16;
-        let mut flow = Canvas::new(1, 1, title);
-        let (mut x, mut y, mut row) = (MARGIN, MARGIN, 0);
+    /// Drawings in rows of at most `width` pixels (wider if one of them is), with a margin around them all.
+    pub fn flow(panels: &[Canvas], width: f32, title: &str) -> Self {
+        const GAP: f32 = 24.0;
+        const MARGIN: f32 = 16.0;
+        let mut flow = Canvas::new(1.0, 1.0, title);
+        let (mut x, mut y, mut row) = (MARGIN, MARGIN, 0f32);
         for panel in panels {
             if x > MARGIN && x + panel.width > MARGIN + width {
-                (x, y, row) = (MARGIN, y + row + GAP, 0);
+                (x, y, row) = (MARGIN, y + row + GAP, 0.0);
             }
-            flow.items
-                .extend(panel.items.iter().map(|i| i.moved(x as f32, y as f32)));
+            flow.place(panel, (x, y), 1.0);
             row = row.max(panel.height);
             flow.width = flow.width.max(x + panel.width + MARGIN);
             flow.height = flow.height.max(y + row + MARGIN);
@@ -104,75 +152,59 @@ impl Canvas {
         flow
     }
 
-    /// Width of the sheet in pixels.
-    pub fn width(&self) -> u32 {
+    /// Draws another drawing onto this one, `scale` times as large.
+    pub fn place(&mut self, panel: &Canvas, (x, y): (f32, f32), scale: f32) {
+        let (x, y, marks) = (round(x), round(y), &panel.marks);
+        let scale = match scale == 1.0 {
+            true => String::new(),
+            false => format!(" scale({scale})"),
+        };
+        let _ = writeln!(
+            self.marks,
+            "<g transform=\"translate({x} {y}){scale}\">\n{marks}</g>"
+        );
+    }
+
+    /// Width in pixels.
+    pub fn width(&self) -> f32 {
         self.width
     }
 
-    /// How many pixels the sheet has.
+    /// The number of pixels.
     pub fn pixels(&self) -> f32 {
-        self.width as f32 * self.height as f32
+        self.width * self.height
     }
 
-    /// Gives the sheet its height, for what is known only after drawing.
+    /// Sets the height, where it is known only after drawing.
     pub fn set_height(&mut self, height: f32) {
-        self.height = height.ceil().max(1.0) as u32;
-    }
-
-    fn add(&mut self, builder: PathBuilder, mark: Mark) {
-        // An empty path, or one with coordinates that are not finite, leaves no mark.
-        if let Some(path) = builder.finish() {
-            self.items.push(Item::Shape(path, mark));
-        }
+        self.height = height.ceil().max(1.0);
     }
 
     /// A filled rectangle.
     pub fn rect(&mut self, x: f32, y: f32, w: f32, h: f32, ink: Ink) {
-        if let Some(rect) = Rect::from_xywh(x, y, w, h) {
-            let path = PathBuilder::from_rect(rect);
-            self.items.push(Item::Shape(path, Mark::Fill(ink)));
-        }
+        self.card(Frame::new(x, y, w, h), 0.0, Some(ink), None);
     }
 
-    /// Squares of side `s` at the given corners, all of one colour, without seams.
-    pub fn squares(&mut self, corners: &[(f32, f32)], s: f32, ink: Ink) {
-        let mut builder = PathBuilder::new();
-        for &(x, y) in corners {
-            if let Some(rect) = Rect::from_xywh(x, y, s, s) {
-                builder.push_rect(rect);
-            }
-        }
-        self.add(builder, Mark::Tile(ink));
-    }
-
-    /// A rectangle with round corners, filled, framed or both.
-    pub fn card(&mut self, at: [f32; 4], r: f32, fill: Option<Ink>, pen: Option<Pen>) {
-        let [x, y, w, h] = at;
-        // 0.5523 r is where the control points of a quarter circle lie.
-        let c = r * (1.0 - 0.5523);
-        let mut b = PathBuilder::new();
-        b.move_to(x + r, y);
-        b.line_to(x + w - r, y);
-        b.cubic_to(x + w - c, y, x + w, y + c, x + w, y + r);
-        b.line_to(x + w, y + h - r);
-        b.cubic_to(x + w, y + h - c, x + w - c, y + h, x + w - r, y + h);
-        b.line_to(x + r, y + h);
-        b.cubic_to(x + c, y + h, x, y + h - c, x, y + h - r);
-        b.line_to(x, y + r);
-        b.cubic_to(x, y + c, x + c, y, x + r, y);
-        b.close();
-        if let Some(ink) = fill {
-            self.add(b.clone(), Mark::Fill(ink));
-        }
-        if let Some(pen) = pen {
-            self.add(b, Mark::Stroke(pen));
-        }
+    /// A rectangle with corners of radius `r`, filled, framed or both.
+    pub fn card(&mut self, at: Frame, r: f32, fill: Option<Ink>, pen: Option<Pen>) {
+        let Some(at) = at.svg() else { return };
+        let fill = fill.map_or("fill=\"none\"".into(), |ink| ink.svg("fill"));
+        let pen = pen.map_or(String::new(), |pen| format!(" {}", pen.svg()));
+        let corners = match r > 0.0 {
+            true => format!(" rx=\"{}\"", round(r)),
+            false => String::new(),
+        };
+        let _ = writeln!(self.marks, "<rect {at}{corners} {fill}{pen}/>");
     }
 
     /// A filled disc.
     pub fn disc(&mut self, x: f32, y: f32, r: f32, ink: Ink) {
-        if x.is_finite() && y.is_finite() && r > 0.0 && r.is_finite() {
-            self.items.push(Item::Disc(Disc { x, y, r, ink }));
+        if [x, y, r].iter().all(|v| v.is_finite()) && r > 0.0 {
+            let ([x, y, r], ink) = ([x, y, r].map(round), ink.svg("fill"));
+            let _ = writeln!(
+                self.marks,
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{r}\" {ink}/>"
+            );
         }
     }
 
@@ -183,31 +215,38 @@ impl Canvas {
 
     /// Many lines as one mark, each through its points.
     pub fn lines<P: AsRef<[(f32, f32)]>>(&mut self, lines: &[P], pen: Pen) {
-        let mut builder = PathBuilder::new();
-        for points in lines {
-            trace(&mut builder, points.as_ref());
+        if let Some(d) = path_data(lines) {
+            let _ = writeln!(self.marks, "<path class=\"s\" {} d=\"{d}\"/>", pen.svg());
         }
-        self.add(builder, Mark::Stroke(pen));
     }
 
     /// The filled area inside the points.
     pub fn area(&mut self, points: &[(f32, f32)], ink: Ink) {
-        let mut builder = PathBuilder::new();
-        trace(&mut builder, points);
-        builder.close();
-        self.add(builder, Mark::Fill(ink));
+        if let Some(d) = path_data(&[points]) {
+            let _ = writeln!(self.marks, "<path {} d=\"{d}z\"/>", ink.svg("fill"));
+        }
     }
 
-    /// An image, stretched to its place; its pixels keep their edges where they are large.
-    pub fn image(&mut self, at: Frame, raster: Raster) {
-        if [at.x, at.y, at.w, at.h].iter().all(|v| v.is_finite()) && at.w > 0.0 && at.h > 0.0 {
-            self.items.push(Item::Image(at, raster));
-        }
+    /// An image, stretched to its frame; large pixels keep their edges.
+    pub fn image(&mut self, at: Frame, image: &DynamicImage) {
+        let (Some(place), Some(png)) = (at.svg(), encode(image)) else {
+            return;
+        };
+        let is_coarse = at.w >= 2.0 * image.width() as f32 || at.h >= 2.0 * image.height() as f32;
+        let coarse = match is_coarse {
+            true => " style=\"image-rendering:pixelated\"",
+            false => "",
+        };
+        let _ = writeln!(
+            self.marks,
+            "<image {place} preserveAspectRatio=\"none\"{coarse} href=\"data:image/png;base64,{}\"/>",
+            STANDARD.encode(png)
+        );
     }
 
     /// A line of text; `y` is its base line. Returns its width.
     pub fn text(&mut self, x: f32, y: f32, anchor: Anchor, style: Type, text: &str) -> f32 {
-        self.words(x, y, anchor, style, text, None)
+        self.text_within((x, y), anchor, style, text, f32::INFINITY)
     }
 
     /// A line of text, cut (with "…") to at most `room` pixels. Returns its width.
@@ -220,55 +259,276 @@ impl Canvas {
         room: f32,
     ) -> f32 {
         let cut = fit(style, text, room);
-        let whole = (cut != text).then(|| text.into());
-        self.words(x, y, anchor, style, &cut, whole)
-    }
-
-    fn words(
-        &mut self,
-        x: f32,
-        y: f32,
-        anchor: Anchor,
-        style: Type,
-        text: &str,
-        whole: Option<String>,
-    ) -> f32 {
-        if x.is_finite() && y.is_finite() && !text.is_empty() {
-            self.items.push(Item::Words(Words {
-                x,
-                y,
-                anchor,
-                style,
-                text: text.into(),
-                whole,
-            }));
+        let width = text_width(style, &cut);
+        if !x.is_finite() || !y.is_finite() || cut.is_empty() {
+            return width;
         }
-        text_width(style, text)
+        let anchor = match anchor {
+            Anchor::Start => "",
+            Anchor::Middle => " text-anchor=\"middle\"",
+            Anchor::End => " text-anchor=\"end\"",
+        };
+        let weight = if style.bold {
+            " font-weight=\"700\""
+        } else {
+            ""
+        };
+        // Another font may be wider. Where Noto Sans has the letters, its width is kept.
+        let length = match has_all(style, &cut) {
+            true => format!(
+                " textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"",
+                round(width)
+            ),
+            false => String::new(),
+        };
+        // The pointer shows the whole text of a cut one.
+        let whole = match cut == text {
+            true => String::new(),
+            false => format!("<title>{}</title>", escape(text)),
+        };
+        let (x, y, size, ink) = (round(x), round(y), style.size, style.ink.svg("fill"));
+        let _ = writeln!(
+            self.marks,
+            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" {ink}{anchor}{weight}{length}>{whole}{}</text>",
+            escape(&cut)
+        );
+        width
     }
-}
 
-impl Item {
-    fn moved(&self, dx: f32, dy: f32) -> Item {
-        let mut item = self.clone();
-        match &mut item {
-            Item::Shape(path, _) => {
-                let moved = path.clone().transform(Transform::from_translate(dx, dy));
-                // A translation by whole pixels of the sheet cannot make a path infinite.
-                *path = moved.unwrap_or_else(|| path.clone());
+    /// The drawing as an SVG file.
+    pub fn svg(&self) -> String {
+        let (w, h, title, marks) = (self.width, self.height, escape(&self.title), &self.marks);
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" \
+             height=\"{h}\" role=\"img\" font-family=\"{FONTS}\">\n<title>{title}</title>\n\
+             <style>.s{{fill:none;stroke-linecap:round;stroke-linejoin:round}}</style>\n\
+             <rect class=\"paper\" width=\"{w}\" height=\"{h}\" fill=\"#fff\"/>\n{marks}</svg>\n"
+        )
+    }
+
+    /// The drawing as a PNG file with `scale` times as many pixels in each direction.
+    pub fn png(&self, scale: f32) -> Result<Vec<u8>, String> {
+        static FONTS: LazyLock<Arc<fontdb::Database>> = LazyLock::new(|| {
+            let mut fonts = fontdb::Database::new();
+            for font in [ttf_noto_sans::REGULAR, ttf_noto_sans::BOLD] {
+                fonts.load_font_data(font.to_vec());
             }
-            Item::Disc(disc) => (disc.x, disc.y) = (disc.x + dx, disc.y + dy),
-            Item::Words(words) => (words.x, words.y) = (words.x + dx, words.y + dy),
-            Item::Image(at, _) => (at.x, at.y) = (at.x + dx, at.y + dy),
-        }
-        item
+            Arc::new(fonts)
+        });
+        let options = usvg::Options {
+            fontdb: Arc::clone(&FONTS),
+            ..usvg::Options::default()
+        };
+        let tree = usvg::Tree::from_str(&self.svg(), &options).map_err(|e| e.to_string())?;
+        let [width, height] = [self.width, self.height].map(|v| (v * scale).round() as u32);
+        let mut pixmap = Pixmap::new(width, height)
+            .ok_or_else(|| format!("cannot draw a picture of {width} x {height} pixels"))?;
+        resvg::render(
+            &tree,
+            Transform::from_scale(scale, scale),
+            &mut pixmap.as_mut(),
+        );
+        pixmap.encode_png().map_err(|e| e.to_string())
     }
 }
 
-fn trace(builder: &mut PathBuilder, points: &[(f32, f32)]) {
-    for (i, &(x, y)) in points.iter().enumerate() {
-        match i {
-            0 => builder.move_to(x, y),
-            _ => builder.line_to(x, y),
+/// A grey image of 8 bits, row after row; missing pixels are black.
+pub fn grey(width: usize, height: usize, mut pixels: Vec<u8>) -> DynamicImage {
+    pixels.resize(width * height, 0);
+    let image = image::GrayImage::from_raw(width as u32, height as u32, pixels);
+    image.unwrap_or_default().into()
+}
+
+/// A colour image, row after row, of three bytes a pixel; missing pixels are black.
+pub fn colour(width: usize, height: usize, mut pixels: Vec<u8>) -> DynamicImage {
+    pixels.resize(3 * width * height, 0);
+    let image = image::RgbImage::from_raw(width as u32, height as u32, pixels);
+    image.unwrap_or_default().into()
+}
+
+/// The image, made smaller if a side has more than `side` pixels.
+pub fn at_most(image: DynamicImage, side: u32) -> DynamicImage {
+    match image.width().max(image.height()) > side {
+        true => image.thumbnail(side, side),
+        false => image,
+    }
+}
+
+/// The image as a PNG file, if it has pixels.
+fn encode(image: &DynamicImage) -> Option<Vec<u8>> {
+    let mut png = Vec::new();
+    let encoder =
+        PngEncoder::new_with_quality(&mut png, CompressionType::Best, FilterType::Adaptive);
+    let has_pixels = image.width() > 0 && image.height() > 0;
+    (has_pixels && image.write_with_encoder(encoder).is_ok()).then_some(png)
+}
+
+#[allow(clippy::expect_used)] // The bytes are compiled in; every test that draws reads them.
+fn face(bold: bool) -> &'static Face<'static> {
+    static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
+        [ttf_noto_sans::REGULAR, ttf_noto_sans::BOLD]
+            .map(|bytes| Face::parse(bytes, 0).expect("the compiled-in font is a font"))
+    });
+    &FACES[usize::from(bold)]
+}
+
+/// The width of a text in pixels.
+pub fn text_width(style: Type, text: &str) -> f32 {
+    let face = face(style.bold);
+    let advance = |c| {
+        let glyph = face.glyph_index(c).unwrap_or_default();
+        f32::from(face.glyph_hor_advance(glyph).unwrap_or(0))
+    };
+    let units: f32 = text.chars().map(advance).sum();
+    units * style.size / f32::from(face.units_per_em())
+}
+
+/// Whether the font has every character of a text.
+fn has_all(style: Type, text: &str) -> bool {
+    let face = face(style.bold);
+    text.chars().all(|c| face.glyph_index(c).is_some())
+}
+
+/// The part of a text that `room` pixels hold, with "…" for the rest.
+pub fn fit(style: Type, text: &str, room: f32) -> String {
+    if text_width(style, text) <= room {
+        return text.into();
+    }
+    let room = room - text_width(style, "…");
+    let mut cut = String::new();
+    let mut width = 0.0;
+    for c in text.chars() {
+        width += text_width(style, c.encode_utf8(&mut [0; 4]));
+        if width > room {
+            break;
         }
+        cut.push(c);
+    }
+    format!("{}…", cut.trim_end())
+}
+
+/// To a hundredth of a pixel.
+fn round(v: f32) -> f64 {
+    (f64::from(v) * 100.0).round() / 100.0
+}
+
+/// Lines as SVG path data, if all points are finite. Steps are relative, a third of the size of absolute
+/// places; they are counted in hundredths of a pixel, so that rounding does not add up.
+fn path_data<P: AsRef<[(f32, f32)]>>(lines: &[P]) -> Option<String> {
+    let hundredths = |v: f32| (v * 100.0).round().clamp(-1e9, 1e9) as i64;
+    let mut d = String::new();
+    let mut last = (0, 0);
+    for line in lines {
+        for (i, &(x, y)) in line.as_ref().iter().enumerate() {
+            if !x.is_finite() || !y.is_finite() {
+                return None;
+            }
+            let at = (hundredths(x), hundredths(y));
+            let [dx, dy] = [at.0 - last.0, at.1 - last.1].map(|v| v as f64 / 100.0);
+            let _ = match i {
+                0 => write!(d, "m{dx} {dy}"),
+                _ if at.1 == last.1 => write!(d, "h{dx}"),
+                _ if at.0 == last.0 => write!(d, "v{dy}"),
+                _ => write!(d, "l{dx} {dy}"),
+            };
+            last = at;
+        }
+    }
+    (!d.is_empty()).then_some(d)
+}
+
+/// A text for XML and HTML, in an element or in an attribute. Characters that XML forbids become U+FFFD.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' => out.push(c),
+            '\r' => out.push('\n'),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::palette::{ACCENT, TEXT};
+    use super::*;
+
+    #[test]
+    fn svg_has_what_was_drawn_and_nothing_that_is_not_finite() {
+        let mut canvas = Canvas::new(40.0, 30.0, "a < b");
+        canvas.rect(1.0, 2.0, 10.0, 5.5, TEXT);
+        canvas.rect(1.0, 2.0, f32::NAN, 5.5, TEXT);
+        canvas.line(
+            &[(1.0, 2.0), (3.0, 2.0), (3.0, 4.5), (2.0, 4.0)],
+            Pen::new(1.0, TEXT),
+        );
+        canvas.line(&[(1.0, 2.0), (f32::NAN, 2.0)], Pen::new(1.0, TEXT));
+        canvas.line(&[(f32::MAX, f32::MIN), (-1e30, 1e30)], Pen::new(1.0, TEXT));
+        canvas.disc(1.0, f32::INFINITY, 2.0, TEXT);
+        canvas.text(1.0, 2.0, Anchor::End, plain(12.0, TEXT), "x<\"&'\u{1}\u{7}");
+        canvas.text(f32::NAN, 2.0, Anchor::End, plain(12.0, TEXT), "lost");
+        let svg = canvas.svg();
+        assert!(svg.contains("<title>a &lt; b</title>"));
+        assert!(
+            svg.contains("<rect x=\"1\" y=\"2\" width=\"10\" height=\"5.5\""),
+            "{svg}"
+        );
+        assert!(svg.contains("d=\"m1 2h2v2.5l-1 -0.5\""), "{svg}");
+        assert!(svg.contains(">x&lt;&quot;&amp;&#39;\u{fffd}\u{fffd}</text>"));
+        assert!(!svg.contains("NaN") && !svg.contains("lost") && !svg.contains("inf"));
+        assert!(canvas.png(1.0).is_ok());
+    }
+
+    #[test]
+    fn the_png_has_text_shapes_and_pixels() {
+        let mut canvas = Canvas::new(60.0, 40.0, "t");
+        canvas.rect(0.0, 0.0, 10.0, 10.0, ACCENT);
+        canvas.text(12.0, 18.0, Anchor::Start, bold(16.0, TEXT), "MW");
+        let pixels = colour(2, 1, vec![255, 0, 0, 0, 255]);
+        canvas.image(Frame::new(0.0, 20.0, 40.0, 20.0), &pixels);
+        let pixmap = Pixmap::decode_png(&canvas.png(2.0).unwrap()).unwrap();
+        assert_eq!((pixmap.width(), pixmap.height()), (120, 80));
+        let rgb = |x, y| {
+            let p = pixmap.pixel(x, y).unwrap();
+            [p.red(), p.green(), p.blue()]
+        };
+        assert_eq!(rgb(8, 8), ACCENT.rgb);
+        assert_eq!(rgb(118, 2), [255; 3]);
+        // Pixels keep their edges, and missing bytes are 0.
+        assert_eq!((rgb(38, 60), rgb(42, 60)), ([255, 0, 0], [0, 255, 0]));
+        let dark = (24..90).flat_map(|x| (10..38).map(move |y| rgb(x, y)[0]));
+        assert!(dark.filter(|v| *v < 100).count() > 200, "no text");
+        // An image without pixels shows nothing.
+        canvas.image(Frame::new(0.0, 20.0, 40.0, 20.0), &grey(0, 3, vec![]));
+        assert_eq!(canvas.svg().matches("<image").count(), 1);
+        assert_eq!(at_most(grey(400, 100, vec![7; 40_000]), 100).height(), 25);
+    }
+
+    #[test]
+    fn the_font_has_every_character_of_our_texts() {
+        for bold in [false, true] {
+            for c in "Az09 .,:|-+<>×→·−≥…∞".chars() {
+                let glyph = face(bold).glyph_index(c);
+                assert!(glyph.is_some_and(|g| g.0 != 0), "{c}, bold: {bold}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_without_room_ends_in_an_ellipsis() {
+        let style = plain(12.0, TEXT);
+        assert_eq!(fit(style, "short", 100.0), "short");
+        let cut = fit(style, "a very long name indeed", 60.0);
+        assert!(cut.ends_with('…') && text_width(style, &cut) <= 60.0);
+        assert_eq!(fit(style, "long", 0.0), "…");
     }
 }

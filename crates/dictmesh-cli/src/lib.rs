@@ -351,14 +351,20 @@ fn demo(args: &DemoArgs) -> commands::Result<()> {
 fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> commands::Result<()> {
     let canvas = picture::draw(result);
     output.write(&match output.format() {
-        Format::Png => canvas.png()?,
+        Format::Png => canvas.png(1.0)?,
         Format::Svg => canvas.svg().into_bytes(),
     })?;
     if args.quiet {
         return Ok(());
     }
-    let style = terminal::Style::detect();
-    let mut text = terminal::report(result, style, terminal::columns());
+    let columns = console::Term::stdout().size_checked();
+    let columns = columns.map(|(_, columns)| usize::from(columns));
+    let columns = match globals::color() {
+        clap::ColorChoice::Never => None,
+        clap::ColorChoice::Always => columns.or(Some(80)),
+        clap::ColorChoice::Auto => columns.filter(|_| console::colors_enabled()),
+    };
+    let mut text = terminal::report(result, columns);
     text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
     commands::print(&text)
 }

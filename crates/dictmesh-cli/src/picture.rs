@@ -1,78 +1,201 @@
-//! The demo's picture: the mesh, what it learned, how fast, and what it cost in messages.
+//! The demo's picture: charts of the report on one sheet, and the atoms on a card for each agent.
 
-mod atoms;
-pub mod charts;
-pub mod graph;
+use crate::canvas::palette::{agent, FAINT, LINE, MUTED, TEXT, WARN};
+use crate::canvas::ticks::Scale;
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
+use crate::demo::{DemoResult, StrategyRow};
+use crate::matching::{self, Match, RECOVERED};
+use crate::numbers::{bytes, thousands};
+use crate::planted::SIDE;
+use crate::report::{badge, pixels, Bar, Bars, Lines, MeshPlot, Shades};
 
-use crate::canvas::palette::{FAINT, MUTED, TEXT};
-use crate::canvas::{bold, plain, Anchor, Canvas, Frame};
-use crate::demo::DemoResult;
-use crate::matching;
-use crate::numbers::thousands;
-
-/// Width of the picture in pixels.
-pub const WIDTH: u32 = 1600;
-/// Height of the picture in pixels.
-pub const HEIGHT: u32 = 1000;
-
-const LEFT: f32 = 56.0;
+const WIDTH: f32 = 1600.0;
+const HEIGHT: f32 = 840.0;
+/// Left edges of the columns, and the right edge of the last one.
+const COLUMNS: [f32; 3] = [56.0, 480.0, 920.0];
 const RIGHT: f32 = 1544.0;
+/// Tops of the rows of charts.
+const ROWS: [f32; 2] = [148.0, 592.0];
 
-/// Draws a result; [`Canvas::png`] and [`Canvas::svg`] make files of it.
+/// Draws a result.
 pub fn draw(result: &DemoResult) -> Canvas {
     let matches = matching::greedy(&result.planted, &result.recovered);
-    let title = format!(
-        "dictmesh demo: {} agents learn {} atoms",
-        result.informed.len(),
-        result.recovered.cols()
-    );
+    let (agents, atoms) = (result.informed.len(), result.recovered.cols());
+    let title = format!("dictmesh demo: {agents} agents learn {atoms} atoms");
     let mut canvas = Canvas::new(WIDTH, HEIGHT, &title);
     headline(&mut canvas, result, matching::recovered(&matches));
-    graph::draw(&mut canvas, Frame::new(LEFT, 148.0, 560.0, 356.0), result);
-    charts::curve(&mut canvas, Frame::new(LEFT, 540.0, 560.0, 188.0), result);
-    charts::bars(&mut canvas, Frame::new(LEFT, 764.0, 560.0, 196.0), result);
-    atoms::draw(
+
+    let mesh = MeshPlot {
+        informed: result.informed.clone(),
+        edges: result.edges.clone(),
+        load: Vec::new(),
+        load_label: String::new(),
+    };
+    let ends: Vec<usize> = (1..=result.costs.len()).map(|i| i * result.batch).collect();
+    let costs = Lines::costs(&result.costs, &ends);
+    let [left, middle, right] = COLUMNS;
+    let [upper, lower] = ROWS;
+    heading(&mut canvas, (left, upper), "The mesh", "");
+    canvas.place(&mesh.draw(), (left, upper + 26.0), 1.0);
+    heading(
         &mut canvas,
-        Frame::new(672.0, 148.0, RIGHT - 672.0, 812.0),
-        result,
-        &matches,
+        (middle, upper),
+        "Learning",
+        "each mini-batch and the running mean",
     );
+    canvas.place(&costs.draw(), (middle, upper + 26.0), 1.0);
+    let goal = format!("to {:.0e}: {}", result.target, result.measure);
+    heading(&mut canvas, (left, lower), "Strategies", &goal);
+    for (x, bars) in [(left, rounds(result)), (middle, sizes(result))] {
+        canvas.place(&bars.draw(), (x, lower + 30.0), 1.0);
+    }
+    let note = "above: planted; below: learned, with |cosine|";
+    heading(&mut canvas, (right, upper), "The atoms of each agent", note);
+    let frame = Frame::new(right, upper + 40.0, RIGHT - right, HEIGHT - upper - 76.0);
+    cards(&mut canvas, frame, result, &matches);
     canvas
 }
 
 fn headline(canvas: &mut Canvas, result: &DemoResult, recovered: usize) {
-    canvas.text(LEFT, 72.0, Anchor::Start, bold(36.0, TEXT), "dictmesh");
+    let left = COLUMNS[0];
+    canvas.text(left, 72.0, Anchor::Start, bold(36.0, TEXT), "dictmesh");
     let subtitle = format!(
         "{} agents learn a dictionary together from {} samples; no atom ever leaves its agent",
         result.informed.len(),
         thousands((result.costs.len() * result.batch) as u64),
     );
-    canvas.text(LEFT, 102.0, Anchor::Start, plain(16.0, MUTED), &subtitle);
+    canvas.text(left, 102.0, Anchor::Start, plain(16.0, MUTED), &subtitle);
 
     let cost = format!("{:.3} → {:.3}", result.cost_before, result.cost_after);
     let atoms = format!("{} of {}", recovered, result.planted.cols());
     let mut x = RIGHT;
     for (number, caption) in [
         (cost, "cost of a sample, before → after"),
-        (atoms, "planted atoms found again"),
+        (atoms, "planted atoms recovered"),
     ] {
         let a = canvas.text(x, 72.0, Anchor::End, bold(30.0, TEXT), &number);
         let b = canvas.text(x, 102.0, Anchor::End, plain(15.0, MUTED), caption);
         x -= a.max(b) + 56.0;
     }
-    canvas.rect(LEFT, 122.0, RIGHT - LEFT, 1.0, FAINT);
+    canvas.rect(left, 122.0, RIGHT - left, 1.0, FAINT);
 }
 
-/// The title of a part and what it explains, on one line.
-fn heading(canvas: &mut Canvas, frame: Frame, title: &str, note: &str) {
-    let y = frame.y + 14.0;
-    let w = canvas.text(frame.x, y, Anchor::Start, bold(17.0, TEXT), title);
+/// The title of a part with a note, on one line.
+fn heading(canvas: &mut Canvas, (x, y): (f32, f32), title: &str, note: &str) {
+    let w = canvas.text(x, y + 14.0, Anchor::Start, bold(17.0, TEXT), title);
+    let at = (x + w + 12.0, y + 14.0);
+    canvas.text(at.0, at.1, Anchor::Start, plain(13.0, MUTED), note);
+}
+
+fn rounds(result: &DemoResult) -> Bars {
+    let rounds = |row: &StrategyRow| row.rounds.unwrap_or(result.round_limit);
+    let text = |row: &StrategyRow| thousands(rounds(row) as u64);
+    bars(result, "rounds (log scale)", |row| rounds(row) as f64, text)
+}
+
+fn sizes(result: &DemoResult) -> Bars {
+    let label = "bytes sent by all agents (log scale)";
+    bars(
+        result,
+        label,
+        |row| row.bytes as f64,
+        |row| bytes(row.bytes),
+    )
+}
+
+fn bars(
+    result: &DemoResult,
+    label: &str,
+    value: impl Fn(&StrategyRow) -> f64,
+    text: impl Fn(&StrategyRow) -> String,
+) -> Bars {
+    let bar = |row: &StrategyRow| Bar {
+        words: match row.rounds {
+            Some(_) => text(row),
+            None => format!("over {}", text(row)),
+        },
+        reached: row.rounds.is_some(),
+        ..Bar::new(&row.name, value(row).max(1.0))
+    };
+    Bars {
+        label: label.into(),
+        scale: Scale::Log,
+        bars: result.strategies.iter().map(bar).collect(),
+        reference: String::new(),
+    }
+}
+
+/// A card for each agent in rows of four, with its atoms.
+fn cards(canvas: &mut Canvas, frame: Frame, result: &DemoResult, matches: &[Match]) {
+    const ACROSS: usize = 4;
+    const GAP: f32 = 14.0;
+    let agents = result.informed.len();
+    let atoms_of = |k: usize| (0..result.owner.len()).filter(move |&q| result.owner[q] == k);
+    let most = (0..agents)
+        .map(|k| atoms_of(k).count())
+        .max()
+        .unwrap_or(0)
+        .max(1) as f32;
+    let down = agents.div_ceil(ACROSS).max(1) as f32;
+    let w = (frame.w - GAP * (ACROSS - 1) as f32) / ACROSS as f32;
+    let h = ((frame.h - GAP * (down - 1.0)) / down).min(0.94 * w);
+    // An integer number of screen pixels for each pixel of an atom.
+    let room = ((w - 6.0 * (most + 1.0)) / most).min((h - 40.0) / 2.0);
+    let tile = (room / SIDE as f32).floor().max(1.0) * SIDE as f32;
+    let gap = ((w - most * tile) / (most + 1.0)).floor();
+    for k in 0..agents {
+        let x = frame.x + (k % ACROSS) as f32 * (w + GAP);
+        let y = frame.y + (k / ACROSS) as f32 * (h + GAP);
+        let (card, ink) = (Frame::new(x.round(), y.round(), w, h), agent(k, agents));
+        let pen = Some(Pen::new(2.0, ink));
+        canvas.card(card, 9.0, Some(ink.alpha(0.05)), pen);
+        let top = card.y + ((h - 2.0 * tile - 20.0) / 2.0).floor();
+        for (i, q) in atoms_of(k).enumerate() {
+            let at = (card.x + gap + i as f32 * (tile + gap), top);
+            pair(canvas, at, tile, result, matches, q);
+        }
+        let corner = (card.x + 7.0, card.y + 6.0);
+        badge(canvas, corner, 11.0, k, agents, result.informed[k]);
+    }
+}
+
+/// A learned atom under its planted one, with the planted one's sign.
+fn pair(
+    canvas: &mut Canvas,
+    (x, y): (f32, f32),
+    tile: f32,
+    result: &DemoResult,
+    matches: &[Match],
+    q: usize,
+) {
+    let found = matches.iter().find(|m| m.recovered == q);
+    let cosine = found.map_or(0.0, |m| m.cosine);
+    let learned: Vec<f64> = result
+        .recovered
+        .column(q)
+        .iter()
+        .map(|v| v * cosine.signum())
+        .collect();
+    let planted = found.map(|m| result.planted.column(m.planted));
+    let below = y + tile + 4.0;
+    for (y, atom) in [(y, planted), (below, Some(&learned[..]))] {
+        let at = Frame::new(x, y, tile, tile);
+        if let Some(atom) = atom {
+            canvas.image(at, &pixels(Shades::Signed, (SIDE, SIDE), atom));
+        }
+        canvas.card(at.around(0.5), 0.5, None, Some(Pen::new(1.0, LINE)));
+    }
+    let style = match cosine.abs() >= RECOVERED {
+        true => plain(12.0, MUTED),
+        false => bold(12.0, WARN),
+    };
+    let (middle, base) = (x + tile / 2.0, below + tile + 14.0);
     canvas.text(
-        frame.x + w + 12.0,
-        y,
-        Anchor::Start,
-        plain(13.0, MUTED),
-        note,
+        middle,
+        base,
+        Anchor::Middle,
+        style,
+        &format!("{:.3}", cosine.abs()),
     );
 }
 
@@ -80,7 +203,7 @@ fn heading(canvas: &mut Canvas, frame: Frame, title: &str, note: &str) {
 mod tests {
     use super::*;
     use crate::demo::fake_result;
-    use tiny_skia::Pixmap;
+    use resvg::tiny_skia::Pixmap;
 
     /// The share of a part of the picture that is not white.
     fn inked(pixmap: &Pixmap, frame: Frame) -> f64 {
@@ -96,25 +219,26 @@ mod tests {
 
     #[test]
     fn the_png_decodes_has_its_size_and_every_part_is_drawn() {
-        let png = draw(&fake_result()).png().unwrap();
+        let png = draw(&fake_result()).png(1.0).unwrap();
         assert!(png.len() < 600_000, "{} bytes", png.len());
         let pixmap = Pixmap::decode_png(&png).unwrap();
-        assert_eq!((pixmap.width(), pixmap.height()), (WIDTH, HEIGHT));
+        assert_eq!((pixmap.width(), pixmap.height()), (1600, 840));
         for (what, frame, least) in [
-            ("title", Frame::new(LEFT, 40.0, 300.0, 70.0), 0.05),
-            ("mesh", Frame::new(LEFT, 148.0, 560.0, 356.0), 0.04),
-            ("curve", Frame::new(LEFT, 540.0, 560.0, 188.0), 0.04),
-            ("bars", Frame::new(LEFT, 764.0, 560.0, 196.0), 0.04),
-            ("atoms", Frame::new(672.0, 148.0, 872.0, 812.0), 0.4),
+            ("title", Frame::new(56.0, 40.0, 300.0, 70.0), 0.05),
+            ("mesh", Frame::new(56.0, 148.0, 400.0, 420.0), 0.04),
+            ("curve", Frame::new(480.0, 148.0, 400.0, 300.0), 0.04),
+            ("rounds", Frame::new(56.0, 592.0, 400.0, 210.0), 0.04),
+            ("bytes", Frame::new(480.0, 592.0, 400.0, 210.0), 0.04),
+            ("atoms", Frame::new(920.0, 180.0, 624.0, 620.0), 0.4),
         ] {
             let share = inked(&pixmap, frame);
             assert!(share > least, "{what}: {share}");
         }
         // The margins stay empty.
         for frame in [
-            Frame::new(0.0, 0.0, 40.0, 1000.0),
-            Frame::new(1560.0, 0.0, 40.0, 1000.0),
-            Frame::new(0.0, 975.0, 1600.0, 25.0),
+            Frame::new(0.0, 0.0, 40.0, 840.0),
+            Frame::new(1560.0, 0.0, 40.0, 840.0),
+            Frame::new(0.0, 820.0, 1600.0, 20.0),
         ] {
             assert_eq!(inked(&pixmap, frame), 0.0, "{frame:?}");
         }
@@ -133,7 +257,7 @@ mod tests {
         result.strategies[0].accuracy = f64::INFINITY;
         result.strategies[2].rounds = Some(0);
         result.strategies[2].bytes = 0;
-        assert!(draw(&result).png().is_ok());
+        assert!(draw(&result).png(1.0).is_ok());
         result.costs.clear();
         result.strategies.clear();
         let svg = draw(&result).svg();

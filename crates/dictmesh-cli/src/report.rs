@@ -1,10 +1,10 @@
-//! `--report DIR`: one page with the plots of a run, and each plot as a file beside it.
+//! `--report DIR`: a page with the plots of a run, and each plot as a file beside it.
 //!
-//! A plot is a plain struct (`RocPlot`, `Lines`, `Gallery`, `HeatMap`, ...) whose `draw` gives a
-//! [`Canvas`]; a [`Report`] puts them in sections with words and tables, and `write`s
+//! A plot is a plain struct (`RocPlot`, `Lines`, `Gallery`, `HeatMap`, ...) whose `draw` returns a
+//! [`Canvas`]. A [`Report`] holds them in sections with text and tables, and `write`s
 //!
 //! ```text
-//! DIR/index.html    everything, needs nothing else: no scripts, no fonts, no network
+//! DIR/index.html    the whole page, self-contained: no scripts, no fonts, no network
 //! DIR/roc.svg       each figure by its name, for papers and slides
 //! DIR/roc.png
 //! ```
@@ -14,6 +14,7 @@ mod chart;
 mod gallery;
 mod heat;
 mod histogram;
+mod layout;
 mod lines;
 mod mesh;
 mod page;
@@ -31,18 +32,18 @@ use std::path::{Path, PathBuf};
 
 pub use self::{
     bars::{Bar, Bars},
-    gallery::{Gallery, Shades},
+    gallery::{pixels, Gallery, Shades},
     heat::{Block, HeatMap},
     histogram::Histogram,
     lines::{AxisSpec, Lines, Series},
-    mesh::MeshPlot,
+    mesh::{badge, MeshPlot},
     pictures::Picture,
     roc::{RocCurve, RocPlot},
     scatter::Scatter,
     terms::TopTerms,
 };
 
-/// What a run has to show. Every text may hold anything; it is shown as it is.
+/// The report of a run. Texts may hold any characters; they are shown literally.
 #[derive(Clone, Default)]
 pub struct Report {
     pub title: String,
@@ -52,7 +53,7 @@ pub struct Report {
     pub sections: Vec<Section>,
     /// The command line that made it.
     pub command: String,
-    /// What else it takes to make it again: (name, version or value).
+    /// What else reproduces it: (name, version or value).
     pub versions: Vec<(String, String)>,
 }
 
@@ -73,7 +74,7 @@ pub struct Section {
 pub struct Figure {
     /// The name of its files, without ending.
     pub name: String,
-    /// What to see in it.
+    /// What it shows.
     pub caption: String,
     pub panels: Vec<Canvas>,
 }
@@ -93,13 +94,13 @@ impl Figure {
         }
     }
 
-    /// All panels on one sheet, as it is written to files.
+    /// All panels on one sheet, for its files.
     fn sheet(&self) -> Canvas {
-        Canvas::flow(&self.panels, 1080, &self.caption)
+        Canvas::flow(&self.panels, 1080.0, &self.caption)
     }
 }
 
-/// Rows of words and numbers under a head.
+/// Rows of cells under a head.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     pub caption: String,
@@ -107,15 +108,14 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// A PNG has so many pixels for each of the sheet's, across and down: sharp on paper too.
+/// Pixels of a PNG per pixel of the sheet, across and down: sharp on paper too.
 const PNG_SCALE: f32 = 2.0;
-/// Fewer for a sheet that would become larger than this.
+/// The largest PNG, in pixels: above it the scale is lower.
 const MOST_PIXELS: f32 = 40e6;
 
 impl Report {
-    /// Writes `index.html` and the figures into a directory, which is made if it is not there.
-    /// Returns the page's path. Every file is there completely or not at all, and the page, which
-    /// comes last, only if all the others are.
+    /// Writes `index.html` and the figures into a directory, which is created if it is missing. Returns the
+    /// page's path. Guarantees: each file is complete or absent, and the page is written last.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, String> {
         let folder = Folder::check(dir)?;
         let names = self.file_names();
@@ -125,12 +125,13 @@ impl Report {
             let sheet = figure.sheet();
             let scale = (MOST_PIXELS / sheet.pixels()).sqrt().min(PNG_SCALE);
             let png = sheet
-                .png_scaled(scale)
+                .png(scale)
                 .map_err(|e| format!("cannot draw the figure {name}: {e}"))?;
-            files.push((format!("{name}.svg"), sheet.svg_with_text().into_bytes()));
+            files.push((format!("{name}.svg"), sheet.svg().into_bytes()));
             files.push((format!("{name}.png"), png));
         }
-        files.push(("index.html".into(), page::html(self, &names).into_bytes()));
+        let html = page::html(self, &names).map_err(|e| format!("cannot fill in the page: {e}"))?;
+        files.push(("index.html".into(), html.into_bytes()));
         folder.write("the report", &files)?;
         Ok(dir.join("index.html"))
     }

@@ -1,238 +1,108 @@
-//! The demo in a terminal: atoms in colour, a sparkline, a table, and progress while one waits.
+//! The demo in a terminal: the atoms in colour, the cost and the table of strategies.
 
-use crate::canvas::palette::signed;
 use crate::demo::DemoResult;
-use crate::globals::color;
 use crate::matching::{self, Match, RECOVERED};
 use crate::numbers::{bytes, thousands};
 use crate::planted::SIDE;
-use clap::ColorChoice;
-use std::fmt::Write;
-use std::io::IsTerminal;
+use crate::render::text::table;
 
-/// What the place we print to can show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// 24-bit colours.
-    TrueColour,
-    /// The 256 colours that nearly every terminal has.
-    Indexed,
-    /// ASCII and nothing else: files, pipes, dumb terminals, and people who set `NO_COLOR`.
-    Plain,
-}
-
-impl Style {
-    /// What standard output can show.
-    pub fn detect() -> Style {
-        match color() {
-            ColorChoice::Never => Style::Plain,
-            ColorChoice::Always => Style::Indexed,
-            ColorChoice::Auto => Style::of(std::io::stdout().is_terminal(), &|name| {
-                std::env::var(name).ok()
-            }),
-        }
-    }
-
-    fn of(terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Style {
-        let says = |name, value| env(name).is_some_and(|v| v == value);
-        // https://no-color.org: set and not empty, whatever the value.
-        let no_colour = env("NO_COLOR").is_some_and(|v| !v.is_empty());
-        if !terminal || no_colour || says("TERM", "dumb") {
-            Style::Plain
-        } else if says("COLORTERM", "truecolor") || says("COLORTERM", "24bit") {
-            Style::TrueColour
-        } else {
-            Style::Indexed
-        }
-    }
-}
-
-/// Columns of the terminal, 80 if there is none.
-pub fn columns() -> usize {
-    console::Term::stdout()
-        .size_checked()
-        .map_or(80, |(_, columns)| usize::from(columns))
-}
-
-/// The whole report, to be printed.
-pub fn report(result: &DemoResult, style: Style, columns: usize) -> String {
+/// The report of the demo as text. `columns` is the width of a terminal with colours; without one, the atoms
+/// are left out.
+pub fn report(result: &DemoResult, columns: Option<usize>) -> String {
     let matches = matching::greedy(&result.planted, &result.recovered);
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(
-        out,
-        "\n{} agents over {} links learned {} atoms from {} samples.\n",
+    format!(
+        "\n{} agents over {} links learned {} atoms from {} samples.\n\
+         {}\n{} of {} planted atoms recovered (|cosine| of {RECOVERED} or more).\n\
+         Cost of a sample: {:.3} before, {:.3} after.\n\n\
+         What each inference strategy needed to reach {:.0e}\n({}):\n\n{}",
         result.informed.len(),
         result.edges.len(),
         result.recovered.cols(),
         thousands((result.costs.len() * result.batch) as u64),
-    );
-    atoms(&mut out, result, &matches, style, columns);
-    cost(&mut out, result, style, columns);
-    table(&mut out, result);
+        columns.map_or(String::new(), |columns| atoms(result, &matches, columns)),
+        matching::recovered(&matches),
+        result.planted.cols(),
+        result.cost_before,
+        result.cost_after,
+        result.target,
+        result.measure,
+        strategies(result),
+    )
+}
+
+/// Atoms from the best match to the worst, in even steps.
+fn atoms(result: &DemoResult, matches: &[Match], columns: usize) -> String {
+    const SHOWN: usize = 16;
+    let across = (columns.saturating_sub(2) / (SIDE + 1)).clamp(1, SHOWN);
+    let last = matches.len().saturating_sub(1);
+    let shown = SHOWN.min(matches.len());
+    let chosen: Vec<&Match> = (0..shown)
+        .map(|i| &matches[i * last / (shown - 1).max(1)])
+        .collect();
+    let count = matches.len();
+    let mut out =
+        format!("\nPlanted atoms over learned ones ({shown} of {count}, best match to worst):\n");
+    for row in chosen.chunks(across) {
+        let planted = row.iter().map(|m| (result.planted.column(m.planted), 1.0));
+        let learned = row
+            .iter()
+            .map(|m| (result.recovered.column(m.recovered), m.cosine.signum()));
+        let labels = row.iter().map(|m| format!("{:^SIDE$.3}", m.cosine.abs()));
+        let labels: Vec<String> = labels.collect();
+        out += &format!("\n{}\n{}", tiles(planted), tiles(learned));
+        out += &format!("  {}\n", labels.join(" ").trim_end());
+    }
     out
 }
 
-fn atoms(out: &mut String, result: &DemoResult, matches: &[Match], style: Style, columns: usize) {
-    let across = (columns.saturating_sub(2) / (SIDE + 1)).clamp(1, 16);
-    let shown = match style {
-        Style::Plain => across.min(8),
-        _ => 16,
-    };
-    // From best to worst in even steps: an honest choice.
-    let chosen = spread(matches, shown);
-    let _ = writeln!(
-        out,
-        "Planted atoms, and below each the one learned ({} of {}, best match to worst):",
-        chosen.len(),
-        matches.len()
-    );
-    for row in chosen.chunks(across) {
-        out.push('\n');
-        let planted: Vec<_> = row
-            .iter()
-            .map(|m| (result.planted.column(m.planted), 1.0))
-            .collect();
-        let learned: Vec<_> = row
-            .iter()
-            .map(|m| (result.recovered.column(m.recovered), m.cosine.signum()))
-            .collect();
-        tiles(out, &planted, style);
-        out.push('\n');
-        tiles(out, &learned, style);
-        let labels: Vec<_> = row
-            .iter()
-            .map(|m| format!("{:^SIDE$}", format!("{:.3}", m.cosine.abs())))
-            .collect();
-        let _ = writeln!(out, "  {}", labels.join(" ").trim_end());
-    }
-    let _ = writeln!(
-        out,
-        "\n{} of {} planted atoms found again (|cosine| of {RECOVERED} or more).\n",
-        matching::recovered(matches),
-        result.planted.cols()
-    );
-}
-
-fn spread(matches: &[Match], count: usize) -> Vec<Match> {
-    let count = count.min(matches.len());
-    let last = matches.len().saturating_sub(1);
-    (0..count)
-        .map(|i| matches[i * last / (count - 1).max(1)])
-        .collect()
-}
-
-/// Atoms side by side. In colour a character is two pixels, one above the other; in ASCII it is one.
-fn tiles(out: &mut String, atoms: &[(&[f64], f64)], style: Style) {
+/// Atoms with their signs beside each other; a character is two pixels, one above the other.
+fn tiles<'a>(atoms: impl Iterator<Item = (&'a [f64], f64)>) -> String {
     let scaled: Vec<Vec<f64>> = atoms
-        .iter()
         .map(|(atom, sign)| {
-            let largest = atom.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-            let scale = if largest > 0.0 { sign / largest } else { 0.0 };
-            atom.iter().map(|v| v * scale).collect()
+            let largest = atom.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
+            atom.iter().map(|v| v * sign / largest).collect()
         })
         .collect();
-    let step = if style == Style::Plain { 1 } else { 2 };
-    for y in (0..SIDE).step_by(step) {
-        let mut line = String::from(" ");
+    let mut out = String::new();
+    for y in (0..SIDE).step_by(2) {
+        out.push(' ');
         for atom in &scaled {
-            line.push(' ');
-            for x in 0..SIDE {
-                let upper = atom[y * SIDE + x];
-                let _ = match style {
-                    Style::Plain => write!(line, "{}", shade(upper)),
-                    _ => {
-                        let lower = atom[(y + 1) * SIDE + x];
-                        write!(line, "{}▀", paint(upper, lower, style))
-                    }
-                };
-            }
-            if style != Style::Plain {
-                line.push_str("\x1b[0m");
+            out.push(' ');
+            for at in y * SIDE..(y + 1) * SIDE {
+                let style = console::Style::new().force_styling(true);
+                let style = style
+                    .color256(colour(atom[at]))
+                    .on_color256(colour(atom[at + SIDE]));
+                out += &style.apply_to('▀').to_string();
             }
         }
-        let _ = writeln!(out, "{}", line.trim_end());
+        out.push('\n');
     }
+    out
 }
 
-/// The escape sequence for one colour above another.
-fn paint(upper: f64, lower: f64, style: Style) -> String {
-    if style == Style::TrueColour {
-        let ([r, g, b], [s, h, c]) = (signed(upper), signed(lower));
-        return format!("\x1b[38;2;{r};{g};{b};48;2;{s};{h};{c}m");
-    }
-    // Blue over white to red among the 256; the nearest of them to ours would stray in hue.
+/// One of the 256 colours of terminals, from blue at -1 over white to red at 1.
+fn colour(value: f64) -> u8 {
     const RAMP: [u8; 11] = [25, 68, 110, 153, 189, 255, 224, 217, 174, 167, 124];
-    let index = |value: f64| pick(&RAMP, (value + 1.0) / 2.0);
-    format!("\x1b[38;5;{};48;5;{}m", index(upper), index(lower))
+    let place = (value + 1.0) / 2.0 * RAMP.len() as f64;
+    RAMP[(place.max(0.0) as usize).min(RAMP.len() - 1)]
 }
 
-/// Dashes below 0, a dot around it, heavier signs above.
-fn shade(value: f64) -> char {
-    pick(&['=', '-', '.', '+', '@'], (value + 1.0) / 2.0)
-}
-
-/// The member of a ramp at a place between 0 and 1; what is not a number is at 0.
-fn pick<T: Copy>(ramp: &[T], place: f64) -> T {
-    let index = (place * ramp.len() as f64).floor().max(0.0) as usize;
-    ramp[index.min(ramp.len() - 1)]
-}
-
-fn cost(out: &mut String, result: &DemoResult, style: Style, columns: usize) {
-    let _ = writeln!(
-        out,
-        "Cost of a sample: {:.3} before, {:.3} after; on the way:",
-        result.cost_before, result.cost_after
-    );
-    let width = columns.saturating_sub(4).clamp(10, 72);
-    let _ = writeln!(out, "\n  {}\n", sparkline(&result.costs, width, style));
-}
-
-/// A curve of at most `width` characters, from 0 to the largest value.
-fn sparkline(values: &[f64], width: usize, style: Style) -> String {
-    let width = width.min(values.len());
-    let means: Vec<f64> = (0..width)
-        .map(|i| {
-            let part = &values[i * values.len() / width..(i + 1) * values.len() / width];
-            part.iter().sum::<f64>() / part.len() as f64
-        })
-        .collect();
-    let finite = means.iter().copied().filter(|v| v.is_finite());
-    let high = finite.fold(f64::MIN_POSITIVE, f64::max);
-    let ramp: &[char] = match style {
-        Style::Plain => &['_', '.', '-', '=', '+', '*', '#'],
-        _ => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
-    };
-    means.iter().map(|v| pick(ramp, v / high)).collect()
-}
-
-fn table(out: &mut String, result: &DemoResult) {
-    let _ = writeln!(
-        out,
-        "What each inference strategy needed to reach {:.0e}\n({}):\n",
-        result.target, result.measure
-    );
-    let mut rows = vec![["strategy", "rounds", "bytes", "reached"].map(String::from)];
+fn strategies(result: &DemoResult) -> String {
+    let mut rows = vec![["strategy", "rounds", "bytes", "reached"]
+        .map(String::from)
+        .to_vec()];
     for row in &result.strategies {
-        let (rounds, sent) = match row.rounds {
-            Some(n) => (thousands(n as u64), bytes(row.bytes)),
-            None => (
-                format!("> {}", thousands(result.round_limit as u64)),
-                format!("> {}", bytes(row.bytes)),
-            ),
-        };
-        rows.push([
+        let rounds = thousands(row.rounds.unwrap_or(result.round_limit) as u64);
+        let over = if row.rounds.is_none() { "> " } else { "" };
+        rows.push(vec![
             row.name.clone(),
-            rounds,
-            sent,
+            format!("{over}{rounds}"),
+            format!("{over}{}", bytes(row.bytes)),
             format!("{:.1e}", row.accuracy),
         ]);
     }
-    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0);
-    let [a, b, c, d] = [0, 1, 2, 3].map(width);
-    for [name, rounds, sent, reached] in &rows {
-        let _ = writeln!(out, "  {name:<a$}  {rounds:>b$}  {sent:>c$}  {reached:>d$}");
-    }
+    table(&rows)
 }
 
 #[cfg(test)]
@@ -241,69 +111,23 @@ mod tests {
     use crate::demo::fake_result;
 
     #[test]
-    fn colour_only_where_it_is_wanted() {
-        let of = |terminal, vars: &[(&str, &str)]| {
-            Style::of(terminal, &|name| {
-                let found = vars.iter().find(|v| v.0 == name);
-                found.map(|v| v.1.to_string())
-            })
-        };
-        let full = ("COLORTERM", "truecolor");
-        assert_eq!(of(true, &[full]), Style::TrueColour);
-        assert_eq!(of(true, &[("TERM", "xterm-256color")]), Style::Indexed);
-        assert_eq!(of(false, &[full]), Style::Plain);
-        assert_eq!(of(true, &[full, ("NO_COLOR", "1")]), Style::Plain);
-        assert_eq!(of(true, &[full, ("NO_COLOR", "")]), Style::TrueColour);
-        assert_eq!(of(true, &[full, ("TERM", "dumb")]), Style::Plain);
+    fn without_colours_the_text_is_ascii() {
+        let text = report(&fake_result(), None);
+        assert!(text.is_ascii() && !text.contains('\x1b'));
+        assert!(text.contains("  diffusion        > 3,000"), "{text}");
     }
 
     #[test]
-    fn the_fallback_is_ascii_and_fits_its_columns() {
-        for columns in [40, 80, 200] {
-            let text = report(&fake_result(), Style::Plain, columns);
-            assert!(text.is_ascii());
-            assert!(!text.contains('\x1b'));
-            let art = text.lines().filter(|l| l.starts_with("  "));
-            assert!(art.map(str::len).max() <= Some(columns.max(58)));
-        }
-    }
-
-    #[test]
-    fn colours_are_switched_off_again() {
-        for style in [Style::TrueColour, Style::Indexed] {
-            let text = report(&fake_result(), style, 80);
-            assert!(text.contains('▀'));
+    fn atoms_fit_the_columns_and_switch_their_colours_off() {
+        for columns in [1, 80, 200] {
+            let text = report(&fake_result(), Some(columns));
+            let across = ((columns.max(11) - 2) / 9).min(16);
             for line in text.lines().filter(|l| l.contains('\x1b')) {
                 assert!(line.ends_with("\x1b[0m"));
-                assert_eq!(line.matches('▀').count(), 64);
+                assert!(line.matches('▀').count() <= 8 * across);
             }
+            assert!(text.contains('▀'));
         }
-    }
-
-    #[test]
-    fn the_table_is_aligned_and_says_what_was_not_reached() {
-        let mut out = String::new();
-        table(&mut out, &fake_result());
-        let rows: Vec<_> = out.lines().skip(3).collect();
-        assert_eq!(rows.len(), 6);
-        assert!(rows.iter().all(|r| r.len() == rows[0].len()), "{out}");
-        assert!(rows[1].contains("> 3,000"));
-        assert!(rows[5].contains(" 96 "));
-    }
-
-    #[test]
-    fn sparklines_go_from_high_to_low_and_bear_anything() {
-        assert_eq!(sparkline(&[8.0, 4.0, 0.0], 3, Style::TrueColour), "█▅▁");
-        assert_eq!(sparkline(&[], 10, Style::Plain), "");
-        assert_eq!(sparkline(&[f64::NAN, 0.0], 10, Style::Plain), "__");
-        assert_eq!(sparkline(&[1.0; 100], 10, Style::Plain), "##########");
-    }
-
-    #[test]
-    fn shades_have_a_middle_and_two_ends() {
-        assert_eq!(
-            [-2.0, -1.0, -0.1, 0.0, 0.1, 1.0, 2.0].map(shade),
-            ['=', '=', '.', '.', '.', '@', '@']
-        );
+        assert_eq!([-9.0, 0.0, 9.0, f64::NAN].map(colour), [25, 255, 124, 25]);
     }
 }

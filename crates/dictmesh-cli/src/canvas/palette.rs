@@ -1,13 +1,11 @@
-//! The colours of the house.
+//! The colours of all charts.
 
-use tiny_skia::Color;
-
-/// A colour and how much of it covers what is below.
+/// A colour with its opacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ink {
     /// Red, green and blue.
     pub rgb: [u8; 3],
-    /// 0 (nothing) to 1 (covers).
+    /// From 0 (transparent) to 1 (opaque).
     pub alpha: f32,
 }
 
@@ -18,22 +16,22 @@ const fn ink(r: u8, g: u8, b: u8) -> Ink {
     }
 }
 
-/// Words that matter.
+/// Text.
 pub const TEXT: Ink = ink(0x1f, 0x26, 0x33);
-/// Words that explain.
+/// Secondary text.
 pub const MUTED: Ink = ink(0x6b, 0x74, 0x85);
 /// Axes, links between agents.
 pub const LINE: Ink = ink(0xb8, 0xc0, 0xcc);
-/// Grids and quiet surfaces.
+/// Grids and surfaces.
 pub const FAINT: Ink = ink(0xe9, 0xec, 0xf1);
 /// The colour of curves and bars.
 pub const ACCENT: Ink = ink(0x2b, 0x5c, 0xa8);
-/// What went wrong.
+/// Errors, thresholds and references.
 pub const WARN: Ink = ink(0xc0, 0x47, 0x2b);
-/// Paper.
+/// The background.
 pub const WHITE: Ink = ink(0xff, 0xff, 0xff);
 
-/// The colours of curves and classes, told apart by those who see few colours too.
+/// The colours of curves and classes, distinct for colour-blind readers too.
 const SERIES: [Ink; 8] = [
     ACCENT,
     ink(0xd9, 0x7b, 0x22),
@@ -45,12 +43,12 @@ const SERIES: [Ink; 8] = [
     ink(0x8a, 0x59, 0x3d),
 ];
 
-/// The colour of the `i`-th curve or class; after eight they come again.
+/// The colour of the `i`-th curve or class; eight colours in turn.
 pub fn series(i: usize) -> Ink {
     SERIES[i % SERIES.len()]
 }
 
-/// What the colours become on dark paper.
+/// The colours on a dark background.
 pub const ON_DARK: [(Ink, &str); 14] = [
     (TEXT, "#e6e9ef"),
     (MUTED, "#9ba6b8"),
@@ -69,20 +67,15 @@ pub const ON_DARK: [(Ink, &str); 14] = [
 ];
 
 impl Ink {
-    /// The colour as CSS and SVG write it.
+    /// The colour in CSS and SVG.
     pub fn hex(self) -> String {
         let [r, g, b] = self.rgb;
         format!("#{r:02x}{g:02x}{b:02x}")
     }
 
-    /// The same colour, letting through what is below.
+    /// The same colour with an opacity.
     pub fn alpha(self, alpha: f32) -> Ink {
         Ink { alpha, ..self }
-    }
-
-    pub(super) fn color(self) -> Color {
-        let [r, g, b] = self.rgb;
-        Color::from_rgba8(r, g, b, (self.alpha.clamp(0.0, 1.0) * 255.0).round() as u8)
     }
 
     /// The attributes of SVG's `fill` or `stroke`.
@@ -95,7 +88,7 @@ impl Ink {
     }
 }
 
-/// The colour of an agent: hues around the circle, neighbours told apart by lightness too.
+/// The colour of an agent: hues around the circle, neighbours differ in lightness too.
 pub fn agent(k: usize, agents: usize) -> Ink {
     let hue = 25.0 + 360.0 * k as f64 / agents.max(1) as f64;
     let lightness = if k.is_multiple_of(2) { 0.50 } else { 0.66 };
@@ -106,7 +99,7 @@ pub fn agent(k: usize, agents: usize) -> Ink {
     }
 }
 
-/// The colour of a pixel of an atom: blue at -1, paper at 0, red at 1.
+/// The colour of a pixel of an atom: blue at -1, near-white at 0, red at 1.
 pub fn signed(value: f64) -> [u8; 3] {
     const PAPER: [f64; 3] = [0.97, 0.0, 0.003];
     let t = value.clamp(-1.0, 1.0);
@@ -115,7 +108,7 @@ pub fn signed(value: f64) -> [u8; 3] {
     } else {
         polar(0.47, 0.150, 33.0)
     };
-    // A little faster than linear near 0, so that faint pixels are seen.
+    // Steeper than linear near 0, so that faint pixels are visible.
     let t = t.abs().powf(0.85);
     srgb([0, 1, 2].map(|i| PAPER[i] + t * (end[i] - PAPER[i])))
 }
@@ -126,7 +119,7 @@ fn polar(l: f64, chroma: f64, hue: f64) -> [f64; 3] {
     [l, chroma * cos, chroma * sin]
 }
 
-/// OKLab (B. Ottosson, 2020) to sRGB, clipped to what a screen can show.
+/// OKLab (B. Ottosson, 2020) to sRGB, clipped to its gamut.
 fn srgb([l, a, b]: [f64; 3]) -> [u8; 3] {
     let l_ = (l + 0.3963377774 * a + 0.2158037573 * b).powi(3);
     let m_ = (l - 0.1055613458 * a - 0.0638541728 * b).powi(3);
@@ -160,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_told_apart_and_agents_have_colours_of_their_own() {
+    fn signs_and_agents_have_distinct_colours() {
         let [r, _, b] = signed(1.0);
         assert!(r > b);
         let [r, _, b] = signed(-1.0);

@@ -3,9 +3,8 @@
 use super::chart::WIDTH;
 use crate::canvas::palette::{ACCENT, FAINT, LINE, MUTED, TEXT, WARN};
 use crate::canvas::ticks::{Axis, Ends, Scale};
-use crate::canvas::{bold, plain, text_width, Anchor, Canvas, Frame};
+use crate::canvas::{bold, plain, text_width, Anchor, Canvas, Frame, Pen};
 use crate::numbers::number;
-use crate::picture::charts::hatched;
 
 /// Horizontal bars over one axis.
 #[derive(Clone, Debug)]
@@ -67,7 +66,7 @@ struct Plot {
 impl Bars {
     pub fn draw(&self) -> Canvas {
         let bars = &self.bars[..self.bars.len().min(MOST)];
-        let mut canvas = Canvas::new(WIDTH as u32, 1, &self.label);
+        let mut canvas = Canvas::new(WIDTH, 1.0, &self.label);
         let names = bars.iter().map(|b| text_width(plain(13.0, TEXT), &b.name));
         let left = names.fold(0.0, f32::max).min(0.4 * WIDTH) + 12.0;
         let widest = bars
@@ -174,5 +173,19 @@ impl Plot {
         };
         let room = WIDTH - x - 7.0;
         canvas.text_within((x + 7.0, base), Anchor::Start, style, &words, room);
+    }
+}
+
+/// A bar of a value that was not reached.
+fn hatched(canvas: &mut Canvas, at: Frame) {
+    canvas.rect(at.x, at.y, at.w, at.h, FAINT);
+    let mut start = -at.h;
+    while start < at.w {
+        // The part inside the bar of the diagonal from (start, bottom).
+        let (from, to) = (start.max(0.0), (start + at.h).min(at.w));
+        let y = |x: f32| at.bottom() - (x - start);
+        let line = [(at.x + from, y(from)), (at.x + to, y(to))];
+        canvas.line(&line, Pen::new(1.2, LINE));
+        start += 7.0;
     }
 }

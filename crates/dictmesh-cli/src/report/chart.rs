@@ -50,7 +50,7 @@ pub struct Labels<'a> {
 impl Chart {
     /// Draws the legend, the grid and the axes; the plot itself is `height` pixels high.
     pub fn new(labels: &Labels<'_>, x: Axis, y: Axis, height: f32) -> Self {
-        let mut canvas = Canvas::new(WIDTH as u32, 1, labels.title);
+        let mut canvas = Canvas::new(WIDTH, 1.0, labels.title);
         let mut top = legend(&mut canvas, labels.legend, 6.0);
         if !labels.y.is_empty() {
             let style = plain(12.5, MUTED);
@@ -136,7 +136,7 @@ impl Chart {
         let style = plain(12.0, ink);
         let label = fit(style, label, self.plot.w);
         let (w, right) = (text_width(style, &label), self.plot.right() - 2.0);
-        let card = [right - w - 3.0, y - 16.0, w + 5.0, 15.0];
+        let card = Frame::new(right - w - 3.0, y - 16.0, w + 5.0, 15.0);
         self.canvas.card(card, 3.0, Some(WHITE.alpha(0.85)), None);
         self.canvas.text(right, y - 4.0, Anchor::End, style, &label);
     }
@@ -170,7 +170,7 @@ pub fn legend(canvas: &mut Canvas, keys: &[Key], top: f32) -> f32 {
     if keys.is_empty() {
         return top;
     }
-    let width = canvas.width() as f32;
+    let width = canvas.width();
     let style = plain(12.5, TEXT);
     let (mut x, mut y) = (0.0, top + 10.0);
     for key in keys {
@@ -218,7 +218,12 @@ pub fn marker(canvas: &mut Canvas, class: usize, (x, y): (f32, f32), r: f32, ink
 
 /// A number on a little card.
 pub fn tag(canvas: &mut Canvas, (x, y): (f32, f32), n: usize, ink: Ink) {
-    canvas.card([x - 9.0, y - 8.0, 18.0, 16.0], 4.0, Some(ink), None);
+    canvas.card(
+        Frame::new(x - 9.0, y - 8.0, 18.0, 16.0),
+        4.0,
+        Some(ink),
+        None,
+    );
     let style = bold(12.0, WHITE);
     canvas.text(x, y + 4.3, Anchor::Middle, style, &n.to_string());
 }

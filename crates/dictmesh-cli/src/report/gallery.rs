@@ -1,8 +1,9 @@
 //! Atoms as little pictures.
 
 use crate::canvas::palette::{agent, signed, FAINT, LINE, MUTED};
-use crate::canvas::{plain, Anchor, Canvas, Frame, Pen, Raster};
+use crate::canvas::{at_most, colour, grey, plain, Anchor, Canvas, Frame, Pen};
 use crate::numbers::thousands;
+use image::DynamicImage;
 
 /// Atoms that are pictures of one size.
 #[derive(Clone, Debug)]
@@ -55,21 +56,20 @@ impl Gallery {
         // What is left between the tiles, but not so much that they look lost.
         let left = (sheet - 4.0 - columns * tile_w) / (columns - 1.0).max(1.0);
         let gap = left.floor().clamp(2.0, 14.0);
-        let mut canvas = Canvas::new(sheet as u32, 1, &self.title);
+        let mut canvas = Canvas::new(sheet, 1.0, &self.title);
         let rows = (count as f32 / columns).ceil();
         for (i, atom) in self.atoms.iter().take(count).enumerate() {
             let (row, column) = (i / columns as usize, i % columns as usize);
             let x = 2.0 + column as f32 * (tile_w + gap);
             let y = 2.0 + row as f32 * (tile_h + gap + label);
             let at = Frame::new(x, y, tile_w, tile_h);
-            canvas.image(at, self.raster(atom));
+            canvas.image(at, &pixels(self.shades, (self.width, self.height), atom));
             let owner = self.owners.0.get(i).map(|&k| agent(k, self.owners.1));
             let pen = match owner {
                 Some(ink) => Pen::new(2.0, ink),
                 None => Pen::new(1.0, LINE),
             };
-            let around = [at.x - 0.5, at.y - 0.5, at.w + 1.0, at.h + 1.0];
-            canvas.card(around, 0.5, None, Some(pen));
+            canvas.card(at.around(0.5), 0.5, None, Some(pen));
             if let Some(text) = self.labels.get(i) {
                 let middle = (at.x + tile_w / 2.0, at.bottom() + 14.0);
                 let style = plain(11.5, MUTED);
@@ -92,31 +92,31 @@ impl Gallery {
         canvas.set_height(bottom);
         canvas
     }
+}
 
-    fn raster(&self, atom: &[f64]) -> Raster {
-        let (w, h) = (self.width, self.height);
-        let pixels = w * h;
-        let at = |i: usize| atom.get(i).copied().filter(|v| v.is_finite());
-        let finite = || atom.iter().copied().filter(|v| v.is_finite());
-        let low = finite().fold(f64::INFINITY, f64::min);
-        let high = finite().fold(f64::NEG_INFINITY, f64::max);
-        let largest = low.abs().max(high.abs());
-        let byte = |v: Option<f64>| match v {
-            Some(v) if high > low => (255.0 * (v - low) / (high - low)).round() as u8,
-            Some(_) => 128,
-            None => 0,
-        };
-        match self.shades {
-            Shades::Grey => Raster::grey(w, h, (0..pixels).map(|i| byte(at(i))).collect()),
-            Shades::Signed => {
-                let rgb = |i| match at(i) {
-                    Some(v) if largest > 0.0 => signed(v / largest),
-                    Some(_) => signed(0.0),
-                    None => LINE.rgb,
-                };
-                Raster::colour(w, h, (0..pixels).flat_map(rgb).collect())
-            }
+/// An atom of `w` x `h` entries as an image.
+pub fn pixels(shades: Shades, (w, h): (usize, usize), atom: &[f64]) -> DynamicImage {
+    let pixels = w * h;
+    let at = |i: usize| atom.get(i).copied().filter(|v| v.is_finite());
+    let finite = || atom.iter().copied().filter(|v| v.is_finite());
+    let low = finite().fold(f64::INFINITY, f64::min);
+    let high = finite().fold(f64::NEG_INFINITY, f64::max);
+    let largest = low.abs().max(high.abs());
+    let byte = |v: Option<f64>| match v {
+        Some(v) if high > low => (255.0 * (v - low) / (high - low)).round() as u8,
+        Some(_) => 128,
+        None => 0,
+    };
+    let image = match shades {
+        Shades::Grey => grey(w, h, (0..pixels).map(|i| byte(at(i))).collect()),
+        Shades::Signed => {
+            let rgb = |i| match at(i) {
+                Some(v) if largest > 0.0 => signed(v / largest),
+                Some(_) => signed(0.0),
+                None => LINE.rgb,
+            };
+            colour(w, h, (0..pixels).flat_map(rgb).collect())
         }
-        .at_most(256)
-    }
+    };
+    at_most(image, 256)
 }

@@ -2,8 +2,9 @@
 
 use super::chart::{legend, tag, Key, Sign};
 use crate::canvas::palette::{series, signed, Ink, LINE, MUTED, WHITE};
-use crate::canvas::{plain, text_width, Anchor, Canvas, Frame, Pen, Raster};
+use crate::canvas::{colour, plain, text_width, Anchor, Canvas, Frame, Pen};
 use crate::numbers::number;
+use image::DynamicImage;
 
 /// A table and the blocks that were found in it.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +43,7 @@ const FINEST: (usize, usize) = (1000, 700);
 
 impl HeatMap {
     pub fn draw(&self) -> Canvas {
-        let mut canvas = Canvas::new(WIDTH as u32, 1, &self.title);
+        let mut canvas = Canvas::new(WIDTH, 1.0, &self.title);
         let rows = order(self.rows, self.blocks.iter().map(|b| b.rows.as_slice()));
         let columns = order(
             self.columns,
@@ -89,9 +90,8 @@ impl HeatMap {
                 canvas.rect(plot.x - 16.0, y, 10.0, pitch, series(class));
             }
         }
-        canvas.image(plot, self.raster(&rows, &columns, scale));
-        let around = [plot.x - 0.5, plot.y - 0.5, plot.w + 1.0, plot.h + 1.0];
-        canvas.card(around, 0.5, None, Some(Pen::new(1.0, LINE)));
+        canvas.image(plot, &self.pixels(&rows, &columns, scale));
+        canvas.card(plot.around(0.5), 0.5, None, Some(Pen::new(1.0, LINE)));
         self.draw_blocks(&mut canvas, plot, &rows, &columns);
         canvas.set_height(plot.bottom() + 3.0);
         canvas
@@ -149,7 +149,7 @@ impl HeatMap {
         }
     }
 
-    fn raster(&self, rows: &[usize], columns: &[usize], scale: f64) -> Raster {
+    fn pixels(&self, rows: &[usize], columns: &[usize], scale: f64) -> DynamicImage {
         let (w, h) = (columns.len().min(FINEST.0), rows.len().min(FINEST.1));
         let part = |all: usize, parts: usize, i: usize| i * all / parts..(i + 1) * all / parts;
         let mut data = Vec::with_capacity(3 * w * h);
@@ -171,7 +171,7 @@ impl HeatMap {
                 });
             }
         }
-        Raster::colour(w, h, data)
+        colour(w, h, data)
     }
 }
 
@@ -269,8 +269,8 @@ fn scale_bar(canvas: &mut Canvas, scale: f64, top: f32) {
     let mut x = WIDTH - 1.0;
     x -= canvas.text(x, y + 10.0, Anchor::End, style, &number(scale)) + 6.0 + w;
     let shades = (0..48u8).flat_map(|i| signed((f64::from(i) - 23.5) / 24.0));
-    let raster = Raster::colour(48, 1, shades.collect());
-    canvas.image(Frame::new(x, y, w, 11.0), raster);
+    let shades = colour(48, 1, shades.collect());
+    canvas.image(Frame::new(x, y, w, 11.0), &shades);
     canvas.text(x - 6.0, y + 10.0, Anchor::End, style, &number(-scale));
 }
 

@@ -4,8 +4,7 @@ use super::chart::{Chart, Key, Labels, Sign};
 use crate::canvas::palette::{series, WARN};
 use crate::canvas::ticks::{Axis, Ends, Scale};
 use crate::canvas::Canvas;
-use crate::numbers::number;
-use crate::numbers::thousands;
+use crate::numbers::{number, thousands};
 
 /// Groups of values, for example the scores of the known and of the novel.
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@ use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
 use crate::canvas::palette::MUTED;
 use crate::canvas::ticks::{Axis, Ends, Scale};
 use crate::canvas::{Canvas, Pen};
-use crate::picture::charts::running_mean;
 
 /// Curves that share their axes.
 #[derive(Clone, Debug)]
@@ -179,5 +178,27 @@ fn shade_below(chart: &mut Chart, series: &Series) {
             part.extend([(last.0, bottom), (first.0, bottom)]);
             chart.canvas.area(&part, curve_pen(0).ink.alpha(0.07));
         }
+    }
+}
+
+/// The mean of the `2 half + 1` entries around every entry, fewer at the ends.
+fn running_mean(values: &[f64], half: usize) -> Vec<f64> {
+    (0..values.len())
+        .map(|i| {
+            let end = (i + half + 1).min(values.len());
+            let part = &values[i.saturating_sub(half)..end];
+            part.iter().sum::<f64>() / part.len() as f64
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_mean_is_centred() {
+        assert_eq!(running_mean(&[4.0, 2.0, 0.0, 1.0], 1), [3.0, 2.0, 1.0, 0.5]);
+        assert_eq!(running_mean(&[4.0, 2.0], 0), [4.0, 2.0]);
     }
 }

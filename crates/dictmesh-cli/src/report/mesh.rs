@@ -1,40 +1,39 @@
-//! The mesh as a graph: who talks to whom, who sees the samples, who carries how much.
+//! The mesh as a graph: its links, its informed agents and the load of each agent.
 
 use super::chart::WIDTH;
-use crate::canvas::palette::{agent, LINE, MUTED, WHITE};
-use crate::canvas::{plain, Anchor, Canvas, Frame, Pen};
-use crate::numbers::counted;
-use crate::numbers::number;
-use crate::picture::graph::{badge, layout, who_sees};
+use super::layout::layout;
+use crate::canvas::palette::{agent, Ink, LINE, MUTED, WHITE};
+use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen};
+use crate::numbers::{counted, number};
 
 /// A mesh of agents.
 #[derive(Clone, Debug)]
 pub struct MeshPlot {
-    /// For each agent whether it sees the samples; its length is the number of agents.
+    /// For each agent whether it is informed; its length is the number of agents.
     pub informed: Vec<bool>,
     pub edges: Vec<(usize, usize)>,
-    /// What each agent carries, shown by its area; empty: its number of links.
+    /// The load of each agent, shown by its area; empty: its number of links.
     pub load: Vec<f64>,
-    /// What the load is, for example "atoms kept".
+    /// What the load counts, for example "atoms".
     pub load_label: String,
 }
 
-/// More links than these would be a grey blot, and a large file.
+/// The number of links drawn at most: more are a grey area and a large file.
 const LINKS: usize = 2000;
 
 impl MeshPlot {
     pub fn draw(&self) -> Canvas {
         let agents = self.informed.len();
         let informed = self.informed.iter().filter(|&&i| i).count();
-        let sees = format!("{informed} of them see the samples");
+        let sees = format!("{informed} of them are informed");
         let (who, links) = (counted(agents, "agent"), counted(self.edges.len(), "link"));
         let title = format!("{who}, {links}; {sees}");
-        let mut canvas = Canvas::new(WIDTH as u32, 400, &title);
+        let mut canvas = Canvas::new(WIDTH, 400.0, &title);
         let (load, label) = self.load();
         let note = self.note(&load, &label);
         canvas.text_within((0.0, 16.0), Anchor::Start, plain(12.5, MUTED), &note, WIDTH);
 
-        // Every agent has room for its number as long as there are few enough.
+        // Numbers are drawn where few agents leave room for them.
         let most = (22.0 * (16.0 / agents.max(1) as f32).sqrt()).clamp(3.0, 22.0);
         let inner = Frame::new(26.0, 52.0, WIDTH - 52.0, 292.0);
         let at: Vec<(f32, f32)> = layout(agents, &self.edges)
@@ -59,7 +58,7 @@ impl MeshPlot {
         }
         let mut bottom = inner.bottom() + 28.0;
         if informed > 0 && informed < agents {
-            who_sees(&mut canvas, (8.0, bottom + 14.0), informed, agents);
+            informed_legend(&mut canvas, (8.0, bottom + 14.0), informed, agents);
             bottom += 24.0;
         }
         canvas.set_height(bottom);
@@ -108,17 +107,53 @@ impl MeshPlot {
     }
 }
 
-/// An agent without its number, full if it sees the samples.
-fn dot(
-    canvas: &mut Canvas,
-    (x, y): (f32, f32),
-    r: f32,
-    ink: crate::canvas::palette::Ink,
-    informed: bool,
-) {
+/// An agent without its number, filled if it is informed.
+fn dot(canvas: &mut Canvas, (x, y): (f32, f32), r: f32, ink: Ink, informed: bool) {
     canvas.disc(x, y, r + 1.0, WHITE);
     canvas.disc(x, y, r, ink);
     if !informed {
         canvas.disc(x, y, 0.6 * r, WHITE);
     }
+}
+
+/// The legend of full and empty discs; `(x, y)` is on its base line.
+fn informed_legend(canvas: &mut Canvas, (mut x, y): (f32, f32), informed: usize, agents: usize) {
+    for (filled, text) in [
+        (true, format!("informed: gets the samples ({informed})")),
+        (false, format!("others ({})", agents - informed)),
+    ] {
+        canvas.disc(x, y - 4.5, 7.0, MUTED);
+        if !filled {
+            canvas.disc(x, y - 4.5, 4.8, WHITE);
+        }
+        let w = canvas.text(x + 14.0, y, Anchor::Start, plain(13.0, MUTED), &text);
+        x += w + 48.0;
+    }
+}
+
+/// An agent: its colour and number, filled if it is informed.
+pub fn badge(
+    canvas: &mut Canvas,
+    (x, y): (f32, f32),
+    r: f32,
+    k: usize,
+    agents: usize,
+    informed: bool,
+) {
+    let colour = agent(k, agents);
+    canvas.disc(x, y, r + 2.5, WHITE);
+    canvas.disc(x, y, r, colour);
+    let mut ink = WHITE;
+    if !informed {
+        canvas.disc(x, y, r - 2.6, WHITE);
+        ink = colour;
+    }
+    let size = (r * 0.86).clamp(9.0, 16.0);
+    canvas.text(
+        x,
+        y + size * 0.36,
+        Anchor::Middle,
+        bold(size, ink),
+        &k.to_string(),
+    );
 }

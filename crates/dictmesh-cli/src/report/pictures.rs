@@ -1,24 +1,25 @@
 //! Pictures beside each other: before and after.
 
 use crate::canvas::palette::{LINE, MUTED, TEXT};
-use crate::canvas::{bold, plain, Anchor, Canvas, Frame, Pen, Raster};
+use crate::canvas::{at_most, bold, plain, Anchor, Canvas, Frame, Pen};
+use image::DynamicImage;
 
 /// A picture with its name and a number on it, for example "denoised" and "29.4 dB".
 #[derive(Clone, Debug)]
 pub struct Picture {
     pub title: String,
     pub note: String,
-    pub raster: Raster,
+    pub image: DynamicImage,
 }
 
 const WIDTH: f32 = 340.0;
-/// A page is for looking; the files a command writes have every pixel.
-const LARGEST: usize = 768;
+/// Pixels of a side on the page at most; the files of a command have all of them.
+const LARGEST: u32 = 768;
 
 impl Picture {
     pub fn draw(&self) -> Canvas {
         let title = format!("{}: {}", self.title, self.note);
-        let mut canvas = Canvas::new(WIDTH as u32, 1, &title);
+        let mut canvas = Canvas::new(WIDTH, 1.0, &title);
         let w = canvas.text_within(
             (0.0, 16.0),
             Anchor::Start,
@@ -34,15 +35,14 @@ impl Picture {
             &self.note,
             WIDTH - at.0,
         );
-        let raster = self.raster.clone().at_most(LARGEST);
-        let shape = raster.height() as f32 / raster.width().max(1) as f32;
+        let image = at_most(self.image.clone(), LARGEST);
+        let shape = image.height() as f32 / image.width().max(1) as f32;
         // A very tall picture is made narrower instead.
         let room = WIDTH - 2.0;
         let w = (1.6 * room / shape.max(0.01)).clamp(1.0, room);
         let place = Frame::new(1.0, 27.0, w, (w * shape).max(1.0));
-        canvas.image(place, raster);
-        let around = [place.x - 0.5, place.y - 0.5, place.w + 1.0, place.h + 1.0];
-        canvas.card(around, 0.5, None, Some(Pen::new(1.0, LINE)));
+        canvas.image(place, &image);
+        canvas.card(place.around(0.5), 0.5, None, Some(Pen::new(1.0, LINE)));
         canvas.set_height(place.bottom() + 2.0);
         canvas
     }

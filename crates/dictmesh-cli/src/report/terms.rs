@@ -22,7 +22,7 @@ impl TopTerms {
     pub fn draw(&self) -> Canvas {
         let said: Vec<&str> = self.terms.iter().map(|t| t.0.as_str()).collect();
         let title = format!("{}: {}", self.title, said.join(", "));
-        let mut canvas = Canvas::new(WIDTH as u32, 1, &title);
+        let mut canvas = Canvas::new(WIDTH, 1.0, &title);
         let w = canvas.text_within(
             (0.0, 16.0),
             Anchor::Start,

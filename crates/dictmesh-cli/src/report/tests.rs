@@ -71,7 +71,7 @@ fn a_report_is_one_page_that_needs_nothing_and_files_beside_it() {
         let svg = fs::read_to_string(page.with_file_name(format!("{name}.svg"))).unwrap();
         check_xml(&svg);
         let png = fs::read(page.with_file_name(format!("{name}.png"))).unwrap();
-        assert!(tiny_skia::Pixmap::decode_png(&png).is_ok());
+        assert!(resvg::tiny_skia::Pixmap::decode_png(&png).is_ok());
     }
     expected.sort();
     assert_eq!(found, expected);
@@ -97,12 +97,12 @@ fn what_data_say_is_shown_and_not_obeyed() {
             ..Section::default()
         }],
     };
-    let figure = Figure::new("../../etc/<x>", evil, Canvas::new(10, 10, evil));
+    let figure = Figure::new("../../etc/<x>", evil, Canvas::new(10.0, 10.0, evil));
     report.sections[0].figures = vec![figure.clone(), figure];
     report.sections[0].figures[1].panels.clear();
     let names = report.file_names();
     assert_eq!(names, ["etc-x", "etc-x-2"]);
-    let html = page::html(&report, &names);
+    let html = page::html(&report, &names).unwrap();
     check_xml(&html);
     assert!(!html.contains("<script") && !html.contains('\0'));
     let dir = Scratch::new("evil");

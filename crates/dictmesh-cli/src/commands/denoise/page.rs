@@ -3,11 +3,12 @@
 use super::super::command_line;
 use super::super::prepare::turned;
 use super::{shown, sigma_shown, Args, Restoration};
-use crate::canvas::Raster;
+use crate::canvas::{colour, grey};
 use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
 use dictmesh::Mesh;
 use dictmesh_apps::quality::Quality;
 use dictmesh_data::Image;
+use image::DynamicImage;
 
 pub fn report(
     args: &Args,
@@ -58,7 +59,7 @@ pub fn before_and_after<'a>(
         let picture = Picture {
             title: title.into(),
             note,
-            raster: raster(image),
+            image: pixels(image),
         };
         picture.draw()
     });
@@ -92,12 +93,12 @@ pub fn atoms(mesh: &Mesh, side: usize, which: &str) -> Section {
     }
 }
 
-fn raster(image: &Image) -> Raster {
+fn pixels(image: &Image) -> DynamicImage {
     let (h, w) = (image.height(), image.width());
     let pixels = (0..h).flat_map(|i| (0..w).map(move |j| (i, j)));
     let bytes = pixels.flat_map(|(i, j)| image.planes.iter().map(move |p| p.get(i, j) as u8));
     match image.is_grey() {
-        true => Raster::grey(w, h, bytes.collect()),
-        false => Raster::colour(w, h, bytes.collect()),
+        true => grey(w, h, bytes.collect()),
+        false => colour(w, h, bytes.collect()),
     }
 }

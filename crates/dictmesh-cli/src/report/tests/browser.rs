@@ -3,10 +3,10 @@
 use super::super::*;
 use super::{sample, Scratch};
 use crate::canvas::escape;
+use resvg::tiny_skia::Pixmap;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use tiny_skia::Pixmap;
 
 fn chromium() -> Option<&'static str> {
     let names = ["chromium", "chromium-browser", "google-chrome"];

@@ -2,7 +2,7 @@
 
 use super::super::super::*;
 use super::noise;
-use crate::canvas::Raster;
+use crate::canvas::grey;
 use crate::demo::fake_result;
 
 pub fn atoms() -> Section {
@@ -163,11 +163,11 @@ pub fn pictures() -> Section {
     let noise = noise(side * side, 4);
     let picture = |title: &str, note: &str, sigma: f64| {
         let byte = |i: usize| (clean(i) + sigma * noise[i]).clamp(0.0, 255.0) as u8;
-        let raster = Raster::grey(side, side, (0..side * side).map(byte).collect());
+        let image = grey(side, side, (0..side * side).map(byte).collect());
         Picture {
             title: title.into(),
             note: note.into(),
-            raster,
+            image,
         }
     };
     let panels = [
