@@ -1,4 +1,4 @@
-//! `dictmesh demo`: what it shows, and (in [`run`]) how it comes about.
+//! `dictmesh demo`: a planted dictionary, learned by a mesh, and a comparison of strategies.
 
 use crate::planted::{Planted, ATOMS, PIXELS};
 use crate::progress::Progress;
@@ -7,45 +7,45 @@ use dictmesh::strategy;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
-/// Everything the demo's picture and text show.
+/// The data of the demo's picture and text.
 #[derive(Clone, Debug)]
 pub struct DemoResult {
     /// The planted atoms, one a column.
     pub planted: Matrix,
     /// The learned atoms, one a column.
     pub recovered: Matrix,
-    /// The agent that keeps each learned atom.
+    /// The agent of each learned atom.
     pub owner: Vec<usize>,
     /// The links of the mesh.
     pub edges: Vec<(usize, usize)>,
-    /// For each agent whether it sees the samples; its length is the number of agents.
+    /// For each agent whether it is informed; its length is the number of agents.
     pub informed: Vec<bool>,
     /// Samples in a mini-batch.
     pub batch: usize,
-    /// Mean cost of a sample in each mini-batch, as the stream went by.
+    /// Mean cost of a sample in each mini-batch.
     pub costs: Vec<f64>,
-    /// Mean cost of samples that were not learned from, with the first atoms.
+    /// Mean cost of held-out samples with the first atoms.
     pub cost_before: f64,
     /// The same samples with the learned atoms.
     pub cost_after: f64,
-    /// The accuracy every strategy was run to.
+    /// The accuracy at which each strategy stops.
     pub target: f64,
-    /// What the accuracy measures, in a few words.
+    /// What the accuracy measures.
     pub measure: String,
-    /// After this many rounds a strategy was stopped.
+    /// The limit of rounds of a strategy.
     pub round_limit: usize,
     /// One row for each strategy.
     pub strategies: Vec<StrategyRow>,
 }
 
-/// What one inference strategy needed.
+/// The rounds and bytes of one inference strategy.
 #[derive(Clone, Debug)]
 pub struct StrategyRow {
     /// The strategy's name.
     pub name: String,
-    /// Rounds until the target, or `None` if the round limit came first.
+    /// Rounds until the target; `None` at the round limit.
     pub rounds: Option<usize>,
-    /// Bytes the agents sent each other in these rounds, all agents together.
+    /// Bytes sent in these rounds by all agents.
     pub bytes: u64,
     /// The accuracy at the end.
     pub accuracy: f64,
@@ -91,7 +91,7 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
             total,
             cost: costs.last().copied(),
         });
-        // An atom that nobody needed is started anew from what is seen now.
+        // Unused atoms restart from the current batch.
         if done % 50 == 49 && done + 100 < total {
             mesh.restart_atoms(&mesh.unused_atoms(), AtomInit::Samples(&batch))?;
         }
@@ -125,7 +125,7 @@ fn connected_graph(seed: u64) -> Result<Topology, Error> {
     }
 }
 
-/// Rounds and bytes each strategy needs until every agent's nu is within the target of the exact one.
+/// Rounds and bytes of each strategy until all agents' nu are within the target of the exact one.
 fn compare(
     mesh: &mut Mesh,
     x: &Samples,
@@ -167,14 +167,14 @@ fn relative_error(nu: &Matrix, exact: &Matrix) -> f64 {
     (error / square(&mut b.iter().copied())).sqrt()
 }
 
-/// A result as a good run would give it, to try the drawing on.
+/// A result like that of a good run, for tests of drawing.
 #[cfg(test)]
 pub fn fake_result() -> DemoResult {
     use dictmesh::random::{gaussian, stream};
     let planted = Planted::new(1).dictionary().clone();
     let atoms = planted.cols();
     let noise = gaussian(64, atoms, &mut stream(5, 1));
-    // Another order, other signs; most atoms good, a few poor.
+    // Permuted, with other signs; most atoms are good.
     let recovered = Matrix::from_fn(64, atoms, |i, k| {
         let p = (k * 5 + 3) % atoms;
         let sign = if k % 3 == 0 { -1.0 } else { 1.0 };

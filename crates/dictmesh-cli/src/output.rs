@@ -1,4 +1,4 @@
-//! Files that are there completely or not at all.
+//! Output files that are complete or absent.
 
 use crate::commands::refusal;
 use crate::interrupt::undisturbed;
@@ -6,14 +6,14 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file to be written later, known to be writable now.
+/// A picture file to be written later, checked to be writable now.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     format: Format,
 }
 
-/// What the file's name asks for.
+/// The format by the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Png,
@@ -21,8 +21,7 @@ pub enum Format {
 }
 
 impl Output {
-    /// Checks that a picture can be written to `path`, before the work that makes it. The message
-    /// is a sentence for the user.
+    /// Checks before the work that a picture can be written to `path`. Errors: a message for the user.
     pub fn check(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("");
@@ -47,7 +46,7 @@ impl Output {
             ));
         }
         let output = Output { path, format };
-        // The only sure way to know is to try.
+        // Only a trial shows it.
         let beside = beside(&output.path);
         File::create_new(&beside)
             .and_then(|_| fs::remove_file(&beside))
@@ -60,26 +59,26 @@ impl Output {
         Ok(output)
     }
 
-    /// What the file's name asks for.
+    /// The format by the file's name.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Writes the file beside its place and moves it there in one step.
+    /// Writes the file beside its place and renames it.
     pub fn write(&self, content: &[u8]) -> Result<(), String> {
         write_file("the picture", &self.path, content)
     }
 }
 
-/// Writes a file beside its place and moves it there in one step. `what` is for the message.
+/// Writes a file beside its place and renames it. `what` names it in messages.
 pub fn write_file(what: &'static str, path: &Path, content: &[u8]) -> Result<(), String> {
     let mut draft = Draft::create(what, path)?;
     draft.write_all(content).map_err(|e| draft.failed(&e))?;
     draft.finish()
 }
 
-/// Where a file of this name goes: through links, also those that point to nothing yet, so that they stay
-/// what they are.
+/// The file that a path leads to through links, also links to files that do not exist yet, so that the links
+/// remain.
 pub fn landing(path: &Path) -> PathBuf {
     let mut place = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -91,11 +90,11 @@ pub fn landing(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
-/// As many as systems follow; more are a circle.
+/// The number of links that systems follow; more are a cycle.
 const MOST_LINKS: usize = 40;
 
-/// A file on its way: written beside its place and moved there when it is finished. Dropped before that,
-/// it leaves nothing behind.
+/// A file under way: written beside its place, and renamed by [`finish`](Draft::finish). Dropped before that, it
+/// is removed.
 #[derive(Debug)]
 pub struct Draft {
     what: &'static str,
@@ -105,7 +104,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Starts a file; `what` is for messages.
+    /// Starts a file; `what` names it in messages.
     pub fn create(what: &'static str, path: &Path) -> Result<Self, String> {
         let mut draft = Draft {
             what,
@@ -125,7 +124,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Moves the file to its place.
+    /// Renames the file to its place.
     pub fn finish(mut self) -> Result<(), String> {
         let moved = self.flush().and_then(|()| match self.file.take() {
             Some(file) => {
@@ -135,13 +134,13 @@ impl Draft {
             None => Ok(()),
         });
         moved.map_err(|e| {
-            // Nothing half done stays behind; if even that fails, the first error is the one to tell.
+            // If the removal fails too, the first error is reported.
             let _ = self.close(|draft| fs::remove_file(&draft.beside));
             self.failed(&e)
         })
     }
 
-    /// The last thing done to the file under its passing name.
+    /// The last operation on the partial file.
     fn close(&self, last: impl FnOnce(&Self) -> io::Result<()>) -> io::Result<()> {
         undisturbed(|parts| {
             parts.retain(|part| *part != self.beside);
@@ -181,27 +180,26 @@ impl Seek for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            // What is in the buffer is of no use any more, and the disk may be full.
+            // The buffer is dropped unwritten: the disk may be full.
             drop(file.into_parts());
             let _ = self.close(|draft| fs::remove_file(&draft.beside));
         }
     }
 }
 
-/// A directory to write several files into later, known to be writable now.
+/// A directory to write several files into later, checked to be writable now.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// Checks that files can be written into `path`, whether it is there or has to be made. Leaves
-    /// everything as it is.
+    /// Checks that files can be written into `path`, whether it exists or has to be created. Changes nothing.
     pub fn check(path: &Path) -> Result<Self, String> {
         Self::check_for("the report", path)
     }
 
-    /// As [`check`](Folder::check), for what the message calls `what`.
+    /// As [`check`](Folder::check); `what` names the files in messages.
     pub fn check_for(what: &str, path: &Path) -> Result<Self, String> {
         let shown = path.display();
         let refuse = |why: &str| Err(format!("cannot write {what} to {shown}: {why}"));
@@ -213,7 +211,7 @@ impl Folder {
         if path == Path::new("-") {
             return refuse("files are not written to standard output; name a directory");
         }
-        // The nearest directory that is there is where something would be made.
+        // The nearest existing directory, in which the first file or directory would be created.
         let mut there = path;
         while fs::symlink_metadata(there).is_err() {
             match there.parent() {
@@ -234,14 +232,14 @@ impl Folder {
         }
     }
 
-    /// Makes the directory, and those it lies in.
+    /// Creates the directory and its parents.
     fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.path)
             .map_err(|e| format!("cannot make the directory {}: {e}", self.path.display()))
     }
 
-    /// Writes files of these names into it, making it if need be: all of them or, if anything fails, none,
-    /// and no directory that was not there.
+    /// Writes files of these names into it, and creates it if it is missing. On an error, no file and no new
+    /// directory is left.
     pub fn write(&self, what: &'static str, files: &[(String, Vec<u8>)]) -> Result<(), String> {
         let missing = self.path.ancestors().take_while(|dir| !dir.exists());
         let made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
@@ -263,7 +261,7 @@ impl Folder {
     }
 }
 
-/// A hidden name in the same directory, of this process alone.
+/// A hidden name in the same directory, unique to this process.
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}.part", std::process::id()))

@@ -1,5 +1,4 @@
-//! The demo's data: a dictionary of 48 little pictures that we plant, and a stream of samples that
-//! mix a few of them.
+//! The demo's data: a planted dictionary of 48 small pictures, and a stream of samples that mix a few of them.
 //!
 //! Atoms are 8 x 8 pixels (M = 64), of zero mean and unit norm, and no two are closer than
 //! `|cosine| <= COHERENCE`, so that a learner can tell them apart. A sample is
@@ -16,7 +15,7 @@ use std::f64::consts::PI;
 pub const SIDE: usize = 8;
 /// Entries of an atom, the paper's M.
 pub const PIXELS: usize = SIDE * SIDE;
-/// How many atoms are planted.
+/// The number of planted atoms.
 pub const ATOMS: usize = 48;
 /// The largest |cosine| between two planted atoms.
 pub const COHERENCE: f64 = 0.55;
@@ -26,7 +25,7 @@ pub const NOISE: f64 = 0.02;
 const GLYPHS: usize = 23;
 const BLOBS: usize = 6;
 
-/// Letters that are always there: the learner spells its own name.
+/// Letters that are always planted: the name dictmesh.
 const LETTERS: [[u8; SIDE]; 8] = [
     [0xF8, 0xCC, 0xC6, 0xC6, 0xC6, 0xC6, 0xCC, 0xF8], // D
     [0x0C, 0x0C, 0x00, 0x3C, 0x0C, 0x0C, 0x0C, 0x3F], // i
