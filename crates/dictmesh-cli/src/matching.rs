@@ -1,24 +1,23 @@
-//! Which recovered atom stands for which planted one.
+//! Matching of recovered atoms with planted ones.
 
 use dictmesh::Matrix;
 
-/// From this |cosine| on we call a planted atom recovered.
+/// A planted atom is recovered from this |cosine| on.
 pub const RECOVERED: f64 = 0.95;
 
-/// A planted atom and the recovered atom that stands for it.
+/// A planted atom and its recovered atom.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Match {
     /// Column of the planted dictionary.
     pub planted: usize,
     /// Column of the recovered dictionary.
     pub recovered: usize,
-    /// Cosine of the angle between the two; its sign is the sign the learner chose.
+    /// Cosine of the angle between the two.
     pub cosine: f64,
 }
 
-/// Pairs every planted atom with a recovered one, greedily by |cosine|, best pair first; each atom
-/// is used once, so `min(planted, recovered)` pairs come back. An atom that is zero has cosine 0
-/// with everything.
+/// Pairs planted with recovered atoms greedily by |cosine|, best pair first. Each atom is used once, so that there
+/// are `min(planted, recovered)` pairs. A zero atom has cosine 0 with all others.
 pub fn greedy(planted: &Matrix, recovered: &Matrix) -> Vec<Match> {
     let norms = |w: &Matrix| -> Vec<f64> {
         let norm = |c: &[f64]| c.iter().map(|v| v * v).sum::<f64>().sqrt();
@@ -38,7 +37,7 @@ pub fn greedy(planted: &Matrix, recovered: &Matrix) -> Vec<Match> {
             });
         }
     }
-    // A stable sort: ties stay in order of the atoms, on every machine.
+    // A stable sort: ties are in order of the atoms.
     pairs.sort_by(|a, b| b.cosine.abs().total_cmp(&a.cosine.abs()));
 
     let mut free_p = vec![true; planted.cols()];
@@ -54,7 +53,7 @@ pub fn greedy(planted: &Matrix, recovered: &Matrix) -> Vec<Match> {
     pairs
 }
 
-/// How many of the pairs count as recovered.
+/// The number of recovered pairs.
 pub fn recovered(matches: &[Match]) -> usize {
     let good = |m: &&Match| m.cosine.abs() >= RECOVERED;
     matches.iter().filter(good).count()

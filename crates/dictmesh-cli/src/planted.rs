@@ -37,7 +37,7 @@ const LETTERS: [[u8; SIDE]; 8] = [
     [0x66, 0x66, 0x66, 0x7E, 0x7E, 0x66, 0x66, 0x66], // H
 ];
 
-/// Signs of which each seed takes some.
+/// Signs; each seed takes some of them.
 const SIGNS: [[u8; SIDE]; 19] = [
     [0x00, 0x66, 0xFF, 0xFF, 0xFF, 0x7E, 0x3C, 0x18], // heart
     [0x00, 0x66, 0x66, 0x00, 0x81, 0xC3, 0x7E, 0x3C], // smile
@@ -60,7 +60,7 @@ const SIGNS: [[u8; SIDE]; 19] = [
     [0xC3, 0xC3, 0xC3, 0xC3, 0xC3, 0xC3, 0x7E, 0x3C], // cup
 ];
 
-/// A planted dictionary and its endless stream of samples, both fixed by the seed.
+/// A planted dictionary and its endless stream of samples, both determined by the seed.
 pub struct Planted {
     dictionary: Matrix,
     rng: Rng,
@@ -112,7 +112,7 @@ fn distinct(count: usize, bound: usize, rng: &mut Rng) -> Vec<usize> {
 }
 
 /// Letters and signs, then blobs, then Gabor edges, each kind in random order, each taken if it is
-/// far enough from everything taken before.
+/// far enough from all atoms taken before.
 fn dictionary(rng: &mut Rng) -> Matrix {
     let mut signs: Vec<_> = SIGNS.iter().map(bitmap).collect();
     signs.shuffle(rng);
@@ -123,7 +123,7 @@ fn dictionary(rng: &mut Rng) -> Matrix {
 
     let mut atoms: Vec<Vec<f64>> = LETTERS.iter().map(bitmap).collect();
     take(&mut atoms, signs, GLYPHS);
-    // Blobs are few, so they choose before the many edges, which fill up whatever is left.
+    // Blobs are few, so that they come before the many edges.
     take(&mut atoms, blobs, GLYPHS + BLOBS);
     take(&mut atoms, gabors, ATOMS);
     while atoms.len() < ATOMS {
@@ -151,7 +151,7 @@ fn bitmap(rows: &[u8; SIDE]) -> Vec<f64> {
     )
 }
 
-/// Waves under a Gaussian window: edges and bars, as the eye's first cells like them.
+/// Gabor functions: waves under a Gaussian window.
 fn gabors() -> Vec<Vec<f64>> {
     let mut all = Vec::new();
     for turn in 0..8 {

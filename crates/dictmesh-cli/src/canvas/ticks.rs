@@ -1,4 +1,4 @@
-//! Axes: where a value lies, and which round numbers to write beside them.
+//! Axes: the positions of values, and round numbers as ticks.
 
 use crate::numbers::{decimal, power_of_ten};
 
@@ -14,16 +14,16 @@ pub fn nice_step(range: f64, parts: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// How an axis counts.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps are equal differences.
     Linear,
-    /// Equal steps are equal ratios; values that are not positive have no place.
+    /// Equal steps are equal ratios; values that are not positive have no position.
     Log,
 }
 
-/// Where an axis ends.
+/// The ends of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// At the smallest and the largest value.
@@ -32,22 +32,22 @@ pub enum Ends {
     Round,
 }
 
-/// An axis over the values it was made for.
+/// An axis over given values.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: Scale,
     /// The ends, as logarithms to base 10 on a log scale.
     low: f64,
     high: f64,
-    /// Where the ends are round, the step they are multiples of.
+    /// The step whose multiples the ends are, if they are round.
     step: Option<f64>,
 }
 
-/// No value on an axis is larger: sums and differences stay finite.
+/// The largest value on an axis, so that sums and differences are finite.
 const LARGEST: f64 = 1e300;
 
 impl Axis {
-    /// An axis for the values that have a place on it; without any, from 0 (or 1) to 1 (or 10).
+    /// An axis for the values that have a position on it; without any, from 0 (or 1) to 1 (or 10).
     pub fn new(scale: Scale, ends: Ends, values: impl IntoIterator<Item = f64>) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for v in values.into_iter().filter_map(|v| unit(scale, v)) {
@@ -57,7 +57,7 @@ impl Axis {
             (low, high) = (0.0, 1.0);
         }
         if low == high {
-            // One value is shown in the middle of something.
+            // A single value is in the middle.
             let around = match scale {
                 Scale::Linear if low == 0.0 => 1.0,
                 Scale::Linear => low.abs() / 2.0,
@@ -73,7 +73,7 @@ impl Axis {
             Scale::Log => 1.0,
         };
         if ends == Ends::Round && (scale == Scale::Linear || high - low >= 1.0) {
-            // A hair inside, so that 3.0000001 steps are not rounded to 4.
+            // With a tolerance, so that 3.0000001 steps are not rounded to 4.
             low = (low / step + 1e-9).floor() * step;
             high = (high / step - 1e-9).ceil() * step;
         }
@@ -96,14 +96,13 @@ impl Axis {
         }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high one, `None` without a place.
+    /// The position of a value: 0 at the low end, 1 at the high end, `None` outside of the scale.
     pub fn at(&self, value: f64) -> Option<f32> {
         let v = unit(self.scale, value)?;
         Some(((v - self.low) / (self.high - self.low)) as f32).filter(|v| v.is_finite())
     }
 
-    /// Round numbers on the axis, about `parts` of them if its ends are tight: their places and how
-    /// they are written.
+    /// Round numbers on the axis, about `parts` of them if its ends are tight: positions and labels.
     pub fn ticks(&self, parts: usize) -> Vec<(f32, String)> {
         let values = match self.scale {
             Scale::Linear => self.linear_ticks(parts),
@@ -114,7 +113,7 @@ impl Axis {
             .filter_map(|(v, label)| Some((self.at(v)?, label)))
             .filter(|(at, _)| (-0.001..=1.001).contains(at))
             .collect();
-        // Values too close to be told apart by their labels need only one.
+        // Values with equal labels get one.
         ticks.dedup_by(|a, b| a.1 == b.1);
         ticks
     }
@@ -160,7 +159,7 @@ impl Axis {
             .collect()
     }
 
-    /// A part of a decade looks like a linear axis.
+    /// The ticks of less than half a decade are those of a linear axis.
     fn linear_like(&self, parts: usize) -> Vec<(f64, String)> {
         let axis = Axis {
             scale: Scale::Linear,

@@ -1,4 +1,4 @@
-//! Bars beside each other, each with its name and its number.
+//! Horizontal bars with names and values.
 
 use super::chart::WIDTH;
 use crate::canvas::palette::{ACCENT, FAINT, LINE, MUTED, TEXT, WARN};
@@ -9,11 +9,11 @@ use crate::numbers::number;
 /// Horizontal bars over one axis.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What is measured, with its unit; stands above the bars.
+    /// The quantity and its unit, shown above the bars.
     pub label: String,
     pub scale: Scale,
     pub bars: Vec<Bar>,
-    /// What the references are, for example "the paper".
+    /// The source of the references, for example "the paper".
     pub reference: String,
 }
 
@@ -22,7 +22,7 @@ pub struct Bars {
 pub struct Bar {
     pub name: String,
     pub value: f64,
-    /// What stands beside it; empty: the value.
+    /// The text beside it; empty: the value.
     pub words: String,
     /// `false` for a value that was not reached: the bar is hatched.
     pub reached: bool,
@@ -41,7 +41,7 @@ impl Bar {
         }
     }
 
-    /// What stands beside it.
+    /// The text beside it.
     fn shown(&self) -> String {
         match self.words.is_empty() {
             true => number(self.value),
@@ -50,16 +50,16 @@ impl Bar {
     }
 }
 
-/// More bars than these are not compared by eye.
+/// The number of bars drawn at most.
 const MOST: usize = 60;
 const PITCH: f32 = 28.0;
 const THICK: f32 = 16.0;
 
-/// Where bars go.
+/// The area of the bars.
 struct Plot {
     frame: Frame,
     axis: Axis,
-    /// Where bars begin, as a share of the width.
+    /// The start of the bars, as a share of the width.
     zero: f32,
 }
 
@@ -107,7 +107,7 @@ impl Bars {
         }
     }
 
-    /// What the references are, and whether there are more bars; where that ends.
+    /// Names the references and the number of bars left out; returns its lower end.
     fn legend(&self, canvas: &mut Canvas, plot: &Frame, bars: &[Bar]) -> f32 {
         let note = plain(12.5, MUTED);
         let mut bottom = plot.bottom() + 6.0;
@@ -137,7 +137,7 @@ impl Plot {
         canvas.rect(x, plot.y, 1.0, plot.h, LINE);
     }
 
-    /// The bar in place `i` with its name and its number.
+    /// The `i`-th bar with its name and value.
     fn bar(&self, canvas: &mut Canvas, bar: &Bar, i: usize) {
         let (plot, words) = (&self.frame, bar.shown());
         let y = plot.y + i as f32 * PITCH + (PITCH - THICK) / 2.0;
@@ -162,7 +162,7 @@ impl Plot {
         if let Some(reference) = bar.reference.and_then(|r| self.axis.at(r)) {
             let mark = plot.x + reference * plot.w;
             canvas.rect(mark - 1.25, y - 4.0, 2.5, THICK + 8.0, WARN);
-            // The number keeps clear of the mark.
+            // The value does not cover the mark.
             if mark >= x - 2.0 && mark < x + 10.0 + text_width(bold(12.5, TEXT), &words) {
                 x = mark;
             }

@@ -1,12 +1,11 @@
-//! What charts share: the sheet with its axes, the legend, points on their way to pixels.
+//! Common parts of charts: axes, legend, markers, and the mapping of points to pixels.
 
 use super::scatter::ring;
 use crate::canvas::palette::{series, Ink, FAINT, LINE, MUTED, TEXT, WHITE};
 use crate::canvas::ticks::Axis;
 use crate::canvas::{bold, fit, plain, text_width, Anchor, Canvas, Frame, Pen};
 
-/// Width of a chart in pixels: two fit beside each other on a page, and its words can be read on a
-/// phone.
+/// Width of a chart in pixels: a page has two beside each other, and a phone shows its text legibly.
 pub const WIDTH: f32 = 400.0;
 
 /// A legend entry.
@@ -16,7 +15,7 @@ pub struct Key {
     pub ink: Ink,
 }
 
-/// How the marks of a legend entry look.
+/// The mark of a legend entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sign {
     /// A line, with the length of its dashes.
@@ -24,9 +23,9 @@ pub enum Sign {
     /// The marker of the i-th class.
     Marker(usize),
     Box,
-    /// What singles out a point.
+    /// A ring around a point.
     Ring,
-    /// A number that stands in the plot.
+    /// A number in the plot.
     Tag(usize),
 }
 
@@ -38,9 +37,9 @@ pub struct Chart {
     pub y: Axis,
 }
 
-/// What stands around a chart.
+/// The texts around a chart.
 pub struct Labels<'a> {
-    /// For those who do not see it.
+    /// The description for screen readers.
     pub title: &'a str,
     pub x: &'a str,
     pub y: &'a str,
@@ -79,7 +78,7 @@ impl Chart {
             let x = plot.x + at * plot.w;
             canvas.rect(x.round(), plot.bottom().round(), 1.0, 5.0, LINE);
             let half = text_width(style, &label) / 2.0;
-            // Labels keep to the sheet, and one that would touch the last one stays away.
+            // Labels stay inside of the sheet; one that would touch the one before is left out.
             let x = x.clamp(half, (WIDTH - half).max(half));
             if x - half >= free {
                 canvas.text(x, y_ticks, Anchor::Middle, style, &label);
@@ -98,7 +97,7 @@ impl Chart {
         Chart { canvas, plot, x, y }
     }
 
-    /// The place of a point, if it has one.
+    /// The pixel of a point, if its axes have both values.
     pub fn place(&self, (x, y): (f64, f64)) -> Option<(f32, f32)> {
         let (x, y) = (self.x.at(x)?, self.y.at(y)?);
         Some((
@@ -107,7 +106,7 @@ impl Chart {
         ))
     }
 
-    /// Says so if there is no point to draw, lest an empty plot look like a mistake.
+    /// Writes "nothing to show" if there is no point to draw.
     pub fn tell_if_empty(&mut self, mut points: impl Iterator<Item = (f64, f64)>) {
         if points.all(|p| self.place(p).is_none()) {
             let (x, y) = (
@@ -128,7 +127,7 @@ impl Chart {
         }
     }
 
-    /// Its label, on a card that keeps curves from running through it: to be drawn after them.
+    /// The label of a level, on a card that covers the curves: to be drawn after them.
     pub fn level_label(&mut self, value: f64, label: &str, ink: Ink) {
         let Some(y) = self.height_of(value) else {
             return;
@@ -154,7 +153,7 @@ impl Chart {
         let x = self.plot.x + at * self.plot.w;
         let ends = [(x, self.plot.y), (x, self.plot.bottom())];
         self.canvas.line(&ends, Pen::new(1.4, ink).dashed(4.0));
-        // The label stands above the plot, clear of what is drawn in it, on the side with more room.
+        // The label is above the plot, on the side with more room.
         let style = plain(12.0, ink);
         let y = self.plot.y - 4.0;
         let (place, anchor, room) = match at < 0.5 {
@@ -165,7 +164,7 @@ impl Chart {
     }
 }
 
-/// Draws the entries in rows from `top` on; returns where they end.
+/// Draws the entries in rows from `top` on; returns their lower end.
 pub fn legend(canvas: &mut Canvas, keys: &[Key], top: f32) -> f32 {
     if keys.is_empty() {
         return top;
@@ -196,7 +195,7 @@ pub fn legend(canvas: &mut Canvas, keys: &[Key], top: f32) -> f32 {
     y + 8.0
 }
 
-/// The marker of a class: its form tells it from the others where its colour does not.
+/// The marker of a class: classes differ in form and in colour.
 pub fn marker(canvas: &mut Canvas, class: usize, (x, y): (f32, f32), r: f32, ink: Ink) {
     match class % 4 {
         0 => canvas.disc(x, y, r, ink),
@@ -216,7 +215,7 @@ pub fn marker(canvas: &mut Canvas, class: usize, (x, y): (f32, f32), r: f32, ink
     }
 }
 
-/// A number on a little card.
+/// A number on a card.
 pub fn tag(canvas: &mut Canvas, (x, y): (f32, f32), n: usize, ink: Ink) {
     canvas.card(
         Frame::new(x - 9.0, y - 8.0, 18.0, 16.0),
@@ -228,7 +227,7 @@ pub fn tag(canvas: &mut Canvas, (x, y): (f32, f32), n: usize, ink: Ink) {
     canvas.text(x, y + 4.3, Anchor::Middle, style, &n.to_string());
 }
 
-/// The colour of the i-th curve, and the dashes of those whose colour was there before.
+/// The colour of the i-th curve; curves that repeat a colour are dashed.
 pub fn curve_pen(i: usize) -> Pen {
     let pen = Pen::new(2.4, series(i));
     match i / 8 {
@@ -237,7 +236,7 @@ pub fn curve_pen(i: usize) -> Pen {
     }
 }
 
-/// The parts of a curve between points that have no place, thinned to what can be seen.
+/// The parts of a curve between missing points, thinned to what is visible.
 pub fn runs(points: impl Iterator<Item = Option<(f32, f32)>>) -> Vec<Vec<(f32, f32)>> {
     let mut runs = vec![Vec::new()];
     for point in points {
@@ -251,7 +250,7 @@ pub fn runs(points: impl Iterator<Item = Option<(f32, f32)>>) -> Vec<Vec<(f32, f
     runs.iter().map(|run| thinned(run)).collect()
 }
 
-/// Of the points in one column of pixels the first, the lowest, the highest and the last.
+/// The first, lowest, highest and last point of each column of pixels.
 fn thinned(points: &[(f32, f32)]) -> Vec<(f32, f32)> {
     let rightwards = points.windows(2).all(|w| w[0].0 <= w[1].0);
     if points.len() < 1000 || !rightwards {

@@ -1,37 +1,36 @@
-//! Atoms as little pictures.
+//! Atoms as small pictures.
 
 use crate::canvas::palette::{agent, signed, FAINT, LINE, MUTED};
 use crate::canvas::{at_most, colour, grey, plain, Anchor, Canvas, Frame, Pen};
 use crate::numbers::thousands;
 use image::DynamicImage;
 
-/// Atoms that are pictures of one size.
+/// Atoms that are pictures of the same size.
 #[derive(Clone, Debug)]
 pub struct Gallery {
-    /// What is shown, for those who do not see it.
+    /// The description for screen readers.
     pub title: String,
     pub height: usize,
     pub width: usize,
     pub shades: Shades,
     /// Row after row.
     pub atoms: Vec<Vec<f64>>,
-    /// What stands under each atom; may be empty.
+    /// The text under each atom; may be empty.
     pub labels: Vec<String>,
-    /// The agent that keeps each atom, which gives its frame its colour, and how many agents there
-    /// are; may be empty.
+    /// The agent of each atom, whose colour frames it, and the number of agents; may be empty.
     pub owners: (Vec<usize>, usize),
 }
 
-/// What the numbers of an atom look like.
+/// The colours of an atom's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shades {
-    /// Blue below zero, paper at zero, red above; scaled by the atom's largest entry.
+    /// Blue below zero, near-white at zero, red above; scaled by the atom's largest entry.
     Signed,
     /// From black at the atom's smallest entry to white at its largest.
     Grey,
 }
 
-/// More atoms than these are not looked at, but make a page slow.
+/// The number of atoms drawn at most.
 const MOST: usize = 400;
 
 impl Gallery {
@@ -46,14 +45,14 @@ impl Gallery {
         let columns = ((count as f32).sqrt() * 1.25).ceil().clamp(1.0, 24.0);
         let gap = if columns > 14.0 { 4.0 } else { 8.0 };
         let (w, h) = (self.width.max(1) as f32, self.height.max(1) as f32);
-        // Whole screen pixels for every pixel of an atom, where there is room for that.
+        // An integer number of screen pixels for each pixel of an atom, where there is room.
         let room = ((sheet - 4.0 - gap * (columns - 1.0)) / columns).min(96.0);
         let pixel = match room / w {
             p if p >= 1.0 => p.floor(),
             p => p,
         };
         let (tile_w, tile_h) = (pixel * w, pixel * h);
-        // What is left between the tiles, but not so much that they look lost.
+        // The rest of the width is between the tiles.
         let left = (sheet - 4.0 - columns * tile_w) / (columns - 1.0).max(1.0);
         let gap = left.floor().clamp(2.0, 14.0);
         let mut canvas = Canvas::new(sheet, 1.0, &self.title);

@@ -1,4 +1,4 @@
-//! A table as a map of colours, its rows and columns in the order of its biclusters.
+//! A table as a heat map, its rows and columns in the order of its biclusters.
 
 use super::chart::{legend, tag, Key, Sign};
 use crate::canvas::palette::{series, signed, Ink, LINE, MUTED, WHITE};
@@ -6,19 +6,19 @@ use crate::canvas::{colour, plain, text_width, Anchor, Canvas, Frame, Pen};
 use crate::numbers::number;
 use image::DynamicImage;
 
-/// A table and the blocks that were found in it.
+/// A table with its biclusters.
 #[derive(Clone, Debug, Default)]
 pub struct HeatMap {
-    /// What is shown, for those who do not see it.
+    /// The description for screen readers.
     pub title: String,
     pub rows: usize,
     pub columns: usize,
-    /// Row after row; what is not finite is grey.
+    /// Row after row; values that are not finite are grey.
     pub values: Vec<f64>,
     pub blocks: Vec<Block>,
-    /// What a row is and what a column is, for example "patients" and "genes".
+    /// The plural nouns of rows and columns, for example "patients" and "genes".
     pub names: (String, String),
-    /// Written beside the rows if there is room; may be empty.
+    /// Shown beside the rows if they fit; may be empty.
     pub row_labels: Vec<String>,
     /// The class of each row, shown as a strip of colours; may be empty.
     pub row_classes: Vec<String>,
@@ -33,12 +33,12 @@ pub struct Block {
 }
 
 const WIDTH: f32 = 560.0;
-/// The colour of frames and their numbers: the colours of the classes are for the classes.
+/// The colour of frames and their numbers, distinct from the colours of classes.
 const FRAME: Ink = Ink {
     rgb: [0x11, 0x16, 0x1f],
     alpha: 1.0,
 };
-/// The map has at most so many pixels across and down: cells that are smaller become their mean.
+/// Pixels of the map across and down at most: smaller cells are averaged.
 const FINEST: (usize, usize) = (1000, 700);
 
 impl HeatMap {
@@ -97,7 +97,7 @@ impl HeatMap {
         canvas
     }
 
-    /// Frames first, then their numbers, which no frame may cross.
+    /// Frames first, then their numbers on top.
     fn draw_blocks(&self, canvas: &mut Canvas, plot: Frame, rows: &[usize], columns: &[usize]) {
         let framed = self.blocks.iter().map(|block| {
             let down = spans(rows, &block.rows);
@@ -136,7 +136,7 @@ impl HeatMap {
             .collect()
     }
 
-    /// The magnitude with full colour: 98 of 100 entries are not larger.
+    /// The magnitude with full colour: the 98th percentile.
     fn scale(&self) -> f64 {
         let finite = self.values.iter().map(|v| v.abs());
         let mut sizes: Vec<f64> = finite.filter(|v| v.is_finite()).collect();
@@ -166,7 +166,7 @@ impl HeatMap {
                 }
                 data.extend(match count {
                     0 => LINE.rgb,
-                    // 64 shades are more than the eye tells apart, and keep the file small.
+                    // 64 shades look continuous and keep the file small.
                     n => signed((sum / n as f64 / scale * 32.0).round() / 32.0),
                 });
             }
@@ -175,7 +175,7 @@ impl HeatMap {
     }
 }
 
-/// All of 0..n: what is in the first block, what of the rest is in the second, ..., the others.
+/// The numbers 0..n: members of the first block, then the remaining ones of the second, and so on, then the others.
 fn order<'a>(n: usize, blocks: impl Iterator<Item = &'a [usize]>) -> Vec<usize> {
     let mut placed = vec![false; n];
     let mut order = Vec::with_capacity(n);
@@ -188,7 +188,7 @@ fn order<'a>(n: usize, blocks: impl Iterator<Item = &'a [usize]>) -> Vec<usize> 
     order
 }
 
-/// Where the members of a block lie in an order, as shares of its length; neighbours together.
+/// The intervals of a block's members in an order, as shares of its length.
 fn spans(order: &[usize], members: &[usize]) -> Vec<(f32, f32)> {
     let mut inside = vec![false; order.len()];
     for &i in members {
@@ -210,13 +210,12 @@ fn spans(order: &[usize], members: &[usize]) -> Vec<(f32, f32)> {
         .collect()
 }
 
-/// Where the numbers of blocks stand, by the corners of their frames: beside each other where corners meet, so
-/// that none hides another.
+/// The places of the numbers of blocks at the corners of their frames, moved sideways where they would overlap.
 fn tag_places(corners: &[Option<(f32, f32)>], plot: Frame) -> Vec<Option<(f32, f32)>> {
     let mut placed: Vec<Option<(f32, f32)>> = Vec::new();
     for corner in corners {
         placed.push(corner.map(|(x, y)| {
-            // A frame narrower than a number must not push it off the sheet.
+            // The number of a narrow frame stays on the sheet.
             let y = (y + 12.0).min(plot.bottom() - 10.0);
             let mut x = (x + 13.0).min(plot.right() - 11.0);
             let taken = |x: f32| {
@@ -235,8 +234,7 @@ fn tag_places(corners: &[Option<(f32, f32)>], plot: Frame) -> Vec<Option<(f32, f
     placed
 }
 
-/// Frames around every part of a block, with a light edge to stand out from any colour; where the
-/// largest begins.
+/// Frames around all parts of a block, with a light edge against dark cells; returns the corner of the largest.
 fn frames(
     canvas: &mut Canvas,
     plot: Frame,
@@ -246,7 +244,7 @@ fn frames(
     let mut outlines = Vec::new();
     for d in down {
         for a in across {
-            // What is smaller than its frame would be nothing but frame.
+            // Parts smaller than the frame's line are left out.
             let (x, w) = (plot.x + a.0 * plot.w, (a.1 - a.0) * plot.w);
             let (y, h) = (plot.y + d.0 * plot.h, (d.1 - d.0) * plot.h);
             if w >= 3.0 && h >= 3.0 {
@@ -262,7 +260,7 @@ fn frames(
     largest.map(|outline| outline[0])
 }
 
-/// What the colours mean, at the right.
+/// The scale of colours, at the right.
 fn scale_bar(canvas: &mut Canvas, scale: f64, top: f32) {
     let style = plain(12.5, MUTED);
     let (y, w) = (top + 8.0, 96.0);
@@ -278,7 +276,7 @@ fn scale_bar(canvas: &mut Canvas, scale: f64, top: f32) {
 mod tests {
     use super::*;
 
-    /// One number once covered another.
+    /// A number covered another one.
     #[test]
     fn numbers_of_blocks_stand_beside_each_other() {
         let plot = Frame::new(0.0, 0.0, 100.0, 100.0);

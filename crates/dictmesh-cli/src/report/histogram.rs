@@ -1,4 +1,4 @@
-//! How scores are spread, and where the threshold lies.
+//! Histograms of scores with a threshold.
 
 use super::chart::{Chart, Key, Labels, Sign};
 use crate::canvas::palette::{series, WARN};
@@ -6,16 +6,16 @@ use crate::canvas::ticks::{Axis, Ends, Scale};
 use crate::canvas::Canvas;
 use crate::numbers::{number, thousands};
 
-/// Groups of values, for example the scores of the known and of the novel.
+/// Groups of values, for example the scores of known and of novel samples.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// What is shown, for those who do not see it.
+    /// The description for screen readers.
     pub title: String,
     /// What the values measure.
     pub x: String,
     /// Name and values of each group; values that are not finite are not counted.
     pub groups: Vec<(String, Vec<f64>)>,
-    /// Above it a value is called novel.
+    /// Values above it are novel.
     pub threshold: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ impl Histogram {
         let labels = Labels {
             title: &self.title,
             x: &self.x,
-            y: "how many",
+            y: "count",
             legend: &legend,
         };
         let (start, width) = (bins.start, bins.width);
@@ -85,7 +85,7 @@ struct Bins {
 impl Bins {
     fn of(groups: &[Vec<f64>], threshold: Option<f64>) -> Self {
         let all = || groups.iter().flatten().copied();
-        // The threshold is on the sheet even if nothing came near it.
+        // The axis includes the threshold.
         let shown = all().chain(threshold);
         let Some((low, high)) = whole(all()) else {
             let most = groups.iter().map(Vec::len).max().unwrap_or(0);
@@ -99,7 +99,7 @@ impl Bins {
         };
         let ends = shown.chain([low - 0.5, high + 0.5]);
         let x = Axis::new(Scale::Linear, Ends::Round, ends);
-        // A bar for each number, or for as many as keep bars apart.
+        // A bar for each number, or for equally many numbers each.
         let each = ((high - low + 1.0) / BARS as f64).ceil().max(1.0);
         let at = |v: f64| x.at(v).unwrap_or(0.0);
         let start = at(low - 0.5);
@@ -111,7 +111,7 @@ impl Bins {
         }
     }
 
-    /// How many values fall in each part.
+    /// The number of values in each bin.
     fn count(&self, values: &[f64]) -> Vec<f64> {
         let mut counts = vec![0.0; self.count];
         for at in values.iter().filter_map(|&v| self.x.at(v)) {
@@ -122,8 +122,8 @@ impl Bins {
     }
 }
 
-/// The lowest and the highest, if all are whole numbers: parts of an axis that hold now one of them and now two
-/// would show gaps that are not there.
+/// The lowest and the highest, if all are integers: bins with one integer in some and two in others would show gaps
+/// that the data do not have.
 fn whole(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -135,7 +135,7 @@ fn whole(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    /// 1 to 30, each as often: bars of equal height beside each other.
+    /// 1 to 30, equally often: bars of equal height.
     #[test]
     fn whole_numbers_have_a_bar_each() {
         let values = || (1..=30).flat_map(|v| [v as f64; 9]);

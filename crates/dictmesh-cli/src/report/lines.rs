@@ -1,4 +1,4 @@
-//! Curves over a linear or logarithmic axis: learning curves, costs, how something scales.
+//! Curves over a linear or logarithmic axis: learning curves, costs, scaling.
 
 use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
 use crate::canvas::palette::MUTED;
@@ -8,16 +8,16 @@ use crate::canvas::{Canvas, Pen};
 /// Curves that share their axes.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// What is shown, for those who do not see it.
+    /// The description for screen readers.
     pub title: String,
     pub x: AxisSpec,
     pub y: AxisSpec,
     pub series: Vec<Series>,
-    /// Values of the vertical axis to be reached or kept, with what they mean.
+    /// Values of the vertical axis to be reached or kept, with their labels.
     pub levels: Vec<(f64, String)>,
 }
 
-/// What an axis measures, with its unit, and how it counts.
+/// The label of an axis, with its unit, and its scale.
 #[derive(Clone, Debug)]
 pub struct AxisSpec {
     pub label: String,
@@ -44,7 +44,7 @@ impl AxisSpec {
 pub struct Series {
     pub name: String,
     pub points: Vec<(f64, f64)>,
-    /// Drawn thin and pale, behind the others and without a legend: what was averaged.
+    /// Drawn thin and pale, behind the others and without a legend: values before averaging.
     pub faint: bool,
 }
 
@@ -58,16 +58,16 @@ impl Series {
     }
 }
 
-/// From so many batches on their mean runs over more than one.
+/// The number of batches from which on the running mean spans several.
 const SMOOTHED: usize = 50;
 
 impl Lines {
-    /// Whether the running mean of so many costs differs from them.
+    /// Whether the running mean of `costs` costs differs from them.
     pub fn smooths(costs: usize) -> bool {
         costs >= SMOOTHED
     }
 
-    /// The cost of every mini-batch against the samples seen at its end, faintly, and its running mean.
+    /// The cost of each mini-batch against the samples seen at its end, and its running mean.
     pub fn costs(costs: &[f64], ends: &[usize]) -> Self {
         let points = |values: &[f64]| {
             let ends = ends.iter().map(|end| *end as f64);
@@ -96,7 +96,7 @@ impl Lines {
             _ => strong.iter().enumerate().map(key).collect(),
         };
         let points = || self.series.iter().flat_map(|s| &s.points);
-        // A point without a place on one axis does not stretch the other.
+        // A point outside of one axis does not extend the other.
         let placed = |p: &&(f64, f64)| {
             let fits = |v: f64, s: Scale| v.is_finite() && (s == Scale::Linear || v > 0.0);
             fits(p.0, self.x.scale) && fits(p.1, self.y.scale)
@@ -127,7 +127,7 @@ impl Lines {
             shade_below(&mut chart, only);
         }
         for (i, s) in strong.iter().enumerate() {
-            // A curve under others of the same course is wider than they are, or it would not be seen.
+            // A curve under others of the same course is wider, so that it is visible.
             let above = strong[i + 1..].iter().filter(|o| same_course(&chart, s, o));
             let mut pen = curve_pen(i);
             pen.width *= 1.0 + 0.7 * above.count().min(5) as f32;
@@ -140,7 +140,7 @@ impl Lines {
     }
 }
 
-/// Whether two curves are in the same place, so that the lower one cannot be seen.
+/// Whether two curves cover the same pixels, so that the lower one is hidden.
 fn same_course(chart: &Chart, one: &Series, other: &Series) -> bool {
     let near = |(p, q): (&(f64, f64), &(f64, f64))| match (chart.place(*p), chart.place(*q)) {
         (Some(p), Some(q)) => (p.0 - q.0).abs() < 1.5 && (p.1 - q.1).abs() < 1.5,

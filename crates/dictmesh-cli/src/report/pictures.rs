@@ -4,7 +4,7 @@ use crate::canvas::palette::{LINE, MUTED, TEXT};
 use crate::canvas::{at_most, bold, plain, Anchor, Canvas, Frame, Pen};
 use image::DynamicImage;
 
-/// A picture with its name and a number on it, for example "denoised" and "29.4 dB".
+/// A picture with its name and a note, for example "denoised" and "29.4 dB".
 #[derive(Clone, Debug)]
 pub struct Picture {
     pub title: String,
@@ -37,7 +37,7 @@ impl Picture {
         );
         let image = at_most(self.image.clone(), LARGEST);
         let shape = image.height() as f32 / image.width().max(1) as f32;
-        // A very tall picture is made narrower instead.
+        // A very tall picture is narrower.
         let room = WIDTH - 2.0;
         let w = (1.6 * room / shape.max(0.01)).clamp(1.0, room);
         let place = Frame::new(1.0, 27.0, w, (w * shape).max(1.0));

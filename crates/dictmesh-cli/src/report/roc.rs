@@ -1,4 +1,4 @@
-//! ROC curves: what share of the novel is found at what share of false alarms.
+//! ROC curves: detection rate against false alarm rate.
 
 use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
 use crate::canvas::palette::LINE;
@@ -44,7 +44,7 @@ impl RocPlot {
             .map(|(i, curve)| {
                 let pen = curve_pen(i);
                 Key {
-                    // The number first: it must not fall off the end of a long name.
+                    // The number first, as long names are cut at their end.
                     name: format!("{:.3}  {}", curve.auc, curve.name),
                     sign: Sign::Line(pen.dash),
                     ink: pen.ink,
@@ -73,7 +73,7 @@ impl RocPlot {
             .collect();
         chart.canvas.line(&chance, Pen::new(1.2, LINE).dashed(4.0));
         chart.tell_if_empty(self.curves.iter().flat_map(|c| c.points.iter().copied()));
-        // The first curve lies on top: it is the one the others are compared with.
+        // The first curve is on top: the others are compared with it.
         for (i, curve) in self.curves.iter().enumerate().rev() {
             let pen = curve_pen(i);
             for part in runs(curve.points.iter().map(|&p| chart.place(p))) {

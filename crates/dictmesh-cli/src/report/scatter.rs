@@ -9,20 +9,20 @@ use std::f32::consts::TAU;
 /// Points, for example samples by their coefficients in two layers.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    /// What is shown, for those who do not see it.
+    /// The description for screen readers.
     pub title: String,
     pub x: String,
     pub y: String,
     pub points: Vec<(f64, f64)>,
     /// The class of every point; empty if they have none.
     pub classes: Vec<String>,
-    /// Points to be ringed, for example those that were put in the wrong class.
+    /// Points to be ringed, for example misclassified ones.
     pub ringed: Vec<usize>,
-    /// What a ring means.
+    /// The meaning of a ring.
     pub ring: String,
 }
 
-/// More points than these hide each other and make a page slow.
+/// The number of points drawn at most.
 const MOST: usize = 4000;
 
 impl Scatter {
@@ -56,7 +56,7 @@ impl Scatter {
             300.0,
         );
         chart.tell_if_empty(self.points.iter().copied());
-        // Many points are small and let through what is below.
+        // Many points are small and transparent.
         let n = self.points.len().div_ceil(stride).max(1) as f32;
         let r = (60.0 / n.sqrt()).clamp(2.0, 5.0);
         let alpha = (20.0 / n.sqrt()).clamp(0.35, 0.85);
@@ -74,7 +74,7 @@ impl Scatter {
         chart.canvas
     }
 
-    /// The classes with how many points they have, and what the rings are.
+    /// The classes with their numbers of points, and the meaning of rings.
     fn legend(&self, names: &[&String]) -> Vec<Key> {
         let mut legend: Vec<Key> = names
             .iter()

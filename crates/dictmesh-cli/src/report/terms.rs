@@ -1,15 +1,15 @@
-//! An atom of a text model: the terms that weigh most in it.
+//! An atom of a text model: its terms with the largest weights.
 
 use crate::canvas::palette::{ACCENT, MUTED, TEXT, WARN};
 use crate::canvas::{bold, plain, Anchor, Canvas};
 use crate::numbers::number;
 
-/// One atom's terms; drawn, several stand beside each other.
+/// The terms of one atom, as a narrow panel.
 #[derive(Clone, Debug)]
 pub struct TopTerms {
-    /// Which atom it is, for example "atom 17".
+    /// The name of the atom, for example "atom 17".
     pub title: String,
-    /// A word on it, for example how strongly a document lit it up.
+    /// A note, for example the coefficient of a document.
     pub note: String,
     /// Terms with their weights, the heaviest first.
     pub terms: Vec<(String, f64)>,
@@ -51,7 +51,7 @@ impl TopTerms {
             );
             let share = weight.abs() / largest;
             let w = 64.0 * if share.is_finite() { share as f32 } else { 0.0 };
-            // A weight below zero speaks against the atom.
+            // Negative weights have another colour.
             let ink = if *weight < 0.0 { WARN } else { ACCENT };
             canvas.rect(136.0, y + 4.5, w.max(1.0), 11.0, ink);
             let at = (142.0 + w, y + 14.0);
