@@ -17,6 +17,8 @@ use super::encoding::decoded;
 use super::error::{DataError, Result};
 use super::lines::{no_text, too_long, LONGEST};
 use super::source::Source;
+#[cfg(feature = "columnar")]
+pub use column_stats::{ColumnStats, Index};
 use csv::ByteRecord;
 pub use dialect::{separator, separator_of, Dialect};
 pub use infer_layout::Layout;
@@ -24,6 +26,8 @@ use quotes::Quotes;
 use std::io::{self, Read};
 use std::sync::Arc;
 pub use table_file::TableFile;
+#[cfg(feature = "columnar")]
+pub use table_file::{Cells, Texts};
 
 /// The records of a file.
 pub struct Records {
@@ -169,9 +173,13 @@ impl Records {
     }
 }
 
-/// Whether the first line ends in CR LF.
+/// Whether the first line ends in CR LF; an LF in quotes does not end it.
 pub fn ends_in_crlf(head: &[u8]) -> bool {
-    let end = head.iter().position(|b| *b == b'\n');
+    let mut quoted = false;
+    let end = head.iter().position(|b| {
+        quoted ^= *b == b'"';
+        *b == b'\n' && !quoted
+    });
     end.is_some_and(|end| end > 0 && head[end - 1] == b'\r')
 }
 

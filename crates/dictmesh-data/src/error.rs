@@ -1,9 +1,62 @@
-//! The error of every reader.
+//! The error of every reader. It names parameters; each front end writes them its own way.
+
+/// The parameters that messages name.
+const PARAMETERS: [&str; 12] = [
+    "array",
+    "counts",
+    "drop",
+    "format",
+    "header",
+    "keep_stop_words",
+    "label_column",
+    "name_column",
+    "nan",
+    "text_column",
+    "tfidf",
+    "transpose",
+];
+
+/// How a front end writes a parameter, or a parameter with a value.
+pub type Writes<'a> = &'a dyn Fn(&str, Option<&str>) -> String;
+
+/// A message in which `<nan>` and `<nan: mean>` are replaced by what `write` makes of them.
+pub fn with_parameters(message: &str, write: Writes<'_>) -> String {
+    let (mut written, mut rest) = (String::new(), message);
+    while let Some(at) = rest.find('<') {
+        let (before, behind) = rest.split_at(at);
+        written.push_str(before);
+        let inner = behind.find('>').map(|end| &behind[1..end]);
+        let (name, value) = match inner.map(|inner| inner.split_once(": ")) {
+            Some(Some((name, value))) => (name, Some(value)),
+            _ => (inner.unwrap_or_default(), None),
+        };
+        let length = match PARAMETERS.contains(&name) {
+            true => {
+                written.push_str(&write(name, value));
+                inner.map_or(1, |inner| inner.len() + 2)
+            }
+            false => {
+                written.push('<');
+                1
+            }
+        };
+        rest = &behind[length..];
+    }
+    written + rest
+}
+
+/// A parameter by its name.
+fn plain(name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("{name} = {value}"),
+        None => name.into(),
+    }
+}
 
 /// A file that cannot be used. Every message has four parts: the place, what was found, what is
 /// expected, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {found}; expected {expected}. {remedy}", self.location())]
+#[error("{}", self.told(&plain))]
 pub struct DataError {
     /// The file as the user named it, or "standard input".
     pub file: String,
@@ -13,7 +66,7 @@ pub struct DataError {
     pub found: String,
     /// What was expected.
     pub expected: String,
-    /// The remedy, as a sentence.
+    /// The remedy, as a sentence. Parameters stand in it as `<nan>` or `<nan: mean>`.
     pub remedy: String,
 }
 
@@ -69,6 +122,16 @@ impl DataError {
         DataError::new(file, found, expected, remedy)
     }
 
+    /// The message with parameters as `write` writes them.
+    pub fn told(&self, write: Writes<'_>) -> String {
+        let (found, expected) = (&self.found, &self.expected);
+        let remedy = with_parameters(&self.remedy, write);
+        format!(
+            "{}: {found}; expected {expected}. {remedy}",
+            self.location()
+        )
+    }
+
     fn location(&self) -> String {
         match &self.place {
             None => self.file.clone(),
@@ -97,8 +160,8 @@ pub enum Error {
         /// The refusal.
         error: dictmesh::Error,
     },
-    /// Data, options and model do not fit together.
-    #[error("{0}")]
+    /// Data, options and model do not fit together. Parameters stand in it as in [`DataError`].
+    #[error("{}", with_parameters(.0, &plain))]
     Mismatch(String),
 }
 

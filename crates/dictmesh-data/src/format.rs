@@ -4,6 +4,9 @@ use crate::error::Result;
 use crate::source::{extension, Source};
 use std::path::Path;
 
+/// Extensions of files of numbers.
+pub(crate) const FORMATS: &str = ".npy, .npz, .mtx, .csv, .tsv, .svm, .jsonl, .parquet or .arrow";
+
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -24,6 +27,10 @@ pub enum Format {
     Jsonl,
     /// svmlight or libsvm
     Svmlight,
+    /// Apache Parquet
+    Parquet,
+    /// Arrow IPC or Feather
+    Arrow,
 }
 
 impl Format {
@@ -38,6 +45,8 @@ impl Format {
             "txt" => Format::Lines,
             "jsonl" | "ndjson" | "json" => Format::Jsonl,
             "svm" | "svmlight" | "libsvm" => Format::Svmlight,
+            "parquet" | "pq" => Format::Parquet,
+            "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
             _ => return None,
         })
     }
@@ -70,7 +79,10 @@ impl Format {
 
     /// The format that the first bytes show; `None` of text.
     pub(crate) fn by_head(head: &[u8]) -> Option<Format> {
-        let formats: [(&[u8], Format); 5] = [
+        let formats: [(&[u8], Format); 8] = [
+            (b"PAR1", Format::Parquet),
+            (b"ARROW1", Format::Arrow),
+            (b"\xff\xff\xff\xff", Format::Arrow),
             (b"\x93NUMPY", Format::Npy),
             (b"PK\x03\x04", Format::Npz),
             (b"%%MatrixMarket", Format::Mtx),
@@ -79,6 +91,11 @@ impl Format {
         ];
         let found = formats.iter().find(|(begin, _)| head.starts_with(begin));
         found.map(|(_, format)| *format)
+    }
+
+    /// Whether it has columns of numbers and texts by type.
+    pub(crate) fn is_columnar(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow)
     }
 
     /// Whether each line is a record of its own.
@@ -102,8 +119,8 @@ impl Format {
         } else {
             Err(source.error(
                 format!("a name that ends in \".{}\"", source.extension()),
-                ".npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl",
-                "Say what it is with --format.",
+                FORMATS,
+                "Say what it is with <format>.",
             ))
         }
     }

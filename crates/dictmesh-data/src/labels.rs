@@ -36,7 +36,7 @@ fn check_labels(file: &str, labels: &[String], expected: usize) -> Result<()> {
         file,
         format!("{} labels", labels.len()),
         format!("{expected}, one for each sample"),
-        "Check that the labels belong to this data, and whether it needs --transpose.",
+        "Check that the labels belong to this data, and whether it needs <transpose>.",
     ))
 }
 

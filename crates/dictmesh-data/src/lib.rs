@@ -15,12 +15,15 @@
 //! | .npz | `zip` for the directory, `flate2` for the entries | three entries are read side by side; npyz reads npz through zip 0.6 |
 //! | .csv, .tsv | `csv` | |
 //! | .jsonl | `serde_json`, then as .csv | labels, names and missing entries as in any table |
+//! | .parquet, .arrow | `parquet`, `arrow-ipc`, with the feature `columnar` | record batches, not the whole file |
 //! | .mtx, .svm | own readers | no crate reads them as a stream |
 //! | .gz, .zst | `flate2`, `ruzstd` | both without C code |
 //! | UTF-16 | `encoding_rs` | |
 //! | images | `image` | png, jpeg, pnm and tiff |
 
 mod chunks;
+#[cfg(feature = "columnar")]
+mod columnar;
 mod delimited;
 mod dense;
 mod encoding;
@@ -53,12 +56,12 @@ pub mod text;
 
 pub use chunks::Chunks;
 pub use delimited::TableFile;
-pub use error::{DataError, Error, Result};
+pub use error::{with_parameters, DataError, Error, Result};
 pub use format::Format;
 pub use labels::read_labels;
 pub use options::{Nan, ReadOptions};
 pub use picture::{check_image_name, encode_image, image_head, is_own_image, read_image, Image};
-pub use read::{chunks, read, read_source, size};
+pub use read::{chunks, read, read_atoms, read_source, size};
 pub use source::Source;
 pub use stream::{Content, Record, Stream};
 pub use table::Table;

@@ -77,7 +77,7 @@ pub fn infinite_error(source: &Source, count: usize, places: &[String]) -> DataE
     source.error(
         describe(count, "infinite", places),
         "finite numbers",
-        "Replace or remove them (a logarithm of 0 gives one); --nan fills only missing entries.",
+        "Replace or remove them (a logarithm of 0 gives one); <nan> fills only missing entries.",
     )
 }
 
@@ -86,7 +86,7 @@ pub fn missing_error(source: &Source, count: usize, places: &[String]) -> DataEr
     source.error(
         describe(count, "missing (NaN)", places),
         "a number in every entry",
-        "Fill them with --nan mean (of the feature) or --nan zero.",
+        "Fill them with <nan: mean> (of the feature) or <nan: zero>.",
     )
 }
 
@@ -96,7 +96,7 @@ pub fn unfillable_error(source: &Source, count: usize, places: &[String]) -> Dat
     source.error(
         format!("{found} in features without any number"),
         "at least one number in a feature whose mean fills the rest",
-        "Leave these features out, or use --nan zero.",
+        "Leave these features out, or use <nan: zero>.",
     )
 }
 

@@ -81,7 +81,7 @@ pub fn not_npy(source: &Source, found: String) -> DataError {
     source.error(
         found,
         "an array as numpy.save writes it",
-        "Write it again with numpy.save, or say the right --format.",
+        "Write it again with numpy.save, or say the right <format>.",
     )
 }
 

@@ -33,7 +33,7 @@ impl Npz {
                 return Err(archive.source().error(
                     format!("{} arrays ({})", names.len(), names.join(", ")),
                     "one array, or a sparse matrix by scipy.sparse.save_npz",
-                    "Name the one to read with --array NAME.",
+                    "Name the one to read with <array>.",
                 ))
             }
         };

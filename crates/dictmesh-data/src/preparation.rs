@@ -18,6 +18,7 @@ pub use numbers::{feature_means, Centre, Norm, Numbers};
 pub use raw::{PictureFile, Raw};
 
 use crate::error::Error;
+use crate::format::FORMATS;
 use crate::options::{Nan, ReadOptions};
 use crate::text::{DocumentOptions, TfIdf, Vectoriser, Vocabulary};
 use dictmesh::Model;
@@ -240,12 +241,12 @@ impl How {
     /// A description of the data that a model with this preparation and `rows` rows takes.
     pub fn expects(&self, rows: usize) -> String {
         match self {
-            How::Numbers(_) => format!("samples of {rows} numbers (.npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl)"),
+            How::Numbers(_) => format!("samples of {rows} numbers ({FORMATS})"),
             How::Counts { .. } => {
-                format!("counts of {rows} terms a document (.npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl)")
+                format!("counts of {rows} terms a document ({FORMATS})")
             }
-            How::Text { .. } => "raw text (a directory, one document a line, or .csv, .tsv or .jsonl with \
-                                 a column of text)"
+            How::Text { .. } => "raw text (a directory, one document a line, or .csv, .tsv, .jsonl or \
+                                 .parquet with a column of text)"
                 .into(),
             How::Patches(cut) => format!(
                 "pictures (.png, .jpg, .pgm, .ppm, .tif or a directory of them), which it cuts into patches of \

@@ -4,7 +4,7 @@ use crate::chunks::Chunks;
 use crate::delimited::TableFile;
 use crate::dense::{self, DenseReader};
 use crate::error::Result;
-use crate::format::Format;
+use crate::format::{Format, FORMATS};
 use crate::options::ReadOptions;
 use crate::source::Source;
 use crate::sparse::{self, SparseReader};
@@ -92,13 +92,34 @@ fn open(source: Arc<Source>, options: &ReadOptions) -> Result<Opened> {
             let table = Arc::new(json_table::to_table(&source)?);
             Opened::Table(Box::new(TableFile::open(table, b',', options)?))
         }
+        Format::Parquet | Format::Arrow => {
+            Opened::Table(Box::new(open_columnar(source, format, options)?))
+        }
         Format::Lines => return Err(source.error(
             "text",
-            "numbers: .npy, .npz, .mtx, .csv, .tsv, .svm or .jsonl",
+            format!("numbers: {FORMATS}"),
             "Text is read by learn, score, infer and novelty; if these are numbers, say what they \
-                 are with --format.",
+                 are with <format>.",
         )),
     })
+}
+
+#[cfg(feature = "columnar")]
+use crate::columnar::open_table as open_columnar;
+
+#[cfg(not(feature = "columnar"))]
+fn open_columnar(source: Arc<Source>, _: Format, _: &ReadOptions) -> Result<TableFile> {
+    Err(no_columnar(&source))
+}
+
+/// The error of a build without the feature `columnar`.
+#[cfg(not(feature = "columnar"))]
+pub(crate) fn no_columnar(source: &Source) -> crate::error::DataError {
+    source.error(
+        "a Parquet or Arrow file, which this build does not read",
+        "another format, or a build with the feature columnar",
+        "Convert the file, for example to .npy or .csv, or use a released binary.",
+    )
 }
 
 fn svmlight_labels(source: &Arc<Source>, options: &ReadOptions) -> Result<Option<Vec<String>>> {
@@ -117,11 +138,31 @@ pub fn open_table(
     format: Format,
     options: &ReadOptions,
 ) -> Result<Option<TableFile>> {
-    if !matches!(format, Format::Csv | Format::Tsv | Format::Jsonl) {
+    if !matches!(format, Format::Csv | Format::Tsv | Format::Jsonl) && !format.is_columnar() {
         return Ok(None);
     }
     match open(source.clone(), options)? {
         Opened::Table(table) => Ok(Some(*table)),
         _ => Ok(None),
+    }
+}
+
+/// The atoms in a file of numbers, as columns of `rows` numbers each. In the file they are rows; they are
+/// columns if its rows have another length and its columns have `rows` numbers.
+///
+/// Errors: neither fits.
+pub fn read_atoms(path: &Path, rows: usize) -> Result<dictmesh::Matrix> {
+    let source = Arc::new(Source::open(path)?);
+    let atoms = read_source(&source, &ReadOptions::default())?
+        .samples
+        .to_dense();
+    match (atoms.rows(), atoms.cols()) {
+        (found, _) if found == rows => Ok(atoms),
+        (_, found) if found == rows => Ok(atoms.transpose()),
+        (width, height) => Err(source.error(
+            format!("a matrix of {height} x {width}"),
+            format!("atoms of {rows} numbers, as rows or as columns"),
+            "Check that the dictionary belongs to these samples and their preparation.",
+        )),
     }
 }

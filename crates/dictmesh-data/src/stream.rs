@@ -348,7 +348,7 @@ impl Rows {
                 .at(format!("line {line}")));
         }
         let numbers = layout.numbers.iter().map(|&column| {
-            let place = || format!("line {line}, {}", layout.describe(column));
+            let place = || layout.place(line, column);
             match Field::read(&fields[column], self.dialect) {
                 Field::Number(v) if v.is_infinite() => {
                     Err(infinite_error(&self.source, 1, &[place()]))

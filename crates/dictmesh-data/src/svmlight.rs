@@ -8,7 +8,7 @@ use crate::error::{DataError, Result};
 use crate::lines::TextLines;
 use crate::source::Source;
 use crate::sparse::{Entries, Entry, Rising, SparseFile};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// A sparse matrix with a label for each row.
@@ -114,8 +114,17 @@ fn parsed(source: &Source, number: u64, entries: &str) -> Result<Vec<(usize, f64
         let (index, value) = field.split_once(':')?;
         Some((index.parse::<usize>().ok()?, value.parse::<f64>().ok()?))
     };
+    let mut seen = HashSet::new();
     fields
         .map(|field| {
+            if let Some((index, _)) = entry(field).filter(|(index, _)| !seen.insert(*index)) {
+                let error = source.error(
+                    format!("the index {index} twice"),
+                    "each index once in a line",
+                    "Add up or remove the entries.",
+                );
+                return Err(error.at(format!("line {number}")));
+            }
             if let Some((0, _)) = entry(field) {
                 let error = source.error(
                     format!("\"{field}\": an index 0"),
@@ -137,6 +146,6 @@ fn wrong(source: &Source, found: String) -> DataError {
     source.error(
         found,
         "lines like \"1 3:0.5 7:2\": a label, then index:value",
-        "Write the file again as svmlight, or say with --format what it is.",
+        "Write the file again as svmlight, or say with <format> what it is.",
     )
 }

@@ -1,6 +1,8 @@
 //! Laws of the readers, over all formats.
 
 mod bytes;
+#[cfg(feature = "columnar")]
+mod columnar;
 mod compressed;
 mod errors;
 mod formats;

@@ -20,6 +20,8 @@ mod tokens;
 mod vectoriser;
 mod vocabulary;
 
+#[cfg(feature = "columnar")]
+pub(crate) use documents::TextColumns;
 pub use documents::{
     is_table_of_documents, read_documents, Document, DocumentFile, DocumentOptions, Documents,
 };

@@ -113,7 +113,6 @@ macro_rules! as_they_are {
 }
 
 as_they_are!(
-    dictmesh_data::DataError: Input,
     serde_json::Error: Input,
     dictmesh_net::certificates::CertificateError: Io,
     dictmesh_net::config::ConfigError: Input,
@@ -121,15 +120,33 @@ as_they_are!(
     dictmesh_net::Error: Network
 );
 
+/// A parameter of a reader as a flag.
+fn flag(name: &str, value: Option<&str>) -> String {
+    let flag = name.replace('_', "-");
+    match value {
+        Some(value) => format!("--{flag} {value}"),
+        None => format!("--{flag}"),
+    }
+}
+
+impl From<dictmesh_data::DataError> for Failure {
+    fn from(e: dictmesh_data::DataError) -> Self {
+        Failure::new(Code::Input, e.told(&flag))
+    }
+}
+
 impl From<dictmesh_data::Error> for Failure {
     fn from(e: dictmesh_data::Error) -> Self {
-        use dictmesh_data::Error::{InFile, Library};
+        use dictmesh_data::Error::{File, InFile, Library, Mismatch};
         match e {
             Library(e) => e.into(),
+            File(e) => e.into(),
+            Mismatch(message) => {
+                Failure::new(Code::Input, dictmesh_data::with_parameters(&message, &flag))
+            }
             InFile { file, error } => {
                 Failure::from(error).map(|message| format!("{file}: {message}"))
             }
-            e => Failure::new(Code::Input, e.to_string()),
         }
     }
 }

@@ -37,6 +37,10 @@ pub struct Args {
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
         "vocabulary", "hash", "keep_stop_words"])]
     pub resume: Option<PathBuf>,
+    /// Start from the atoms in this matrix of numbers, as rows or as columns; --passes 0 keeps them as they
+    /// are, for infer and score
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "over"])]
+    pub dictionary: Option<PathBuf>,
     /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
@@ -221,7 +225,9 @@ fn check_places(args: &Args) -> Result<()> {
     let outputs = [&args.output, &checkpoint].into_iter().chain(&page);
     check_apart(
         outputs,
-        std::iter::once(&args.data).chain(&args.choices.config),
+        std::iter::once(&args.data)
+            .chain(&args.choices.config)
+            .chain(&args.dictionary),
     )?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;

@@ -56,7 +56,7 @@ fn described<'a>(
     }
     places.sort_unstable();
     places.truncate(SHOWN);
-    let place = |(line, _, column)| format!("line {line}, {}", layout.describe(column));
+    let place = |(line, _, column)| layout.place(line, column);
     (count > 0).then(|| (count, places.into_iter().map(place).collect()))
 }
 
@@ -70,8 +70,8 @@ impl Layout {
         field: &str,
     ) -> DataError {
         let more = match (self.header.is_none(), line) {
-            (true, 1) => " If line 1 is a header, say so with --header yes.",
-            _ if field == "-" => " If a dash is a missing entry, give --nan mean or --nan zero.",
+            (true, 1) => " If line 1 is a header, say so with <header: yes>.",
+            _ if field == "-" => " If a dash is a missing entry, give <nan: mean> or <nan: zero>.",
             _ => "",
         };
         let error = source.error(
@@ -81,10 +81,10 @@ impl Layout {
                 Some(_) => "a number, since the model learned from this column",
             },
             format!(
-                "Correct the entry, leave the column out with --drop {}, or name it as --label-column.{more}",
+                "Correct the entry, leave the column out with <drop: {}>, or name it as <label_column>.{more}",
                 column + 1
             ),
         );
-        error.at(format!("line {line}, {}", self.describe(column)))
+        error.at(self.place(line, column))
     }
 }

@@ -100,6 +100,35 @@ impl ColumnStats {
         field
     }
 
+    /// Adds a number of a typed column, or a missing one.
+    #[cfg(feature = "columnar")]
+    pub fn add_number(&mut self, field: Field, row: u64) {
+        match field {
+            Field::Number(v) => {
+                self.numbers += 1;
+                if v.is_infinite() {
+                    self.infinite.add(row);
+                }
+            }
+            _ => self.missing.add(row),
+        }
+    }
+
+    /// Adds a text of a typed column of a table of `width` columns, or a missing one.
+    #[cfg(feature = "columnar")]
+    pub fn add_text(&mut self, text: Option<&str>, row: u64, width: usize) {
+        // A column of texts is text even where all are missing.
+        self.texts += 1;
+        match text {
+            Some(text) => {
+                self.first_text
+                    .get_or_insert_with(|| (row, text.to_string()));
+                self.distinct.add(text.as_bytes(), compared(width));
+            }
+            None => self.missing.add(row),
+        }
+    }
+
     /// Adds the field of the first row after all others.
     pub fn add_first(&mut self, bytes: &[u8], line: u64, dialect: Dialect, width: usize) {
         let (missing, infinite) = (self.missing.first.clone(), self.infinite.first.clone());

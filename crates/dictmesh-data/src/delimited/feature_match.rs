@@ -51,7 +51,7 @@ pub fn places(
         return Err(source.error(
             format!("several {what} called {twice}"),
             expected,
-            "Give each a name of its own, or leave one out with --drop and its number.",
+            "Give each a name of its own, or leave one out with <drop> and its number.",
         ));
     }
     Ok(features.iter().map(|f| places[f][0]).collect())

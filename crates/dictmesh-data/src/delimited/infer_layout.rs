@@ -12,6 +12,8 @@ use std::sync::Arc;
 pub struct Layout {
     /// The number of all columns.
     pub width: usize,
+    /// What messages call a row: "line" or "row".
+    pub unit: &'static str,
     /// The names of all columns, if the first line holds them.
     pub header: Option<Vec<String>>,
     /// The columns of numbers.
@@ -147,11 +149,12 @@ impl Layout {
                 "only a header",
                 "lines of numbers below it",
                 "Check that what wrote the file came to its end; if line 1 is data, say so with \
-                 --header no.",
+                 <header: no>.",
             ));
         }
         let layout = Layout {
             width: survey.columns.len(),
+            unit: "line",
             header: is_header.then_some(survey.first),
             rows: survey.rows,
             numbers: Vec::new(),
@@ -209,18 +212,7 @@ impl Layout {
                 index.add(found);
             }
         }
-        let layout = Layout {
-            width,
-            header,
-            rows: 1,
-            numbers: Vec::new(),
-            label: None,
-            names: None,
-            left_out: Vec::new(),
-            extra: None,
-            commas: false,
-            foreign: None,
-        };
+        let layout = Layout::unsettled(width, "line", header, 1);
         let mut layout = layout.settle(source, options, &columns, index.found())?;
         let named = layout
             .names
@@ -230,6 +222,46 @@ impl Layout {
             .extend(layout.names.filter(|_| named.is_none()));
         layout.names = named;
         Ok(layout)
+    }
+
+    fn unsettled(
+        width: usize,
+        unit: &'static str,
+        header: Option<Vec<String>>,
+        rows: usize,
+    ) -> Layout {
+        Layout {
+            width,
+            unit,
+            header,
+            rows,
+            numbers: Vec::new(),
+            label: None,
+            names: None,
+            left_out: Vec::new(),
+            extra: None,
+            commas: false,
+            foreign: None,
+        }
+    }
+
+    /// The layout of typed columns of these names.
+    #[cfg(feature = "columnar")]
+    pub fn of_columns(
+        source: &Source,
+        names: Vec<String>,
+        rows: usize,
+        columns: &[ColumnStats],
+        index: bool,
+        options: &ReadOptions,
+    ) -> Result<Layout> {
+        let layout = Layout::unsettled(names.len(), "row", Some(names), rows);
+        layout.settle(source, options, columns, index)
+    }
+
+    /// A row and a column in messages.
+    pub fn place(&self, row: u64, column: usize) -> String {
+        format!("{} {row}, {}", self.unit, self.describe(column))
     }
 
     /// Assigns a role to each column.
@@ -317,8 +349,8 @@ impl Layout {
         source.error(
             format!("{} columns of text ({})", names.len(), names.join("; ")),
             "one column of labels",
-            "Say which with --label-column NAME (the others are then left out), or leave out all of \
-             them with --drop NAME.",
+            "Say which with <label_column> (the others are then left out), or leave out all of \
+             them with <drop>.",
         )
     }
 
@@ -401,6 +433,6 @@ fn no_numbers(source: &Source, width: usize) -> DataError {
     source.error(
         format!("{width} columns, none of numbers"),
         "at least one column of numbers",
-        "Check the separator (--format csv or tsv); for raw text name its column with --text-column.",
+        "Check the separator (<format: csv> or tsv); for raw text name its column with <text_column>.",
     )
 }

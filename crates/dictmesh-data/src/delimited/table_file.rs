@@ -2,6 +2,7 @@
 
 use super::check_entries::check_entries;
 use super::column_report::ColumnReport;
+use super::column_stats::ColumnStats;
 use super::dialect::Dialect;
 use super::feature_match::{self, RowMatch};
 use super::{infer_layout::Layout, separator, text, Field, Records};
@@ -14,6 +15,19 @@ use crate::table::Table;
 use dictmesh::Samples;
 use std::sync::{Arc, OnceLock};
 
+/// A column as text, row by row.
+pub type Texts = Box<dyn Iterator<Item = Result<String>> + Send>;
+
+/// The rows of a table below its header.
+pub trait Cells: Send + Sync {
+    /// The numbers of the layout's columns; missing ones are NaN.
+    fn numbers(&self, layout: &Arc<Layout>) -> Result<Values>;
+    /// A column as text.
+    fn texts(&self, column: usize) -> Result<Texts>;
+    /// Whether [`numbers`](Cells::numbers) gives row after row, not column after column.
+    fn is_by_rows(&self, layout: &Layout) -> bool;
+}
+
 /// A table of numbers in a file.
 ///
 /// Opening it takes one pass that finds the header, labels, names and all entries that are no
@@ -21,7 +35,7 @@ use std::sync::{Arc, OnceLock};
 /// The columns of a transposed table are first copied to a temporary file.
 pub struct TableFile {
     source: Arc<Source>,
-    dialect: Dialect,
+    cells: Arc<dyn Cells>,
     layout: Arc<Layout>,
     options: ReadOptions,
     /// The rows of a transposed table that a model learned from.
@@ -45,13 +59,33 @@ impl TableFile {
             options.header = Some(true);
         }
         let (layout, columns) = Layout::find(&source, dialect, &options)?;
+        let cells = Arc::new(Delimited {
+            source: source.clone(),
+            dialect,
+            headed: layout.header.is_some(),
+        });
+        TableFile::over(source, cells, (layout, columns), options, None)
+    }
+
+    /// A table whose layout and statistics are known; `note` is a further message about it.
+    pub(crate) fn over(
+        source: Arc<Source>,
+        cells: Arc<dyn Cells>,
+        (layout, columns): (Layout, Vec<ColumnStats>),
+        options: ReadOptions,
+        note: Option<String>,
+    ) -> Result<Self> {
         check_entries(&source, &layout, &options, &columns)?;
+        let report = ColumnReport::of(&layout).note(source.name(), &layout);
         let mut table = TableFile {
-            note: ColumnReport::of(&layout).note(source.name(), &layout),
+            note: match (report, note) {
+                (Some(report), Some(note)) => Some(format!("{report}; {note}")),
+                (report, note) => report.or(note.map(|note| format!("{}: {note}", source.name()))),
+            },
             feature_names: layout.names_of_numbers(),
             layout: Arc::new(layout),
             source,
-            dialect,
+            cells,
             rows: None,
             options,
             cache: OnceLock::new(),
@@ -112,11 +146,12 @@ impl TableFile {
                 None => Box::new(numbered(0)),
             };
         }
-        let (Some(column), Ok(mut records)) = (self.layout.names, self.records()) else {
+        let texts = self.layout.names.map(|column| self.cells.texts(column));
+        let Some(Ok(mut texts)) = texts else {
             return Box::new(numbered(0));
         };
-        Box::new((0..count).map(move |j| match records.advance() {
-            Ok(Some(_)) => text(records.field(column)),
+        Box::new((0..count).map(move |j| match texts.next() {
+            Some(Ok(name)) => name,
             // The file was readable when it was opened; samples keep their numbers if it is not now.
             _ => j.to_string(),
         }))
@@ -184,7 +219,7 @@ impl TableFile {
     fn reader(&self) -> DenseReader {
         let file = TableMatrix {
             source: self.source.clone(),
-            dialect: self.dialect,
+            cells: self.cells.clone(),
             layout: self.layout.clone(),
         };
         DenseReader::new(Box::new(file), &self.options)
@@ -192,51 +227,35 @@ impl TableFile {
 
     /// A column as text.
     fn texts(&self, column: Option<usize>) -> Result<Option<Vec<String>>> {
-        let Some(column) = column else {
-            return Ok(None);
-        };
-        let mut records = self.records()?;
-        let mut values = Vec::new();
-        while records.advance()?.is_some() {
-            values.push(text(records.field(column)));
-        }
-        Ok(Some(values))
-    }
-
-    /// The records below the header.
-    fn records(&self) -> Result<Records> {
-        below_header(&self.source, self.dialect, &self.layout)
+        column
+            .map(|column| self.cells.texts(column)?.collect())
+            .transpose()
     }
 }
 
-fn below_header(source: &Arc<Source>, dialect: Dialect, layout: &Layout) -> Result<Records> {
-    let mut records = Records::open(source, dialect.separator)?;
-    if layout.header.is_some() {
-        records.advance()?;
-    }
-    Ok(records)
-}
-
-/// The columns of numbers, row by row.
-struct TableMatrix {
+/// A table as text.
+struct Delimited {
     source: Arc<Source>,
     dialect: Dialect,
-    layout: Arc<Layout>,
+    /// Whether the first line is a header.
+    headed: bool,
 }
 
-impl DenseFile for TableMatrix {
-    fn source(&self) -> &Source {
-        &self.source
+impl Delimited {
+    /// The records below the header.
+    fn records(&self) -> Result<Records> {
+        let mut records = Records::open(&self.source, self.dialect.separator)?;
+        if self.headed {
+            records.advance()?;
+        }
+        Ok(records)
     }
-    fn shape(&self) -> (usize, usize) {
-        (self.layout.rows, self.layout.numbers.len())
-    }
-    fn row_major(&self) -> bool {
-        true
-    }
-    fn values(&self) -> Result<Values> {
-        let mut records = below_header(&self.source, self.dialect, &self.layout)?;
-        let (layout, dialect, source) = (self.layout.clone(), self.dialect, self.source.clone());
+}
+
+impl Cells for Delimited {
+    fn numbers(&self, layout: &Arc<Layout>) -> Result<Values> {
+        let mut records = self.records()?;
+        let (layout, dialect, source) = (layout.clone(), self.dialect, self.source.clone());
         let (mut next, mut line) = (layout.numbers.len(), 0);
         Ok(Box::new(std::iter::from_fn(move || {
             if next == layout.numbers.len() {
@@ -256,5 +275,42 @@ impl DenseFile for TableMatrix {
                 Field::Text => Err(layout.text_among_numbers(&source, line, column, &text(field))),
             })
         })))
+    }
+
+    fn texts(&self, column: usize) -> Result<Texts> {
+        let mut records = self.records()?;
+        Ok(Box::new(std::iter::from_fn(move || {
+            match records.advance() {
+                Ok(Some(_)) => Some(Ok(text(records.field(column)))),
+                Ok(None) => None,
+                Err(e) => Some(Err(e)),
+            }
+        })))
+    }
+
+    fn is_by_rows(&self, _: &Layout) -> bool {
+        true
+    }
+}
+
+/// The columns of numbers.
+struct TableMatrix {
+    source: Arc<Source>,
+    cells: Arc<dyn Cells>,
+    layout: Arc<Layout>,
+}
+
+impl DenseFile for TableMatrix {
+    fn source(&self) -> &Source {
+        &self.source
+    }
+    fn shape(&self) -> (usize, usize) {
+        (self.layout.rows, self.layout.numbers.len())
+    }
+    fn row_major(&self) -> bool {
+        self.cells.is_by_rows(&self.layout)
+    }
+    fn values(&self) -> Result<Values> {
+        self.cells.numbers(&self.layout)
     }
 }

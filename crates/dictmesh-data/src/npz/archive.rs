@@ -114,7 +114,7 @@ impl Archive {
                 names.join(", ")
             ),
             "that array in the archive",
-            "Name one of those with --array, or write a sparse matrix with scipy.sparse.save_npz.",
+            "Name one of those with <array>, or write a sparse matrix with scipy.sparse.save_npz.",
         )
     }
 }

@@ -69,7 +69,7 @@ impl FitOptions {
         match vectoriser.settle() {
             0 => Err(Error::Mismatch(format!(
                 "{name}: no words but stop words; expected documents with words that carry a topic. Check \
-                 the file, or give --keep-stop-words."
+                 the file, or set <keep_stop_words>."
             ))),
             _ => Ok(How::Text { vectoriser }),
         }

@@ -87,7 +87,7 @@ impl Raw {
         };
         match raw.is_empty() {
             true => Err(format!(
-                "{}: it has no samples; expected at least one. Check the file, --header and --transpose.",
+                "{}: it has no samples; expected at least one. Check the file, <header> and <transpose>.",
                 path.display()
             ).into()),
             false => Ok(raw),
@@ -104,20 +104,19 @@ impl Raw {
         names: Option<&[String]>,
     ) -> Result<Raw> {
         let advice =
-            "Check --transpose, --drop and --label-column, or whether this is the right model.";
+            "Check <transpose>, <drop> and <label_column>, or whether this is the right model.";
         Raw::fitting(path, args, model, (rows, names), ["the model", advice])
     }
 
-    /// As [`Raw::for_model`] for an agent: messages name its settings instead of flags.
+    /// As [`Raw::for_model`] for an agent: `advice` says how to change its settings.
     pub fn for_agent(
         path: &Path,
         model: &Preparation,
         rows: usize,
         names: Option<&[String]>,
+        advice: &str,
     ) -> Result<Raw> {
         let who = format!("this agent, with rows = {rows},");
-        let advice = "Let path in its agent.toml (in mesh.toml under launch) name such samples; or make a mesh \
-                      for these: rows is the same at all agents, and mesh init finds it by --data.";
         let args = &DataOptions::default();
         Raw::fitting(path, args, model, (rows, names), [&who, advice])
     }
@@ -144,7 +143,7 @@ impl Raw {
         match raw.features() {
             Some(features) if features != rows => {
                 let turned = match model.reading.transpose {
-                    true => " (the model was learned with --transpose)",
+                    true => " (the model was learned with <transpose>)",
                     false => "",
                 };
                 Err(format!(

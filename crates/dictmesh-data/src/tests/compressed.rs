@@ -31,11 +31,17 @@ fn a_table_is_the_same_however_it_is_packed() {
     let options = ReadOptions::default();
     let plain = read_made("t.csv", TABLE, &options).unwrap();
     let (first, rest) = TABLE.as_bytes().split_at(25);
+    // A frame of zstd without data, as pzstd writes them.
+    let skipped = [0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 7, 7, 7].to_vec();
     for (name, bytes) in [
         ("t.csv.gz", gzip(TABLE.as_bytes())),
         ("t.csv.gz", [gzip(first), gzip(rest)].concat()),
         ("t.csv.zst", zstd(TABLE.as_bytes())),
         ("t.csv.zst", [zstd(first), zstd(rest)].concat()),
+        (
+            "t.csv.zst",
+            [skipped.clone(), zstd(first), skipped, zstd(rest)].concat(),
+        ),
         ("t.csv", utf16(TABLE, false)),
         ("t.csv", utf16(TABLE, true)),
         ("t.csv.gz", gzip(&utf16(TABLE, false))),

@@ -62,7 +62,7 @@ fn files_that_are_not_there_or_not_files() {
     for blank in ["\n", "\r", "\r\n\n\r"] {
         assert!(refusal("a.csv", blank).contains("only blank lines"));
     }
-    assert!(refusal("a.xyz", "hello").contains("--format"));
+    assert!(refusal("a.xyz", "hello").contains("what it is with format."));
 }
 
 #[test]
@@ -275,5 +275,23 @@ fn missing_numbers_are_located_in_every_kind_of_file() {
     assert!(
         message.contains("1 infinite entry: row 0, column 1"),
         "{message}"
+    );
+}
+
+/// Each front end writes parameters its own way; other angle brackets stay.
+#[test]
+fn messages_name_parameters() {
+    let flag = |name: &str, value: Option<&str>| format!("--{name}{}", value.unwrap_or_default());
+    let message = "type <f8: set <nan: mean> or <format>, a < b > c";
+    let written = with_parameters(message, &flag);
+    assert_eq!(written, "type <f8: set --nanmean or --format, a < b > c");
+    let error = DataError::new("a.csv", "<nan>", "a number", "Set <nan: zero>.");
+    assert_eq!(
+        error.to_string(),
+        "a.csv: <nan>; expected a number. Set nan = zero."
+    );
+    assert_eq!(
+        error.told(&flag),
+        "a.csv: <nan>; expected a number. Set --nanzero."
     );
 }

@@ -138,7 +138,7 @@ fn one_of_several_arrays_is_named() {
     let message = read_made("a.npz", &two, &options(false))
         .unwrap_err()
         .to_string();
-    assert!(message.contains("2 arrays (x, y)") && message.contains("--array"));
+    assert!(message.contains("2 arrays (x, y)") && message.contains("with array."));
     for (name, value) in [("x", vec![1.0, 2.0]), ("y", vec![3.0])] {
         let named = ReadOptions {
             array: Some(name.into()),

@@ -81,3 +81,32 @@ fn documents_stay_text() {
         assert_eq!(seen, kind, "{content}");
     }
 }
+
+/// A row of one missing entry is no blank line.
+#[test]
+fn a_row_of_one_null_stays() {
+    for content in ["[1]\n[null]\n[3]\n", "{\"a\": 1}\n{}\n{\"a\": 3}\n"] {
+        let options = ReadOptions {
+            nan: Nan::Zero,
+            ..ReadOptions::default()
+        };
+        let t = read_made("t.jsonl", content, &options).unwrap();
+        assert_eq!(columns(&t.samples), [[1.0], [0.0], [3.0]], "{content}");
+    }
+    let message = refusal("[1, 2]\n[]\n");
+    assert!(
+        message.contains("line 2: an array without entries"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_key_that_comes_twice_is_refused() {
+    let message = refusal("{\"a\": 1}\n{\"a\": 2, \"a\": 3}\n");
+    assert!(message.contains("line 2: the key \"a\" twice"), "{message}");
+    let file = made("t.jsonl", "{\"text\": \"red\", \"text\": \"blue\"}\n");
+    let message = crate::text::read_documents(&file.path, &Default::default()).unwrap_err();
+    assert!(message
+        .to_string()
+        .contains("line 1: the key \"text\" twice"));
+}

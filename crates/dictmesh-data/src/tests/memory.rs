@@ -18,6 +18,9 @@ fn child() {
     let Ok(path) = std::env::var("DICTMESH_TEST_FILE").map(PathBuf::from) else {
         return;
     };
+    if std::env::var("DICTMESH_TEST_TEXT").is_ok() {
+        return learn_text(&path);
+    }
     let options = ReadOptions::default();
     let sum = |x: &Samples| -> f64 {
         (0..x.len())
@@ -32,6 +35,23 @@ fn child() {
         parts.fold((0, 0.0), |(n, s), p| (n + p.len(), s + sum(&p)))
     };
     println!("samples {count} sum {total}");
+}
+
+/// The vectoriser and the samples of all documents, part by part.
+fn learn_text(path: &Path) {
+    use crate::preparation::{DataOptions, Feed, FitOptions, Kind, Raw, Reading};
+    let reading = Reading::default();
+    let raw = Raw::open(path, Kind::Text, &DataOptions::default(), &reading, None).unwrap();
+    let how = FitOptions::default().fit(&raw, "text").unwrap();
+    let feed = Feed {
+        raw: &raw,
+        how: &how,
+        rows: raw.rows(&how),
+        batch: 256,
+        shuffle: None,
+    };
+    let parts = feed.parts(0).unwrap().map(|part| part.unwrap().len());
+    println!("samples {}", parts.sum::<usize>());
 }
 
 fn run_child(path: &Path, whole: bool) -> (bool, String) {
@@ -53,6 +73,9 @@ fn run_child(path: &Path, whole: bool) -> (bool, String) {
         .stderr(Stdio::null());
     if whole {
         command.env("DICTMESH_TEST_WHOLE", "1");
+    }
+    if path.extension().is_some_and(|of| of == "txt") {
+        command.env("DICTMESH_TEST_TEXT", "1");
     }
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -185,6 +208,39 @@ fn a_compressed_table() {
     out.finish().unwrap().flush().unwrap();
     assert!(std::fs::metadata(&file.path).unwrap().len() < 1 << 20);
     check(&file.path, SAMPLES as f64);
+}
+
+/// Texts of 220 MB, one document a line.
+#[test]
+fn texts() {
+    let documents = 20_000;
+    let file = made("a.txt", "");
+    let mut out = BufWriter::new(std::fs::File::create(&file.path).unwrap());
+    let text = |d: usize| (0..1200).map(move |w| format!("word{:04} ", (d + w * w) % 3000));
+    let texts: Vec<String> = (0..16).map(|d| text(d).collect()).collect();
+    for d in 0..documents {
+        writeln!(out, "{}", texts[d % 16]).unwrap();
+    }
+    out.flush().unwrap();
+    let (done, text) = run_child(&file.path, false);
+    let expected = format!("samples {documents}\n");
+    assert!(done && text.contains(&expected), "{text}");
+}
+
+/// 256 MB in 8000 columns, whose pages do not fit side by side.
+#[cfg(feature = "columnar")]
+#[test]
+fn a_wide_parquet_file() {
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+    let column: ArrayRef = Arc::new(Float64Array::from(vec![1.0; SAMPLES]));
+    let columns = (0..FEATURES).map(|c| (format!("c{c}"), column.clone()));
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = made("a.parquet", "");
+    let out = std::fs::File::create(&file.path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(out, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    check(&file.path, (SAMPLES * FEATURES) as f64);
 }
 
 /// Records without an end are refused before they fill the memory.

@@ -47,3 +47,13 @@ fn damage_is_reported_with_its_line() {
         assert!(why.contains(words), "{content}: {why}");
     }
 }
+
+#[test]
+fn an_index_that_comes_twice_is_refused() {
+    let why = read_made("a.svm", "1 1:2 3:4\n2 3:1 3:5\n", &ReadOptions::default());
+    let why = why.unwrap_err().to_string();
+    assert!(why.contains("line 2: the index 3 twice"), "{why}");
+    // Any order is fine.
+    let table = read_made("a.svm", "1 3:4 1:2\n", &ReadOptions::default()).unwrap();
+    assert_eq!(columns(&table.samples), [[2.0, 0.0, 4.0]]);
+}

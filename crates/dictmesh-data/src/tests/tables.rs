@@ -85,7 +85,7 @@ fn a_label_column_can_be_named_or_numbered_and_others_dropped() {
     let message = refusal(content, &options);
     assert!(message.contains("no column \"topics\"") && message.contains("\"topic\", \"date\""));
     let message = refusal("a,b,c\nx,u,1\nx,v,2\ny,v,3\n", &ReadOptions::default());
-    assert!(message.contains("2 columns of text") && message.contains("--label-column"));
+    assert!(message.contains("2 columns of text") && message.contains("with label_column "));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_header_can_be_said() {
     assert_eq!(t.feature_names, strings(&["1", "2"]));
     assert_eq!(columns(&t.samples), [[3.0, 4.0]]);
     let message = refusal("a,b\n3,4\n5,6\n", &said(false));
-    assert!(message.contains("line 1, column 1: \"a\"") && message.contains("--header yes"));
+    assert!(message.contains("line 1, column 1: \"a\"") && message.contains("header = yes"));
     let message = refusal("a,b\n", &ReadOptions::default());
     assert!(message.contains("only a header"));
 }
@@ -128,7 +128,7 @@ fn missing_entries_are_counted_located_or_filled() {
     let message = refusal(content, &ReadOptions::default());
     assert!(message.contains("4 missing (NaN) entries: line 2, column 2 (\"b\")"));
     assert!(
-        message.contains("; ...") && message.contains("--nan mean"),
+        message.contains("; ...") && message.contains("nan = mean"),
         "{message}"
     );
     let with = |nan, transpose| {
@@ -255,7 +255,7 @@ fn names_that_never_repeat_stay_names_in_a_long_table() {
 fn a_dash_is_missing_where_missing_entries_are_filled() {
     let content = "a,b\n1,-\n3,4\n5,-6\n";
     let message = refusal(content, &ReadOptions::default());
-    assert!(message.contains("line 2, column 2 (\"b\"): \"-\"") && message.contains("--nan"));
+    assert!(message.contains("line 2, column 2 (\"b\"): \"-\"") && message.contains("nan = mean"));
     let options = ReadOptions {
         nan: Nan::Zero,
         ..ReadOptions::default()
@@ -270,4 +270,24 @@ fn zero_bytes_are_no_table() {
     let bytes: Vec<u8> = "a,b\n1,2\n".bytes().flat_map(|b| [b, 0]).collect();
     let why = read_made("t.csv", bytes, &ReadOptions::default()).unwrap_err();
     assert!(why.to_string().contains("line 1: zero bytes"), "{why}");
+}
+
+/// Lines count from 1 whatever ends them, and blank ones count too.
+#[test]
+fn lines_have_their_numbers() {
+    for end in ["\n", "\r\n"] {
+        for (lines, line) in [
+            (["a,b", "1,2", "3,4", "x,5", "6,7", "8,9"], 4),
+            (["a,b", "1,2", "", "x,5", "6,7", "8,9"], 4),
+            (["a,b", "", "1,2", "3,4", "6,7", "x,5"], 6),
+            (["a,\"b\n c\"", "1,2", "3,4", "x,5", "6,7", "8,9"], 5),
+        ] {
+            let content = lines.join(end) + end;
+            let why = read_made("a.csv", &content, &ReadOptions::default()).unwrap_err();
+            let place = format!("line {line}, column 1");
+            assert!(why.to_string().contains(&place), "{content:?}: {why}");
+        }
+    }
+    let why = read_made("a.csv", "1,2\r\n3,4\r\n5\r\n", &ReadOptions::default());
+    assert!(why.unwrap_err().to_string().contains("line 3: 1 fields"));
 }

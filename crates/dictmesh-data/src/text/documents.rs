@@ -5,6 +5,8 @@ mod records;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "columnar")]
+use crate::columnar::{self, ColumnDocuments};
 use crate::delimited::{ends_in_crlf, separator, separator_of, Records};
 use crate::encoding::{decoded, foreign_words, utf16};
 use crate::error::{DataError, Result};
@@ -12,6 +14,8 @@ use crate::format::Format;
 use crate::json;
 use crate::lines::{no_text, TextLines};
 use crate::source::Source;
+#[cfg(feature = "columnar")]
+pub(crate) use records::TextColumns;
 use records::{JsonReader, TableReader};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -154,7 +158,7 @@ impl DocumentFile {
                 path.display().to_string(),
                 "no text",
                 "at least one document with words in it",
-                "Check the name, and --text-column if it is a table.",
+                "Check the name, and <text_column> if it is a table.",
             )),
         }
     }
@@ -257,12 +261,20 @@ impl Place {
                 source: source.clone(),
                 lines: TextLines::open(source),
             }),
+            #[cfg(feature = "columnar")]
+            Place::File(source, format @ (Format::Parquet | Format::Arrow)) => {
+                Box::new(ColumnDocuments::open(source, *format, options)?)
+            }
+            #[cfg(not(feature = "columnar"))]
+            Place::File(source, Format::Parquet | Format::Arrow) => {
+                return Err(crate::read::no_columnar(source))
+            }
             Place::File(source, _) => {
                 return Err(source.error(
                     "a matrix",
                     "raw text: a directory, one document a line (.txt), or .csv, .tsv or .jsonl with a \
                      column of text",
-                    "Give the texts themselves; if this is text, say how with --format.",
+                    "Give the texts themselves; if this is text, say how with <format>.",
                 ))
             }
         })
@@ -299,15 +311,22 @@ pub fn read_documents(path: &Path, options: &DocumentOptions) -> Result<Document
 /// Whether a file is a table of documents that [`read_documents`] finds without options. False of
 /// pipes, which cannot be read twice.
 pub fn is_table_of_documents(path: &Path) -> bool {
-    let usual = match Format::by_name(path) {
-        Some(Format::Csv) if path.is_file() => b',',
-        Some(Format::Tsv) if path.is_file() => b'\t',
-        _ => return false,
+    let holds = |source: Arc<Source>| match Format::by_name(path) {
+        Some(format @ (Format::Csv | Format::Tsv)) => {
+            records::holds_documents(&source, format.separator())
+        }
+        #[cfg(feature = "columnar")]
+        Some(format @ (Format::Parquet | Format::Arrow)) => {
+            let columns = columnar::first_texts(&source, format, records::LOOK)?;
+            Ok(records::columns_hold_documents(&columns))
+        }
+        _ => Ok(false),
     };
     // A damaged file is reported when it is read.
-    let found =
-        Source::open(path).and_then(|source| records::holds_documents(&Arc::new(source), usual));
-    found.unwrap_or(false)
+    path.is_file()
+        && Source::open(path)
+            .and_then(|source| holds(Arc::new(source)))
+            .unwrap_or(false)
 }
 
 /// The message about a file whose first line that is not UTF-8 is `line`.

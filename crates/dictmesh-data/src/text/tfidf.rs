@@ -213,8 +213,8 @@ impl TfIdf {
                     name: "count",
                     given: format!("{count} at term {row} of document {j}"),
                     allowed:
-                        "counts are 0 or above: give the counts themselves, or leave --counts \
-                              out for numbers that are none (in novelty: --tfidf)"
+                        "counts are 0 or above: give the counts themselves, or read numbers that are \
+                         no counts as they are"
                             .into(),
                 });
             }

@@ -8,13 +8,18 @@ use super::transport::Transport;
 use super::{Args, Begun, Data, State};
 use crate::memory::Sizes;
 use crate::options::Options;
-use dictmesh::{AtomInit, Mesh, Model};
+use dictmesh::{AtomInit, Matrix, Mesh, Model};
+use dictmesh_data::read_atoms;
 use std::path::Path;
 
 /// What learning starts from.
 pub fn begin(args: &Args) -> Result<Begun> {
     let options = args.choices.options.clone();
-    let passes = options.passes()?;
+    let passes = match (&args.dictionary, options.passes) {
+        // The given atoms are the model.
+        (Some(_), Some(0)) => 0,
+        _ => options.passes()?,
+    };
     match &args.resume {
         Some(path) if args.over == Some(Transport::Processes) => {
             let (model, passes) = processes::begun(path, options.passes)?;
@@ -47,11 +52,19 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
     let total = feed.samples().map_err(say)?;
     let first = feed.parts(0).map_err(say)?.next();
     let first = first.ok_or("the data have no samples")?.map_err(say)?;
-    let mesh = options.mesh(how.usual_task(), rows, AtomInit::Samples(&first))?;
+    let (options, given) = given_atoms(args, options, rows)?;
+    let atoms = match &given {
+        Some(atoms) => AtomInit::Given(atoms),
+        None => AtomInit::Samples(&first),
+    };
+    let mesh = options.mesh(how.usual_task(), rows, atoms)?;
+    if let (Some(given), false) = (&given, args.speech.quiet) {
+        note_projected(given, &mesh.dictionary());
+    }
     let position = Position::start(&args.data, raw.fingerprint().map_err(say)?, total);
     Ok(Begun {
         data: Data {
-            choices: options.clone(),
+            choices: options,
             names: raw.feature_names().map(<[String]>::to_vec),
             preparation: Preparation::new(how).with_reading(reading),
             raw,
@@ -60,6 +73,40 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
         state: State { mesh, position },
         passes,
     })
+}
+
+/// The atoms of `--dictionary`, and the options with their number.
+fn given_atoms(args: &Args, options: &Options, rows: usize) -> Result<(Options, Option<Matrix>)> {
+    let Some(path) = &args.dictionary else {
+        return Ok((options.clone(), None));
+    };
+    let atoms = read_atoms(path, rows).map_err(say)?;
+    match options.atoms {
+        Some(count) if count != atoms.cols() => Err(format!(
+            "--atoms {count}: {} has {} atoms; leave --atoms out",
+            path.display(),
+            atoms.cols()
+        )),
+        _ => {
+            let options = Options {
+                atoms: Some(atoms.cols()),
+                ..options.clone()
+            };
+            Ok((options, Some(atoms)))
+        }
+    }
+}
+
+/// Says how many given atoms were outside the set of atoms.
+fn note_projected(given: &Matrix, atoms: &Matrix) {
+    let differ = |(a, b): &(&[f64], &[f64])| a.iter().zip(*b).any(|(a, b)| (a - b).abs() > 1e-12);
+    let projected = given.columns().zip(atoms.columns()).filter(differ).count();
+    if projected > 0 {
+        eprintln!(
+            "dictmesh: {projected} of {} given atoms are not in --atoms-set and were projected onto it",
+            given.cols()
+        );
+    }
 }
 
 fn resume(

@@ -13,24 +13,20 @@ use std::sync::Arc;
 /// Default names of the label.
 const LABEL: [&str; 4] = ["label", "topic", "class", "category"];
 
-/// The text column of a table, record by record; its first line is a header.
-pub struct TableReader {
-    source: Arc<Source>,
-    records: Records,
+/// The columns of a table with texts and labels.
+pub struct TextColumns {
     header: Vec<String>,
-    text: usize,
-    label: Option<usize>,
+    pub text: usize,
+    pub label: Option<usize>,
 }
 
-impl TableReader {
-    /// Reads the header and finds the columns.
-    pub fn open(
-        mut records: Records,
-        source: &Arc<Source>,
+impl TextColumns {
+    /// By the names in the header.
+    pub fn find(
+        source: &Source,
+        header: Vec<String>,
         options: &DocumentOptions,
-    ) -> Result<Self> {
-        records.advance()?;
-        let header = records.texts();
+    ) -> Result<TextColumns> {
         let find = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
         let asked = |name: &str| {
             let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
@@ -42,21 +38,72 @@ impl TableReader {
             None => {
                 let known = TEXT.iter().find_map(|name| find(name));
                 let only = (header.len() == 1).then_some(0);
-                known
-                    .or(only)
-                    .ok_or_else(|| no_column(source, "text", &header))?
+                let found = known.or(only);
+                found.ok_or_else(|| no_column(source, "text", &header))?
             }
         };
         let label = match &options.label_column {
             Some(name) => Some(asked(name)?),
             None => LABEL.iter().find_map(|name| find(name)),
         };
-        Ok(TableReader {
-            source: source.clone(),
-            records,
+        Ok(TextColumns {
             header,
             text,
             label,
+        })
+    }
+
+    /// The message about which columns were found; `foreign` is the first line that is not UTF-8.
+    pub fn note(
+        &self,
+        source: &Source,
+        options: &DocumentOptions,
+        foreign: Option<u64>,
+    ) -> Option<String> {
+        let found = (
+            self.describe(self.text),
+            self.label.map(|c| self.describe(c)),
+        );
+        match self.header.len() {
+            1 => foreign_note(source, foreign),
+            _ => found_note(source, found, options, foreign),
+        }
+    }
+
+    fn describe(&self, column: usize) -> String {
+        format!("column {} ({:?})", column + 1, self.header[column])
+    }
+
+    /// The error for a text column of another type.
+    #[cfg(feature = "columnar")]
+    pub fn no_texts(&self, source: &Source) -> DataError {
+        source.error(
+            format!("no texts in {}", self.describe(self.text)),
+            "a column of texts",
+            "Name the column with <text_column>.",
+        )
+    }
+}
+
+/// The text column of a table, record by record; its first line is a header.
+pub struct TableReader {
+    source: Arc<Source>,
+    records: Records,
+    columns: TextColumns,
+}
+
+impl TableReader {
+    /// Reads the header and finds the columns.
+    pub fn open(
+        mut records: Records,
+        source: &Arc<Source>,
+        options: &DocumentOptions,
+    ) -> Result<Self> {
+        records.advance()?;
+        Ok(TableReader {
+            source: source.clone(),
+            columns: TextColumns::find(source, records.texts(), options)?,
+            records,
         })
     }
 }
@@ -68,25 +115,21 @@ impl DocumentReader for TableReader {
         };
         let field = |at: usize| decoded(self.records.field(at)).into_owned();
         Ok(Some(Document {
-            text: field(self.text),
-            label: self.label.map(|at| field(at).trim().to_string()),
+            text: field(self.columns.text),
+            label: self.columns.label.map(|at| field(at).trim().to_string()),
             name: format!("line {line}"),
             line,
         }))
     }
 
     fn note(&self, options: &DocumentOptions) -> Option<String> {
-        let words = |column: usize| format!("column {} ({:?})", column + 1, self.header[column]);
-        let found = (words(self.text), self.label.map(words));
-        match self.header.len() {
-            1 => foreign_note(&self.source, self.records.foreign()),
-            _ => found_note(&self.source, found, options, self.records.foreign()),
-        }
+        self.columns
+            .note(&self.source, options, self.records.foreign())
     }
 }
 
 /// Records that are inspected for documents.
-const LOOK: u32 = 100;
+pub const LOOK: usize = 100;
 
 /// Whether a table has a column of several words that is called like one of texts, and no more numbers
 /// beside it than an identity and a label.
@@ -98,17 +141,29 @@ pub fn holds_documents(source: &Arc<Source>, usual: u8) -> Result<bool> {
     let Some(text) = TEXT.iter().find_map(find) else {
         return Ok(false);
     };
-    let (mut rows, mut wordy, mut numbers) = (0, 0, vec![0; header.len()]);
+    let (mut rows, mut wordy, mut numbers) = (0, 0, vec![0_usize; header.len()]);
     while rows < LOOK && records.advance()?.is_some() {
         rows += 1;
         let fields = records.texts();
-        wordy += u32::from(fields[text].contains(' '));
+        wordy += usize::from(fields[text].contains(' '));
         for (count, field) in numbers.iter_mut().zip(&fields) {
-            *count += u32::from(field.parse::<f64>().is_ok());
+            *count += usize::from(field.parse::<f64>().is_ok());
         }
     }
     let columns = numbers.iter().filter(|count| **count * 2 > rows).count();
     Ok(wordy * 2 > rows && columns <= 2)
+}
+
+/// The same of typed columns: their names and first texts, none where a column has numbers.
+#[cfg(feature = "columnar")]
+pub fn columns_hold_documents(columns: &[(String, Option<Vec<String>>)]) -> bool {
+    let find = |name: &&str| columns.iter().find(|(h, _)| h.eq_ignore_ascii_case(name));
+    let Some((_, Some(texts))) = TEXT.iter().find_map(find) else {
+        return false;
+    };
+    let wordy = texts.iter().filter(|text| text.contains(' ')).count();
+    let numbers = columns.iter().filter(|(_, texts)| texts.is_none()).count();
+    wordy * 2 > texts.len() && numbers <= 2
 }
 
 /// The message about text and labels that the options do not name.
@@ -137,7 +192,7 @@ fn no_column(source: &Source, name: &str, header: &[String]) -> DataError {
     let error = source.error(
         format!("no column {name:?} (but {})", known.join(", ")),
         "the name of a column as the header in line 1 has it",
-        "Name the column with --text-column or --label-column, or give its number from 1.",
+        "Name the column with <text_column> or <label_column>, or give its number from 1.",
     );
     error.at("line 1")
 }
@@ -206,7 +261,7 @@ impl DocumentReader for JsonReader {
                     "one JSON object a line, like {\"text\": \"...\", \"label\": \"...\"}";
                 let remedy =
                     "Write one object a line (from an array: jq -c '.[]'), and name the key \
-                              of the text with --text-column.";
+                              of the text with <text_column>.";
                 let error = self.source.error(found, expected, remedy);
                 error.at(format!("line {line}"))
             });

@@ -8,6 +8,11 @@ use dictmesh_net::{Source, Taken};
 use std::path::Path;
 use std::time::Instant;
 
+/// What to do about data of another length.
+const ADVICE: &str =
+    "Let path in its agent.toml (in mesh.toml under launch) name such samples; or make a mesh \
+                      for these: rows is the same at all agents, and mesh init finds it by --data.";
+
 /// Prepared samples of several passes.
 pub struct FileSource {
     feed: Feed<'static>,
@@ -40,7 +45,7 @@ impl FileSource {
             None => Preparation::new(How::default()),
         };
         let names = start.and_then(|model| model.description.feature_names.as_deref());
-        let raw = Raw::for_agent(path, &preparation, rows, names).map_err(say)?;
+        let raw = Raw::for_agent(path, &preparation, rows, names, ADVICE).map_err(say)?;
         // An agent has one source, for as long as its process lives.
         let feed = Feed {
             raw: Box::leak(Box::new(raw)),
