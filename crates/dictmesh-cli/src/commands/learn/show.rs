@@ -188,6 +188,7 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
     let (first, last, few) = first_and_last(learned);
     let (first, last) = (fixed(first, 6), fixed(last, 6));
     let cost = match (learned.costs.len(), few) {
+        (0, _) if begun.passes == 0 => "not learned; the atoms are as given".into(),
         (0, _) => "none, as no batch came to its end".into(),
         (1, _) => format!("{first}, all in one batch"),
         (all, 1) => format!("{first} in the first of {all} batches, {last} in the last"),

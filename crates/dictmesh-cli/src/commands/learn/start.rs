@@ -16,6 +16,12 @@ use std::path::Path;
 pub fn begin(args: &Args) -> Result<Begun> {
     let options = args.choices.options.clone();
     let passes = match (&args.dictionary, options.passes) {
+        (Some(_), Some(0)) if args.report.is_some() => {
+            return Err(
+                "--report: with --passes 0 there is no learning to draw; leave it out, or give it to infer"
+                    .into(),
+            )
+        }
         // The given atoms are the model.
         (Some(_), Some(0)) => 0,
         _ => options.passes()?,
