@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_footer_length, FileDecoder, StreamDecoder};
-use arrow_ipc::{root_as_footer, Block};
+use arrow_ipc::{root_as_footer, root_as_message, Block};
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -290,7 +290,45 @@ fn block_at(source: &Arc<Source>, block: &Block) -> Result<Buffer> {
     let (Some(at), Some(length)) = (place(block.offset()), length.filter(|l| *l >= 8)) else {
         return Err(damaged(source, "Arrow", "a block without a place"));
     };
-    Ok(Buffer::from(bytes_at(source, at, length)?))
+    let bytes = bytes_at(source, at, length)?;
+    match guarded(source, "Arrow", || {
+        Ok(unpacks_to_what_it_may(&bytes, block))
+    })? {
+        true => Ok(Buffer::from(bytes)),
+        false => Err(damaged(source, "Arrow", "a buffer that is too long")),
+    }
+}
+
+/// Bytes that a compressed byte becomes, at most: a block of zstd has 4 bytes for 128 KB of one byte.
+const RATIO: i64 = 1 << 15;
+
+/// Whether no compressed buffer claims a length that it cannot have: the decoder takes that memory
+/// before it unpacks.
+fn unpacks_to_what_it_may(bytes: &[u8], block: &Block) -> bool {
+    let begin = match bytes.starts_with(&[0xff; 4]) {
+        true => 8,
+        false => 4,
+    };
+    let (Some(message), Some(body)) = (
+        bytes.get(begin..).and_then(|b| root_as_message(b).ok()),
+        usize::try_from(block.metaDataLength())
+            .ok()
+            .and_then(|m| bytes.get(m..)),
+    ) else {
+        // The decoder says what is wrong.
+        return true;
+    };
+    let dictionary = message.header_as_dictionary_batch().and_then(|d| d.data());
+    let batch = message.header_as_record_batch().or(dictionary);
+    let Some(batch) = batch.filter(|batch| batch.compression().is_some()) else {
+        return true;
+    };
+    batch.buffers().iter().flatten().all(|buffer| {
+        let from = usize::try_from(buffer.offset()).ok();
+        let prefix = from.and_then(|from| body.get(from..)?.first_chunk::<8>());
+        let claimed = prefix.map_or(0, |prefix| i64::from_le_bytes(*prefix));
+        claimed <= buffer.length().saturating_add(8).saturating_mul(RATIO)
+    })
 }
 
 /// Bytes at a place of a file, if it has them.
