@@ -92,7 +92,8 @@ fn given_atoms(args: &Args, options: &Options, rows: usize) -> Result<(Options, 
             "--atoms {count}: {} has {} atoms; leave --atoms out",
             path.display(),
             atoms.cols()
-        )),
+        )
+        .into()),
         _ => {
             let options = Options {
                 atoms: Some(atoms.cols()),
