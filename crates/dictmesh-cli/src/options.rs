@@ -5,7 +5,7 @@ mod method;
 pub mod names;
 mod strategy;
 
-pub use mesh::{constant, dealt, with_bits};
+pub use mesh::{constant, dealt};
 pub use method::MethodArgs;
 pub use strategy::StrategyArgs;
 

@@ -31,7 +31,7 @@ pub fn constant(strategy: &str) -> &'static str {
 }
 
 /// The strategy of a spec, with integers of this number of bits.
-pub fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
+fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
     let spec = spec.with_some("bits", bits);
     strategy::build(&spec).map_err(|e| match e {
         // Of this name there is another flag.
