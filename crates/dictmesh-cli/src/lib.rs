@@ -272,7 +272,10 @@ fn start(words: Vec<OsString>, as_json: bool) -> commands::Result<Ended> {
     tracing::info!("threads: {}", rayon::current_num_threads());
     let begun = Instant::now();
     let done = perform(cli.command);
-    tracing::info!("took {:.3} s", begun.elapsed().as_secs_f64());
+    // The last line of an agent's log is about its end.
+    if !is_agent {
+        tracing::info!("took {:.3} s", begun.elapsed().as_secs_f64());
+    }
     done
 }
 
