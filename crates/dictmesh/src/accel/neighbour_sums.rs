@@ -94,13 +94,16 @@ impl Combiner for BySubsets {
     }
 }
 
+/// An agent with the order of its sum and the weights of its senders.
+type Receiver = (usize, Order, Vec<(usize, f64)>);
+
 /// Dense graphs with different weights.
 #[derive(Debug)]
 struct Product {
     sums: WeightedSums,
     /// Agents whose own weights have another order, such as the agent of the highest degree with
-    /// Metropolis weights: (k, order, senders).
-    others: Vec<(usize, Order, Vec<(usize, f64)>)>,
+    /// Metropolis weights.
+    others: Vec<Receiver>,
     packed: PerThreadPool<Vec<f64>>,
 }
 
