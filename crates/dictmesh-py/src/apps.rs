@@ -5,6 +5,7 @@ use crate::raise;
 use crate::work::{attend, said, Report, Tell, LOOK};
 use dictmesh::{Matrix, Stop};
 use dictmesh_apps::biclustering::{check_squares, Bicluster, Biclustering, Prepare};
+use dictmesh_apps::calibration::Calibration;
 use dictmesh_apps::denoising::{from_opponent, noise_level, to_opponent, Coding, Denoising};
 use dictmesh_apps::novelty::Threshold;
 use dictmesh_apps::ssvd::SparseSvd;
@@ -40,15 +41,10 @@ pub fn threshold(costs: Vec<f64>, quantile: f64) -> PyResult<Option<f64>> {
     Ok(threshold.choose(&costs, 0.0))
 }
 
-/// Scores that a model file keeps at most.
-const KEPT_SCORES: usize = 1000;
-
 /// The scores that a model file keeps of these, rising.
 #[pyfunction]
 pub fn kept_scores(scores: Vec<f64>) -> Vec<f64> {
-    let mut last = scores[scores.len().saturating_sub(KEPT_SCORES)..].to_vec();
-    last.sort_by(f64::total_cmp);
-    last
+    Calibration::new(&scores).map_or_else(Vec::new, |kept| kept.scores().to_vec())
 }
 
 /// Layers found by agents, one each.

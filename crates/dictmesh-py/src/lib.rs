@@ -54,5 +54,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(apps::denoise, module)?)?;
     module.add_function(wrap_pyfunction!(study::tune, module)?)?;
     module.add_function(wrap_pyfunction!(study::audit, module)?)?;
+    module.add_function(wrap_pyfunction!(study::explain, module)?)?;
     module.add_function(wrap_pyfunction!(program::main, module)?)
 }

@@ -4,10 +4,12 @@ use crate::data::Data;
 use crate::from_json;
 use crate::mesh::{Mesh, Settings};
 use crate::preparation::Preparation;
-use crate::work::{attend, said, Report, Tell};
+use crate::work::{attend, pool, said, Report, Tell};
 use dictmesh::problem::TaskSpec;
 use dictmesh::{strategy, AtomInit, Samples, Spec, Update};
 use dictmesh_apps::audit::SurveySettings;
+use dictmesh_apps::coding::Method;
+use dictmesh_apps::novelty::ExplainOptions;
 use dictmesh_apps::tuning::{GridSearch, QuickLearning, StrategyComparison};
 use dictmesh_apps::{HoldoutSplit, Progress};
 use pyo3::exceptions::PyValueError;
@@ -134,6 +136,37 @@ impl Tuning {
         }
         Ok(serde_json::json!({"choice": choice, "comparison": comparison}))
     }
+}
+
+/// Why samples have their scores, as JSON; `names` are those of the features.
+#[pyfunction]
+#[pyo3(signature = (mesh, x, atoms, terms, names, threads, prepare=None))]
+#[allow(clippy::too_many_arguments)] // Python gives them by name
+pub fn explain(
+    py: Python<'_>,
+    mesh: &Mesh,
+    x: &Bound<'_, PyAny>,
+    atoms: usize,
+    terms: usize,
+    names: Vec<String>,
+    threads: usize,
+    prepare: Option<PyRef<'_, Preparation>>,
+) -> PyResult<String> {
+    let data = Data::of(x)?;
+    let x = data.view().prepared(prepare.as_deref());
+    let mesh = &mesh.inner;
+    let options = ExplainOptions {
+        method: Method::Exact,
+        atoms,
+        terms,
+    };
+    let found = py.detach(|| {
+        let x = x.all()?;
+        let name = |row: usize| names.get(row).cloned().unwrap_or_default();
+        let explain = || dictmesh_apps::novelty::explain(mesh, &x, &options, &name);
+        pool(threads)?.install(|| said(explain()))
+    })?;
+    serde_json::to_string(&found).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// What is audited.

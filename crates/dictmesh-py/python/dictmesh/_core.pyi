@@ -5,7 +5,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["__version__", "Coder", "Mesh", "Preparation", "Run", "Topology", "bicluster", "sparse_svd", "threshold", "kept_scores", "denoise", "tune", "audit", "main"]
+__all__ = ["__version__", "Coder", "Mesh", "Preparation", "Run", "Topology", "bicluster", "sparse_svd", "threshold", "kept_scores", "denoise", "tune", "audit", "explain", "main"]
 
 __version__: str
 
@@ -148,5 +148,14 @@ def tune(
 ) -> str: ...
 def audit(
     settings: str, mesh: Mesh, x: Any, threads: int, progress: _Progress = None, prepare: Preparation | None = None
+) -> str: ...
+def explain(
+    mesh: Mesh,
+    x: Any,
+    atoms: int,
+    terms: int,
+    names: list[str],
+    threads: int,
+    prepare: Preparation | None = None,
 ) -> str: ...
 def main(args: list[str], relaunch: list[str]) -> int: ...

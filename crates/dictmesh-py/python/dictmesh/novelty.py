@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -258,22 +259,15 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         """
         X = self._next(X)
         names = self._feature_names(feature_names)
-        codes, costs, stop, why = self._exactly(lambda coder: coder.solve, X)
-        warn(stop, why, "Coding")
-        atoms = np.asarray(self.components_, dtype=np.float64)
-
-        def heaviest(weights: np.ndarray, count: int) -> list[int]:
-            order = np.argsort(-np.abs(weights), kind="stable")[:count]
-            return [int(i) for i in order if weights[i] != 0]
-
-        def terms(weights: np.ndarray) -> list[tuple[str, float]]:
-            return [(names[i], float(weights[i])) for i in heaviest(weights, n_terms)]
-
+        counts = [_settings.whole(n, name, min_val=0) for n, name in ((n_atoms, "n_atoms"), (n_terms, "n_terms"))]
+        try:
+            text = _core.explain(self._mesh, X, *counts, names, threads(self.n_jobs), self._prepare)
+        except ValueError as error:
+            _data.refuse(self, X, error)
         told = []
-        for i, (code, cost) in enumerate(zip(codes, costs)):
-            x = self._prepare.dense(X[[i]])[0] if self._prepare is not None else _dense(X[[i]])
-            lit = [(k, float(code[k]), terms(atoms[k])) for k in heaviest(code, n_atoms)]
-            told.append(Explanation(float(cost), lit, terms(x - code @ atoms)))
+        for found in json.loads(text):
+            atoms = [(a["atom"], a["weight"], _terms(a["terms"])) for a in found["atoms"]]
+            told.append(Explanation(found["score"], atoms, _terms(found["unexplained"])))
         return told
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -394,7 +388,6 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         return tags
 
 
-def _dense(X: Any) -> np.ndarray:
-    """The one sample of a matrix."""
-    row: np.ndarray = X.toarray()[0] if sp.issparse(X) else np.asarray(X[0])
-    return row.astype(np.float64)
+def _terms(found: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    """Names of features with their weights."""
+    return [(term["name"], term["weight"]) for term in found]
