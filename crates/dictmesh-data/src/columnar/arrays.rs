@@ -120,7 +120,7 @@ fn fixed_lists(array: &dyn Array, width: usize) -> Result<Vec<f64>, (usize, usiz
     if length != width {
         return Err((0, length));
     }
-    let first = usize::try_from(lists.value_offset_at(0)).unwrap_or(0);
+    let first = lists.value_offset_at(0);
     let items = lists.values().slice(first, width * array.len());
     let mut values = numbers(&items, 1)?;
     missing(array, width, &mut values);
