@@ -58,7 +58,7 @@ fn error(here: &Scratch, args: &str) -> (i32, String, String) {
     let out = here.run(args);
     assert!(out.stdout.is_empty(), "{args}");
     let said = String::from_utf8(out.stderr).unwrap();
-    let error: serde_json::Value = serde_json::from_str(&said).expect(&said);
+    let error: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!(error["schema"], "dictmesh.error/1", "{said}");
     let text = |key: &str| error[key].as_str().unwrap().to_string();
     (out.status.code().unwrap(), text("code"), text("message"))

@@ -209,7 +209,7 @@ impl DocumentsExperiment {
 
 /// The dictionary on its way through the blocks.
 enum Scorer {
-    Mesh(Box<Novelty>, Option<NoveltyDetector>),
+    Mesh(Box<Novelty>, Option<Box<NoveltyDetector>>),
     L1(u64, Option<L1Model>),
 }
 
@@ -232,7 +232,7 @@ impl Scorer {
         let go = |_: &dictmesh::mesh::Event| std::ops::ControlFlow::Continue(());
         match self {
             Scorer::Mesh(settings, detector @ None) => {
-                let detector = detector.insert(settings.build(x)?);
+                let detector = detector.insert(Box::new(settings.build(x)?));
                 detector.learn(x, go)?;
                 Ok(Vec::new())
             }

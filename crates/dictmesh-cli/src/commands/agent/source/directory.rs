@@ -234,8 +234,7 @@ impl Source for DirectorySource {
             return Err(format!(
                 "{}: it has fewer samples than when it was taken",
                 self.path.join(&self.files[index].name).display()
-            )
-            .into());
+            ));
         }
         let taken = samples.range(from..to);
         self.open = Some((index, samples));
