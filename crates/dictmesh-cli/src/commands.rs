@@ -13,6 +13,7 @@ pub mod inspect;
 pub mod join;
 pub mod launch;
 pub mod learn;
+pub mod man;
 pub mod mesh;
 pub mod novelty;
 mod output_paths;
@@ -32,7 +33,9 @@ pub use errors::{
     against_divergence, given_up, port_refusal, refusal, say, without_code, Code, Failure,
     INFEASIBLE,
 };
-pub use output_paths::{check_apart, check_place, check_replaceable, page_place};
+pub use output_paths::{
+    check_apart, check_model_place, check_place, check_replaceable, page_place,
+};
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -11,19 +11,27 @@ use tracing_subscriber::prelude::*;
 #[command(next_help_heading = "General")]
 pub struct GlobalArgs {
     /// The number of threads; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", global = true)]
+    #[arg(long, value_name = "N", global = true, hide_short_help = true)]
     pub threads: Option<usize>,
     /// Print nothing but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Print decisions and times on standard error; -vv prints more
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, hide_short_help = true)]
     pub verbose: u8,
     /// When to print colours; NO_COLOR turns them off, too
-    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value = "auto",
+        hide_short_help = true
+    )]
     pub color: ColorChoice,
-    /// Take flags from this TOML file, without their dashes: gamma = 0.1. Those of one command may stand
-    /// under its name: [tune]. Flags that are typed win
+    /// Take flags from this TOML file, where those that are typed win
+    ///
+    /// Its keys are the names of flags without their dashes: gamma = 0.1. Keys of one command may stand
+    /// under its name: [tune].
     #[arg(long, value_name = "TOML", global = true)]
     pub config: Option<PathBuf>,
 }

@@ -8,37 +8,129 @@ const FREQUENT: [(&str, &[&str]); 6] = [
     (
         "learn",
         &[
-            "data", "output", "task", "gamma", "atoms", "agents", "topology", "strategy", "batch", "passes", "seed",
-            "norm", "text_column", "resume", "over", "dry_run", "report", "json", "quiet", "config",
+            "data",
+            "output",
+            "task",
+            "gamma",
+            "atoms",
+            "agents",
+            "topology",
+            "strategy",
+            "batch",
+            "passes",
+            "seed",
+            "norm",
+            "text_column",
+            "resume",
+            "over",
+            "dry_run",
+            "report",
+            "json",
+            "quiet",
+            "config",
         ],
     ),
     (
         "tune",
         &[
-            "data", "model", "only", "task", "gamma", "gammas", "atoms", "atoms_grid", "agents", "topology", "rounds",
-            "seed", "text_column", "report", "json", "quiet", "config",
+            "data",
+            "model",
+            "only",
+            "task",
+            "gamma",
+            "gammas",
+            "atoms",
+            "atoms_grid",
+            "agents",
+            "topology",
+            "rounds",
+            "seed",
+            "text_column",
+            "report",
+            "json",
+            "quiet",
+            "config",
         ],
     ),
     (
         "audit",
         &[
-            "data", "model", "samples", "colluding", "strategy", "gamma", "atoms", "agents", "topology", "rounds",
-            "seed", "text_column", "report", "json", "quiet", "config",
+            "data",
+            "model",
+            "samples",
+            "colluding",
+            "strategy",
+            "gamma",
+            "atoms",
+            "agents",
+            "topology",
+            "rounds",
+            "seed",
+            "text_column",
+            "report",
+            "json",
+            "quiet",
+            "config",
         ],
     ),
     (
         "init",
         &[
-            "directory", "data", "watch", "stdin", "rows", "hosts", "port", "tls", "policy", "task", "gamma", "atoms",
-            "agents", "topology", "informed", "strategy", "batch", "json", "quiet", "config",
+            "directory",
+            "data",
+            "watch",
+            "stdin",
+            "rows",
+            "hosts",
+            "port",
+            "tls",
+            "policy",
+            "task",
+            "gamma",
+            "atoms",
+            "agents",
+            "topology",
+            "informed",
+            "strategy",
+            "batch",
+            "json",
+            "quiet",
+            "config",
         ],
     ),
-    ("launch", &["mesh", "collect", "overwrite", "masks", "json", "quiet", "config"]),
+    (
+        "launch",
+        &[
+            "mesh",
+            "collect",
+            "overwrite",
+            "masks",
+            "json",
+            "quiet",
+            "config",
+        ],
+    ),
     (
         "novelty",
         &[
-            "stream", "block", "text_column", "label_column", "labels", "counts", "agents_start", "atoms_per_block",
-            "strategy", "threshold", "quantile", "top", "output", "model", "save_model", "report", "json", "quiet",
+            "stream",
+            "block",
+            "text_column",
+            "label_column",
+            "labels",
+            "counts",
+            "agents_start",
+            "atoms_per_block",
+            "strategy",
+            "threshold",
+            "quantile",
+            "top",
+            "output",
+            "model",
+            "save_model",
+            "report",
+            "json",
+            "quiet",
             "config",
         ],
     ),
@@ -47,24 +139,35 @@ const FREQUENT: [(&str, &[&str]); 6] = [
 /// The commands whose flags are [`options::Options`].
 const WITH_OPTIONS: [&str; 4] = ["learn", "tune", "audit", "init"];
 
-/// A command and those below it, with defaults in their help and a short help of one screen.
-pub fn complete(mut command: Command) -> Command {
+/// A command and those below it, with defaults in their help and, if `short`, the flags used most alone.
+pub fn complete(mut command: Command, short: bool) -> Command {
     let name = command.get_name().to_string();
     if WITH_OPTIONS.contains(&name.as_str()) {
         for (id, default) in options::defaults() {
             command = command.mut_arg(id, |arg| with_default(arg, &default));
         }
     }
-    if let Some((_, frequent)) = FREQUENT.iter().find(|(of, _)| *of == name) {
-        let is_frequent = |arg: &Arg| frequent.contains(&arg.get_id().as_str());
-        command = command
-            .mut_args(|arg| match is_frequent(&arg) {
-                true => first_clause(arg),
-                false => arg.hide_short_help(true),
-            })
-            .after_help("All flags, with what they mean: --help");
+    if short {
+        command = match FREQUENT.iter().find(|(of, _)| *of == name) {
+            Some((_, frequent)) => one_screen(command, frequent),
+            None => command.mut_args(without_heading),
+        };
     }
-    command.mut_subcommands(complete)
+    command.mut_subcommands(|below| complete(below, short))
+}
+
+fn one_screen(command: Command, frequent: &[&str]) -> Command {
+    let is_frequent = |arg: &Arg| frequent.contains(&arg.get_id().as_str());
+    command
+        .mut_args(|arg| match is_frequent(&arg) {
+            true => first_clause(without_heading(arg)).hide_possible_values(true),
+            false => arg.hide(true),
+        })
+        .after_help("These are the flags used most; --help lists all.")
+}
+
+fn without_heading(arg: Arg) -> Arg {
+    arg.help_heading(None::<&'static str>)
 }
 
 fn with_default(arg: Arg, default: &str) -> Arg {
@@ -72,15 +175,16 @@ fn with_default(arg: Arg, default: &str) -> Arg {
     arg.help(format!("{help} [default: {default}]"))
 }
 
-/// The first clause of the help for `-h`, and all of it for `--help`.
+/// The first clause of the help.
 fn first_clause(arg: Arg) -> Arg {
-    let Some(full) = arg.get_help().map(ToString::to_string) else {
-        return arg;
-    };
-    let ends = ["; ", ". ", ": ", " ("].iter().filter_map(|end| full.find(end));
-    let end = ends.min().unwrap_or(full.len());
-    let default = full.rfind(" [default").filter(|at| *at > end && full.len() - at < 32);
-    let short = format!("{}{}", &full[..end], default.map_or("", |at| &full[at..]));
-    let long = arg.get_long_help().map_or(full, ToString::to_string);
-    arg.help(short).long_help(long)
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let ends = ["; ", ". ", ": ", " ("]
+        .iter()
+        .filter_map(|end| help.find(end));
+    let end = ends.min().unwrap_or(help.len());
+    // A default that fits on the line stays.
+    let default = help.rfind(" [default");
+    let default = default.filter(|at| *at > end && help.len() - at < 32);
+    let default = default.map_or("", |at| &help[at..]);
+    arg.help(format!("{}{default}", &help[..end]))
 }

@@ -8,6 +8,7 @@ mod commands;
 mod config;
 mod demo;
 mod globals;
+mod help;
 mod interrupt;
 mod limits;
 mod matching;
@@ -133,6 +134,8 @@ enum Command {
     Inspect(commands::inspect::Args),
     /// Print the JSON Schema of what a command prints with --json
     Schema(commands::schema::Args),
+    /// Write a manual page of each command: man -l DIR/dictmesh-learn.1
+    Man(commands::man::Args),
     /// Print what makes a shell complete dictmesh's commands, flags and names
     ///
     /// For bash:  dictmesh completions bash > ~/.local/share/bash-completion/completions/dictmesh
@@ -157,8 +160,9 @@ struct DemoArgs {
     quiet: bool,
 }
 
-/// The command line as clap has to know it: a negative number is a wrong value, not an unknown flag.
-fn command() -> clap::Command {
+/// The command line as clap has to know it: a negative number is a wrong value, not an unknown flag. If
+/// `short`, its help is that of `-h`.
+fn command(short: bool) -> clap::Command {
     fn bear(command: clap::Command) -> clap::Command {
         let bear_numbers = |arg: clap::Arg| match arg.get_action().takes_values() {
             true if arg.get_long().is_some() => arg.allow_negative_numbers(true),
@@ -166,9 +170,7 @@ fn command() -> clap::Command {
         };
         command.mut_args(bear_numbers).mut_subcommands(bear)
     }
-    let mut command = bear(Cli::command());
-    command.build();
-    command
+    help::complete(bear(Cli::command()), short)
 }
 
 /// What to give in place of a value that is no number.
@@ -254,7 +256,8 @@ fn this_program() -> std::io::Result<std::process::Command> {
 }
 
 fn start(words: Vec<OsString>, as_json: bool) -> commands::Result<Ended> {
-    let mut command = command();
+    let mut command = command(words.iter().any(|word| word == "-h"));
+    command.build();
     let added = config::expand(&command, words)?;
     let parsed = command.try_get_matches_from_mut(&added.words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -338,6 +341,7 @@ fn perform(command: Command) -> commands::Result<Ended> {
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Schema(args) => commands::schema::run(&args),
+        Command::Man(args) => commands::man::run(&args, command(false)),
         Command::Completions(args) => completions(args.shell),
     }
     .map(|()| Ended::Complete)
@@ -374,7 +378,7 @@ fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> comma
 
 fn completions(shell: clap_complete::Shell) -> commands::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut command(), "dictmesh", &mut script);
+    clap_complete::generate(shell, &mut command(false), "dictmesh", &mut script);
     commands::print(&String::from_utf8_lossy(&script))
 }
 
@@ -384,7 +388,8 @@ mod tests {
 
     #[test]
     fn the_flags_are_consistent() {
-        command().debug_assert();
+        command(false).debug_assert();
+        command(true).debug_assert();
     }
 
     #[test]

@@ -53,7 +53,10 @@ fn a_wrong_number_is_blamed_on_the_flag_that_was_typed() {
         ("--batch 0", "--batch 0: must be"),
         ("--threads 0", "--threads 0: must be"),
         ("--agents 0", "--agents 0: give a number from 1"),
-        ("--radius 1", "--radius belongs to --residual ball; name it"),
+        (
+            "--radius 1",
+            "--radius belongs to --residual ball, but this residual is squared-l2",
+        ),
         (
             "--task nmf --lo 0",
             "belong to --regularizer boxed-elastic-net",

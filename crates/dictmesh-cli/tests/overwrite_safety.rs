@@ -150,7 +150,7 @@ fn pipes_in_directories_are_refused_and_circles_end() {
         symlink(to, dir.0.join("texts").join(link)).unwrap();
     }
     let learned = dir.json("learn texts --atoms 2 -o m --json");
-    assert_eq!(learned["samples_a_pass"], 2);
+    assert_eq!(learned["samples_per_pass"], 2);
     shell(&dir.0, "mkfifo texts/pipe");
     dir.refused("learn texts -o n", "texts/pipe: a pipe");
     shell(&dir.0, "mkdir pictures; mkfifo pictures/a.png");
@@ -246,5 +246,61 @@ fn what_is_wrong_with_a_picture_is_said_in_one_line_of_plain_words() {
         let said = said(&out);
         assert!(said.contains("damaged or cut off"), "{said}");
         assert_eq!((out.status.code(), said.lines().count()), (Some(1), 1));
+    }
+}
+
+/// `learn -o notes.txt` once replaced the notes.
+#[test]
+fn a_model_replaces_a_model_and_other_files_by_force_only() {
+    let dir = Scratch::new("guard-model");
+    dir.write("x.csv", samples(40, 0));
+    let learn = "learn x.csv --header no --atoms 3 --quiet";
+    ok(&dir.0, &format!("{learn} -o m"));
+    ok(&dir.0, &format!("{learn} -o m"));
+    dir.write("notes.txt", "mine");
+    dir.refused(&format!("{learn} -o notes.txt"), "no model of dictmesh");
+    dir.refused("join m -o notes.txt", "or give --force");
+    assert_eq!(fs::read(dir.0.join("notes.txt")).unwrap(), b"mine");
+    ok(&dir.0, &format!("{learn} -o notes.txt --force"));
+    dir.json("inspect notes.txt --json");
+}
+
+#[test]
+fn a_constant_of_another_residual_is_refused() {
+    let dir = Scratch::new("guard-constants");
+    dir.write("x.csv", samples(40, 0));
+    for (flags, words) in [
+        (
+            "--residual huber --radius .3",
+            "--radius belongs to --residual ball",
+        ),
+        (
+            "--residual huber --radius .3 --eta .2",
+            "--radius belongs to --residual ball",
+        ),
+        (
+            "--residual ball --radius .3 --eta .2",
+            "--eta belongs to --residual huber",
+        ),
+    ] {
+        dir.refused(&format!("learn x.csv --header no -o m {flags}"), words);
+    }
+}
+
+#[test]
+fn learning_tells_rounds_bytes_and_means_over_as_many_samples() {
+    let dir = Scratch::new("guard-result");
+    dir.write("x.csv", samples(57, 0));
+    let mesh = "--agents 3 --atoms 6 --topology ring --strategy relaxed-admm";
+    let line = format!("learn x.csv --header no {mesh} --batch 20 -o m --json");
+    let learned = dir.json(&line);
+    // Of 57 samples in batches of 20, 20 and 17, both means are over 28.
+    assert_eq!(learned["cost_samples"], 28);
+    for key in ["rounds", "bytes", "nonzeros", "cost_first", "cost_last"] {
+        assert!(learned[key].as_f64().unwrap() > 0.0, "{key}: {learned}");
+    }
+    let said = ok(&dir.0, &line.replace("--json", "--force"));
+    for words in ["rounds; on a network, ", "over the first 28, "] {
+        assert!(said.contains(words), "{words}: {said}");
     }
 }

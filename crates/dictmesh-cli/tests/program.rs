@@ -107,3 +107,67 @@ fn bash_completes_a_command_and_a_name() {
         "relaxed-admm"
     );
 }
+
+/// `-h` is one screen, and `--help` has every flag.
+#[test]
+fn the_short_help_is_one_screen() {
+    for command in ["learn", "tune", "audit", "mesh init", "launch", "novelty"] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let short = run(&[&words[..], &["-h"]].concat()).1;
+        let long = run(&[&words[..], &["--help"]].concat()).1;
+        let lines = short.lines().count();
+        assert!((12..=40).contains(&lines), "{command}: {lines}\n{short}");
+        assert!(short.contains("--help"), "{short}");
+        for flag in ["--threads", "--color", "--verbose", "--config", "--json"] {
+            assert!(long.contains(flag), "{command}: {flag}");
+        }
+        assert!(long.len() > short.len());
+    }
+}
+
+/// Defaults in the help are those of the library.
+#[test]
+fn the_help_prints_the_defaults_of_the_library() {
+    use dictmesh::problem::TaskSpec;
+    use dictmesh::{strategy, Stopping};
+    let help = run(&["learn", "--help"]).1;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for task in TaskSpec::PRESETS {
+        let spec = TaskSpec::preset(task).unwrap().common.regularizer;
+        let gamma = format!("{} in ", spec.required("gamma").unwrap());
+        let of = help.split("--gamma <X>").nth(1).unwrap();
+        let of = of.split("--delta").next().unwrap();
+        assert!(of.contains(&gamma) && of.contains(task), "{of}");
+    }
+    let tolerance = format!("[default: {:e}]", Stopping::default().tolerance.unwrap());
+    let latency = format!("[default: {}]", strategy::auto::DEFAULT_LATENCY);
+    let bits = format!("[default: {} with", strategy::tree::DEFAULT_BITS);
+    for default in [tolerance, latency, bits] {
+        assert!(help.contains(&default), "{default}: {help}");
+    }
+    // None of them is typed beside the flags.
+    let source = include_str!("../src/options.rs");
+    assert!(!source.contains("[default: 1e") && !source.contains("[default: 0"));
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let place = tempfile::tempdir().unwrap();
+    let to = place.path().join("man");
+    assert_eq!(run(&["man", to.to_str().unwrap()]).0, Some(0));
+    let help = run(&["--help"]).1;
+    let commands = help.split("Commands:").nth(1).unwrap();
+    let commands = commands.split("Options:").next().unwrap();
+    let names = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names.iter().filter(|name| **name != "help") {
+        let page = std::fs::read_to_string(to.join(format!("dictmesh-{name}.1"))).unwrap();
+        assert!(page.contains(".SH OPTIONS"), "{name}");
+    }
+    assert!(to.join("dictmesh.1").is_file() && to.join("dictmesh-mesh-init.1").is_file());
+}

@@ -61,8 +61,13 @@ fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
 }
 
 pub fn run(args: Args) -> Result<Ended> {
-    logs::start(args.log, args.quiet, args.verbose)?;
-    match (work(&args), args.log) {
+    logs::start(args.log, args.quiet, args.verbose, args.events)?;
+    let done = work(&args);
+    if let (Err(failure), true) = (&done, args.events) {
+        let line = json!({"event": "failed", "code": failure.code, "message": failure.message});
+        tell(&format!("{line}\n"));
+    }
+    match (done, args.log) {
         // Programs that read the log read its last word too.
         (Err(message), Look::Json) => {
             tracing::error!("{message}");

@@ -1,7 +1,7 @@
 //! `dictmesh join`: the blocks that agents or ranks wrote, put together.
 
 use super::launch::collect;
-use super::{check_apart, check_place, load_model, save_model, say, Result, Speech};
+use super::{check_apart, check_model_place, load_model, save_model, say, Result, Speech};
 use crate::numbers::counted;
 use crate::render::Reply;
 use dictmesh::Model;
@@ -20,6 +20,9 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
+    /// Replace a file that is no model of dictmesh
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -42,7 +45,7 @@ impl Reply for Joined {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    check_place(&args.output)?;
+    check_model_place(&args.output, args.force)?;
     check_apart([&args.output], &args.parts)?;
     let model = match &args.parts[..] {
         [only] if only.is_dir() => of_mesh(only, args.speech.quiet)?,

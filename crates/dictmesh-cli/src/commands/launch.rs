@@ -12,13 +12,17 @@ pub use run_summary::RunSummary;
 
 use super::mesh::files::mesh_file;
 use super::mesh::masks::{self, Switch};
-use super::{check_place, command_line_with, save_model, say, without_code, Ended, Result, Speech};
+use super::{
+    check_model_place, command_line_with, save_model, say, without_code, Ended, Result, Speech,
+};
 use crate::numbers::{bytes, counted};
+use crate::render::Reply;
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;
 use dictmesh_net::config::MeshConfig;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -39,13 +43,57 @@ pub struct Args {
     /// file [default: as that says]
     #[arg(long, value_name = "SWITCH")]
     pub masks: Option<Switch>,
+    /// Replace a file that is no model of dictmesh
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
 
+/// What the agents of a mesh learned.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Launched {
+    /// The number of agents.
+    agents: usize,
+    /// The number of samples that all agents have learned, in all launches.
+    samples: u64,
+    /// Those of them learned before this launch.
+    samples_before: u64,
+    /// The number of batches of this launch.
+    batches: usize,
+    /// Batches that ended at the limit of rounds.
+    batches_at_limit: usize,
+    /// Rounds of all batches.
+    rounds: usize,
+    /// Bytes of the frames between agents.
+    bytes: u64,
+    /// Bytes written to sockets, with framing.
+    bytes_written: u64,
+    /// The mean cost of a sample in the first batch.
+    cost_first: Option<f64>,
+    /// The mean cost of a sample in the last batch.
+    cost_last: Option<f64>,
+    /// How often a killed agent was started again.
+    restarts: usize,
+    /// Whether a signal ended the run.
+    interrupted: bool,
+    /// Whether the run had ended before this launch.
+    ended_before: bool,
+    /// The model of all agents' atoms, with --collect.
+    model: Option<String>,
+    /// The command that continues an interrupted run.
+    resume: Option<String>,
+    /// What standard input must continue with.
+    feed: Option<String>,
+}
+
+impl Reply for Launched {
+    const COMMAND: &'static str = "launch";
+}
+
 pub fn run(args: &Args) -> Result<Ended> {
     if let Some(path) = &args.collect {
-        check_place(path)?;
+        check_model_place(path, args.force)?;
     }
     let mut mesh = MeshConfig::load(&args.mesh).map_err(say)?;
     let masked = args.masks.map_or(mesh.agreed.masks, Switch::is_on);
@@ -59,7 +107,9 @@ pub fn run(args: &Args) -> Result<Ended> {
     if is_changed {
         mesh_file(&mesh, place)?;
     }
-    for warning in masks::warnings(&mesh).iter().filter(|_| !args.speech.quiet) {
+    let useless = masks::of_no_use(&mesh, args.masks);
+    let warnings = masks::warnings(&mesh).into_iter().chain(useless);
+    for warning in warnings.filter(|_| !args.speech.quiet) {
         eprintln!("dictmesh: warning: {warning}");
     }
     let reader = members.iter().find(|member| member.reads);
@@ -94,15 +144,19 @@ fn tell_of_before(
     ended_before: bool,
 ) -> Result<()> {
     let model = args.collect.as_ref().map(|path| path.display().to_string());
-    let result = json!({
-        "agents": there.len(), "samples": samples, "batches": 0, "interrupted": false, "ended_before": ended_before,
-        "model": model,
-    });
+    let result = Launched {
+        agents: there.len(),
+        samples,
+        samples_before: samples,
+        ended_before,
+        model: model.clone(),
+        ..Launched::default()
+    };
     let (agents, learned) = (
         counted(there.len(), "agent"),
         counted(samples as usize, "sample"),
     );
-    args.speech.tell(result, || match (ended_before, samples) {
+    args.speech.reply(&result, || match (ended_before, samples) {
         (true, _) => {
             let model = model.map_or(String::new(), |model| format!("model: {model}\n"));
             format!(
@@ -191,15 +245,25 @@ fn tell(args: &Args, mesh: &MeshConfig, told: &RunSummary, feed: Option<String>)
         there => there,
     };
     let collected = args.collect.as_ref().filter(|_| !interrupted);
-    let result = json!({
-        "agents": agents, "samples": told.samples(), "samples_before": told.before.unwrap_or(0),
-        "batches": told.batches.len(), "rounds": told.rounds(),
-        "batches_at_limit": told.at_limit(),
-        "bytes": told.bytes(), "bytes_written": told.written, "cost_first": first, "cost_last": last, "restarts": told.restarts,
-        "interrupted": interrupted, "model": collected.map(|path| path.display().to_string()),
-        "resume": interrupted.then_some(&again), "feed": &feed,
-    });
-    args.speech.tell(result, || {
+    let result = Launched {
+        agents,
+        samples: told.samples(),
+        samples_before: told.before.unwrap_or(0),
+        batches: told.batches.len(),
+        batches_at_limit: told.at_limit(),
+        rounds: told.rounds(),
+        bytes: told.bytes(),
+        bytes_written: told.written,
+        cost_first: first,
+        cost_last: last,
+        restarts: told.restarts,
+        interrupted,
+        ended_before: false,
+        model: collected.map(|path| path.display().to_string()),
+        resume: interrupted.then(|| again.clone()),
+        feed: feed.clone(),
+    };
+    args.speech.reply(&result, || {
         let mut text = learned(agents, told);
         text += &not_met(mesh.agreed.stopping, told.at_limit());
         if told.restarts > 0 {

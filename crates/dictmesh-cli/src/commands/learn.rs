@@ -4,6 +4,7 @@ mod passes;
 mod processes;
 #[cfg(feature = "mpi")]
 mod ranks;
+pub mod reply;
 mod show;
 mod start;
 pub mod transport;
@@ -11,7 +12,10 @@ pub mod transport;
 use super::common_args::Choices;
 use super::mesh::masks::Switch;
 use super::prepare::{Feed, Preparation, Raw};
-use super::{check_apart, check_place, note, page_place, save_model, say, Ended, Result, Speech};
+use super::{
+    check_apart, check_model_place, check_place, note, page_place, save_model, say, Ended, Result,
+    Speech,
+};
 use crate::interrupt;
 use crate::numbers::exact;
 use crate::options::Options;
@@ -65,6 +69,9 @@ pub struct Args {
     /// Write a page with the cost, the atoms, the mesh and the settings into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Replace a file that is no model of dictmesh
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
     #[command(flatten)]
     pub speech: Speech,
 }
@@ -109,8 +116,12 @@ struct Learned {
     last: Option<Event>,
     /// Batches that ended at the limit of rounds.
     at_limit: usize,
-    /// Bytes on the links between processes: of frames, and with framing.
-    bytes: Option<(u64, u64)>,
+    /// Rounds of all batches.
+    rounds: usize,
+    /// Bytes of the messages between agents.
+    bytes: u64,
+    /// Bytes written to sockets between processes, with framing.
+    written: Option<u64>,
     ended: Ended,
 }
 
@@ -218,7 +229,7 @@ fn check(args: &Args) -> Result<()> {
 /// Whether all that is written has a place of its own. What is resumed may be gone on with in its own place.
 fn check_places(args: &Args) -> Result<()> {
     let checkpoint = checkpoint(&args.output);
-    check_place(&args.output)?;
+    check_model_place(&args.output, args.force)?;
     check_place(&checkpoint)?;
     check_checkpoint(&checkpoint)?;
     let page = page_place(args.report.as_ref());

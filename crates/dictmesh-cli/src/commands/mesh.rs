@@ -9,6 +9,10 @@ pub(super) mod masks;
 mod ports;
 pub(super) mod run_state;
 
+pub use add::Addition;
+pub use init::WrittenMesh;
+pub use leave::Leaving;
+
 use super::Result;
 
 #[derive(Debug, clap::Args)]

@@ -69,6 +69,21 @@ pub fn check_replaceable(path: &Path, head: &str, force: bool) -> Result<()> {
     }
 }
 
+/// As [`check_place`] for a model: it replaces a model, and another file only by `force`.
+pub fn check_model_place(path: &Path, force: bool) -> Result<()> {
+    check_place(path)?;
+    // An empty file, as mktemp makes it, holds nothing to lose.
+    let is_empty = std::fs::metadata(path).map_or(true, |file| file.len() == 0);
+    match force || is_empty || dictmesh::Model::load(path).is_ok() {
+        true => Ok(()),
+        false => Err(format!(
+            "{}: this file is no model of dictmesh, and would be replaced; name another file, or give --force",
+            path.display()
+        )
+        .into()),
+    }
+}
+
 /// Refuses to write over what is read, or over another output. A directory is read with the files in it.
 pub fn check_apart<'a>(
     outputs: impl IntoIterator<Item = &'a PathBuf>,

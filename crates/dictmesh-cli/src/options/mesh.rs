@@ -3,7 +3,7 @@
 use super::names::{
     self, atom_set, known, residual, topology, REGULARIZERS, STRATEGIES, TASKS, WEIGHTS,
 };
-use super::{Options, Result};
+use super::{Options, Result, BATCH, SEED};
 use crate::commands::say;
 use crate::memory::{check_sizes, Sizes};
 use dictmesh::accel::Accels;
@@ -68,20 +68,22 @@ impl Options {
         if let Some(name) = &self.residual {
             task.residual = residual(name)?;
         }
-        match (task.residual.kind(), self.eta, self.radius) {
-            ("huber", Some(eta), _) => task.residual = Spec::new("huber").with_number("eta", eta),
-            ("ball", _, Some(sigma)) => {
-                task.residual = Spec::new("ball").with_number("sigma", sigma)
-            }
-            (_, Some(_), _) => {
-                return Err("--eta belongs to --residual huber; name it, or leave --eta out".into())
-            }
-            (_, _, Some(_)) => {
-                return Err(
-                    "--radius belongs to --residual ball; name it, or leave --radius out".into(),
+        // Each constant belongs to one residual; with another it would be ignored.
+        let given = [
+            ("huber", "eta", "eta", self.eta),
+            ("ball", "radius", "sigma", self.radius),
+        ];
+        for (owner, flag, constant, value) in given {
+            let Some(value) = value else { continue };
+            let kind = task.residual.kind();
+            if kind != owner {
+                return Err(format!(
+                    "--{flag} belongs to --residual {owner}, but this residual is {kind}; name that residual, or leave \
+                     --{flag} out"
                 )
+                .into());
             }
-            _ => {}
+            task.residual = Spec::new(owner).with_number(constant, value);
         }
         self.change_regularizer(&mut task.common.regularizer)?;
         if let Some(name) = &self.atoms_set {
@@ -140,7 +142,7 @@ impl Options {
 
     /// The graph over `n` agents, and the seed of its draw if it is random by probability.
     pub fn topology(&self, n: usize) -> Result<(Topology, Option<u64>)> {
-        let seed = self.seed.unwrap_or(0);
+        let seed = self.seed.unwrap_or(SEED);
         let Some(text) = &self.topology else {
             return Topology::unspecified(n, seed).map_err(say);
         };
@@ -240,9 +242,9 @@ impl Options {
     /// The dictionary update for batches of this size.
     pub fn update(&self, batch: usize) -> Result<Update> {
         let Some(text) = &self.update else {
-            // Forgetting per batch that forgets as many samples as .97 does with batches of 256.
+            // Per batch, as much as .97 forgets in batches of the default size.
             // A batch so large that it forgets all before it is no mistake.
-            let forgetting = 0.97_f64.powf(batch as f64 / 256.0).max(1e-9);
+            let forgetting = 0.97_f64.powf(batch as f64 / BATCH as f64).max(1e-9);
             return Ok(Update::Adaptive { forgetting });
         };
         names::update(text)
@@ -250,7 +252,7 @@ impl Options {
 
     /// The rule of the combination weights.
     pub fn weight_rule(&self) -> Result<WeightRule> {
-        let weights = self.weights.as_deref().unwrap_or("metropolis");
+        let weights = self.weights.as_deref().unwrap_or(WEIGHTS[0]);
         known("weights", weights, &WEIGHTS)?;
         Ok(match weights {
             "uniform" => WeightRule::Uniform,
@@ -311,7 +313,7 @@ impl Options {
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
     pub fn mesh(&self, fallback: &str, rows: usize, start: AtomInit<'_>) -> Result<Mesh> {
         let (n, k) = self.sizes()?;
-        let batch = self.batch.unwrap_or(256);
+        let batch = self.batch.unwrap_or(BATCH);
         let task = self.task(fallback)?.build().map_err(say)?;
         Sizes {
             rows,
@@ -320,7 +322,7 @@ impl Options {
             // A batch has no more samples than there are.
             batch: match start {
                 AtomInit::Samples(x) => batch.min(x.len()),
-                _ => batch.min(256),
+                _ => batch.min(BATCH),
             },
             data: 0,
             rotates: task.residual().is_rotation_invariant(),
@@ -334,7 +336,7 @@ impl Options {
             .accels(self.accels()?)
             .update(self.update(batch)?)
             .batch(batch)
-            .seed(self.seed.unwrap_or(0));
+            .seed(self.seed.unwrap_or(SEED));
         if let Some(informed) = self.informed()? {
             builder = builder.informed(&informed);
         }

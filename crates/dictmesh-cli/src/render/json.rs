@@ -38,6 +38,13 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::reproduce::Patients>(),
         of::<commands::score::ScoreLine<'static>>(),
         of::<commands::tune::Tuning>(),
+        of::<commands::launch::Launched>(),
+        of::<commands::learn::reply::LearnReply>(),
+        of::<commands::learn::reply::DryRun>(),
+        of::<commands::learn::reply::RanksReply>(),
+        of::<commands::mesh::Addition>(),
+        of::<commands::mesh::Leaving>(),
+        of::<commands::mesh::WrittenMesh>(),
     ]
 }
 

@@ -60,7 +60,7 @@ fn learn_over_processes_gives_the_model_of_one_process() {
         let (one, many) = (json(at, &one), json(at, &many));
         let off = distance(&blocks(&at.join("one.st")), &blocks(&at.join("many.st")));
         assert!(off <= 1e-9, "{what}: {off:e}");
-        for number in ["cost_first", "cost_last", "sparsity"] {
+        for number in ["cost_first", "cost_last", "nonzeros"] {
             let [one, many] = [&one, &many].map(|told| told[number].as_f64().unwrap());
             let off = (one - many).abs();
             assert!(

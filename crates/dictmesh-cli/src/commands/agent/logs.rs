@@ -2,8 +2,14 @@
 
 use super::super::Result;
 use clap::ValueEnum;
+use serde_json::json;
+use std::fmt::{Debug, Write};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::Layer;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,8 +20,35 @@ pub enum Look {
     Json,
 }
 
-/// From now on events of our own crates are written; the engine's only where something is wrong.
-pub fn start(look: Look, quiet: bool, verbose: u8) -> Result<()> {
+/// Warnings and errors as lines of JSON on standard output, beside the other events of `--events`.
+struct Warnings;
+
+impl<S: Subscriber> Layer<S> for Warnings {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut message = Message::default();
+        event.record(&mut message);
+        let line = json!({"event": "warning", "message": message.0});
+        // A launcher that has ended reads nothing.
+        let _ = super::super::print(&format!("{line}\n"));
+    }
+}
+
+/// The message of an event with its fields.
+#[derive(Default)]
+struct Message(String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?}"),
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}
+
+/// Writes log lines of dictmesh's crates, and those of others about errors, to standard error. With `events`,
+/// warnings are printed as events, too.
+pub fn start(look: Look, quiet: bool, verbose: u8, events: bool) -> Result<()> {
     let level = match (quiet, verbose) {
         (true, _) => LevelFilter::ERROR,
         (_, 0) => LevelFilter::INFO,
@@ -29,7 +62,11 @@ pub fn start(look: Look, quiet: bool, verbose: u8) -> Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);
-    let all = tracing_subscriber::registry();
+    let warnings = Targets::new()
+        .with_default(LevelFilter::ERROR)
+        .with_target("dictmesh", LevelFilter::WARN);
+    let warnings = events.then(|| Warnings.with_filter(warnings));
+    let all = tracing_subscriber::registry().with(warnings);
     match look {
         Look::Text => all.with(lines.with_filter(ours)).try_init(),
         Look::Json => all.with(lines.json().with_filter(ours)).try_init(),

@@ -10,7 +10,7 @@ use crate::progress::Progress;
 use dictmesh_net::config::{AgentConfig, MeshConfig};
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
@@ -24,8 +24,6 @@ const LEAVE: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_secs(2);
 /// How long what an agent said last may take to be heard when it has ended: somebody else may hold its end of the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How the line begins in which an agent says why it ends.
-const FATAL: &str = "dictmesh: ";
 /// How often a killed agent is started again, in all.
 const MOST_RESTARTS: usize = 1000;
 
@@ -52,12 +50,8 @@ impl Member {
     }
 }
 
-/// What comes from the agents.
-enum Said {
-    Line(Line),
-    /// Something a person should see: an agent's name and a line of its log.
-    Trouble(String, String),
-}
+/// An event of the agent of this name.
+type Said = (String, Line);
 
 /// An agent's process.
 struct Running {
@@ -77,8 +71,8 @@ pub struct Group {
     asked: Option<Instant>,
     /// Whose failure was the reason, if not a person's wish, and how it ended.
     failure: Option<(usize, ExitStatus)>,
-    /// What a person should see of what they said: an agent's name and a line of its log.
-    trouble: Vec<(String, String)>,
+    /// Why agents ended: their names and messages.
+    reasons: Vec<(String, String)>,
     told: RunSummary,
 }
 
@@ -94,7 +88,7 @@ impl Group {
             readers: Vec::new(),
             asked: None,
             failure: None,
-            trouble: Vec::new(),
+            reasons: Vec::new(),
         };
         for member in members {
             let child = spawn(&member, &group.say, &mut group.readers)?;
@@ -162,30 +156,32 @@ impl Group {
 
     fn hear(&mut self, said: Said, bar: &Bar, quiet: bool) {
         match said {
-            Said::Line(line) => {
+            (name, Line::Warning { message }) if !quiet => {
+                bar.above(&format!("{name}: {message}"));
+            }
+            // It is printed when all have ended, once.
+            (name, Line::Failed { message }) => self.reasons.push((name, message)),
+            (_, line) => {
                 self.told.hear(line);
-                if self.told.before.is_none() {
-                    return; // where they go on from is not known: no progress to be shown, and no speed
-                }
-                let (phase, done) = ("learning", self.told.samples() as usize);
-                let cost = self.told.batches.values().last().and_then(|b| b.cost);
-                match self.told.total.map(|total| total as usize) {
-                    Some(total) => bar.show(Progress {
-                        phase,
-                        done,
-                        total,
-                        cost,
-                    }),
-                    None => bar.count(phase, done, cost),
-                }
+                self.show(bar);
             }
-            Said::Trouble(name, line) => {
-                // Why it ends is said when all have ended, once.
-                if !quiet && !line.starts_with(FATAL) {
-                    bar.above(&format!("{name}: {line}"));
-                }
-                self.trouble.push((name, line));
-            }
+        }
+    }
+
+    fn show(&self, bar: &Bar) {
+        if self.told.before.is_none() {
+            return; // where they continue from is not known: no progress to be shown, and no speed
+        }
+        let (phase, done) = ("learning", self.told.samples() as usize);
+        let cost = self.told.batches.values().last().and_then(|b| b.cost);
+        match self.told.total.map(|total| total as usize) {
+            Some(total) => bar.show(Progress {
+                phase,
+                done,
+                total,
+                cost,
+            }),
+            None => bar.count(phase, done, cost),
         }
     }
 
@@ -240,17 +236,16 @@ impl Group {
         if *reads && status.code().is_none() {
             return format!("it was killed ({status}): {}", left_to_feed(config));
         }
-        let mut own = self.trouble.iter().rev().filter(|(n, _)| n == name);
-        let last = own.find_map(|(_, line)| line.strip_prefix(FATAL));
-        last.map_or(format!("it ended with {status}"), str::to_string)
+        let own = self.reasons.iter().rev().find(|(n, _)| n == name);
+        own.map_or(format!("it ended with {status}"), |(_, why)| why.clone())
     }
 
     /// What other agents said at their end, where it is something else.
     fn tell_of_others(&self, said: &str, bar: &Bar, quiet: bool) {
         let mut told = BTreeSet::from([said]);
-        let lines = self.trouble.iter().filter(|_| !quiet);
-        for (name, line) in lines {
-            if let Some(why) = line.strip_prefix(FATAL).filter(|why| told.insert(why)) {
+        let others = self.reasons.iter().filter(|_| !quiet);
+        for (name, why) in others {
+            if told.insert(why) {
                 bar.above(&format!("{name}: {why}"));
             }
         }
@@ -328,34 +323,29 @@ fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>)
         .open(&member.log)
         .map_err(|e| format!("{}: {}", member.log.display(), refusal(&e)))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (say_line, say_trouble) = (say.clone(), say.clone());
+    let (say, name) = (say.clone(), member.name.clone());
     readers.retain(|reader| !reader.is_finished());
     readers.push(thread::spawn(move || {
-        for line in out
-            .into_iter()
-            .flat_map(|out| BufReader::new(out).lines().map_while(|l| l.ok()))
-        {
+        for line in lines(out) {
             if let Ok(line) = serde_json::from_str(&line) {
-                let _ = say_line.send(Said::Line(line));
+                let _ = say.send((name.clone(), line));
             }
         }
     }));
-    let name = member.name.clone();
     readers.push(thread::spawn(move || {
-        for line in err
-            .into_iter()
-            .flat_map(|err| BufReader::new(err).lines().map_while(|l| l.ok()))
-        {
+        for line in lines(err) {
             let _ = writeln!(log, "{line}");
-            let bad = [FATAL, "WARN", "ERROR"]
-                .iter()
-                .any(|word| line.contains(word));
-            if bad && say_trouble.send(Said::Trouble(name.clone(), line)).is_err() {
-                break;
-            }
         }
     }));
     Ok(child)
+}
+
+/// The lines of a process's output until it ends.
+fn lines(from: Option<impl Read>) -> impl Iterator<Item = String> {
+    let lines = from
+        .into_iter()
+        .flat_map(|from| BufReader::new(from).lines());
+    lines.map_while(|line| line.ok())
 }
 
 #[cfg(test)]
@@ -369,10 +359,11 @@ mod tests {
         let say = group.say.clone();
         group.readers.push(thread::spawn(move || {
             thread::sleep(Duration::from_millis(300));
-            let why = format!("{FATAL}the disk is full");
-            say.send(Said::Trouble("agent-0".into(), why)).unwrap();
+            let message = "the disk is full".into();
+            say.send(("agent-0".into(), Line::Failed { message }))
+                .unwrap();
         }));
         group.hear_last_words(&Bar::new(true), true);
-        assert_eq!(group.trouble.len(), 1);
+        assert_eq!(group.reasons.len(), 1);
     }
 }

@@ -66,6 +66,14 @@ pub enum Line {
     Ended {
         written: u64,
     },
+    /// Something that a person should see.
+    Warning {
+        message: String,
+    },
+    /// Why the agent ends.
+    Failed {
+        message: String,
+    },
 }
 
 impl RunSummary {
@@ -99,6 +107,8 @@ impl RunSummary {
                 self.written += written;
                 return;
             }
+            // The group prints them.
+            Line::Warning { .. } | Line::Failed { .. } => return,
             Line::Batch {
                 agent,
                 position,

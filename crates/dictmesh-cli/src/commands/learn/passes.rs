@@ -143,7 +143,9 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             past: Vec::new(),
             last: None,
             at_limit: 0,
-            bytes: None,
+            rounds: 0,
+            bytes: 0,
+            written: None,
             ended: Ended::Complete,
         },
         state: &mut begun.state,
@@ -230,6 +232,8 @@ impl Session<'_> {
             learned.entries.push(event.sparsity);
             let end = learned.ends.last().copied().unwrap_or(learned.from);
             learned.ends.push(end + event.batch);
+            learned.rounds += event.rounds;
+            learned.bytes += event.bytes;
             learned.last = Some(*event);
             learned.at_limit += usize::from(event.stop == Stop::RoundLimit);
             bar.show(Progress {

@@ -76,7 +76,9 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             mesh
         }
     };
-    for warning in masks::warnings(&mesh).iter().filter(|_| !args.speech.quiet) {
+    let useless = masks::of_no_use(&mesh, args.masks);
+    let warnings = masks::warnings(&mesh).into_iter().chain(useless);
+    for warning in warnings.filter(|_| !args.speech.quiet) {
         eprintln!("dictmesh: warning: {warning}");
     }
     let mut done = carry_out(begun, args, &mesh, &place);
@@ -295,7 +297,9 @@ fn learned(begun: &Begun, told: &RunSummary) -> Learned {
         past: Vec::new(),
         last: None,
         at_limit: told.at_limit(),
-        bytes: Some((told.bytes(), told.written)),
+        rounds: told.rounds(),
+        bytes: told.bytes(),
+        written: Some(told.written),
         ended: told.ended,
     };
     for (position, batch) in &told.batches {

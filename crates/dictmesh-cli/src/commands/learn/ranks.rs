@@ -5,6 +5,7 @@ mod output_paths;
 use super::super::agent::source::FileSource;
 use super::super::{against_divergence, check_place, load_model, note, save_model, say};
 use super::super::{Ended, Result, INFEASIBLE};
+use super::reply::RanksReply;
 use super::{start, Args, Begun};
 use crate::interrupt;
 use crate::numbers::{counted, thousands};
@@ -19,7 +20,6 @@ use dictmesh_net::agent::{
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
 use output_paths::OutputPaths;
-use serde_json::json;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -305,11 +305,19 @@ fn tell(args: &Args, begun: &Begun, size: usize, batches: &[Batch]) -> Result<()
     let blocks: Vec<String> = (0..size)
         .map(|k| format!("{}.{k}", args.output.display()))
         .collect();
-    let json = json!({
-        "samples": samples, "samples_before": before, "batches": batches.len(), "rounds": rounds, "bytes": bytes, "agents": size,
-        "atoms": begun.state.mesh.atoms(), "first_cost": first, "last_cost": last, "blocks": blocks,
-    });
-    args.speech.tell(json, || {
+    let learned = RanksReply {
+        samples,
+        samples_before: before,
+        batches: batches.len(),
+        rounds,
+        bytes,
+        agents: size,
+        atoms: begun.state.mesh.atoms(),
+        cost_first: first,
+        cost_last: last,
+        blocks: blocks.clone(),
+    };
+    args.speech.reply(&learned, || {
         let cost = match (first, last) {
             (Some(first), Some(last)) => {
                 let now = if before > 0 { " now" } else { "" };

@@ -7,12 +7,12 @@ use super::super::pages::{
 };
 use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
+use super::reply::{AtomTerms, DryRun, LearnReply};
 use super::{checkpoint, Args, Begun, Learned};
 use crate::memory::Sizes;
 use crate::numbers::fixed;
 use crate::numbers::{bytes, counted, thousands};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
-use serde_json::{json, Value};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -56,26 +56,31 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let all = (begun.passes as u64).saturating_mul(total as u64);
     let left = all - begun.state.position.learned;
     let seconds = one_batch * left as f64 / batch as f64;
-    args.speech.tell(
-        json!({"samples": total, "rows": m, "atoms": k, "agents": n, "bytes": bytes, "seconds": seconds}),
-        || {
-            format!(
-                "{} of {}; {}\n\
+    let dry_run = DryRun {
+        samples: total,
+        features: m,
+        atoms: k,
+        agents: n,
+        bytes,
+        seconds,
+    };
+    args.speech.reply(&dry_run, || {
+        format!(
+            "{} of {}; {}\n\
                  about {} of memory and {seconds:.0} s (a few samples were timed)\n",
-                counted(total, "sample"),
-                counted(m, "feature"),
-                atoms_at_agents(mesh),
-                crate::numbers::bytes(bytes)
-            )
-        },
-    )
+            counted(total, "sample"),
+            counted(m, "feature"),
+            atoms_at_agents(mesh),
+            crate::numbers::bytes(bytes)
+        )
+    })
 }
 
-/// An atom's number, how many samples it took part in, and its top terms.
-type AtomTerms = (usize, u64, Terms);
+/// An atom's number, the number of samples that used it, and its top terms.
+type TopAtom = (usize, u64, Terms);
 
 /// The terms of all atoms, if terms they have, the most used atom first.
-fn top_atoms(begun: &Begun) -> Vec<AtomTerms> {
+fn top_atoms(begun: &Begun) -> Vec<TopAtom> {
     let how = &begun.data.preparation.how;
     let names = begun.data.names.as_deref();
     let named = matches!(how, How::Text { .. } | How::Counts { .. });
@@ -102,18 +107,28 @@ fn sizes(learned: &Learned) -> impl Iterator<Item = usize> + '_ {
     each.map(|(start, end)| end.saturating_sub(*start))
 }
 
-/// The mean cost of a sample in the first and in the last batches, a tenth of all but at least three if there
-/// are six, and how many these are.
+/// The mean cost over the first and over the last n samples of this run, and n: a tenth of all, but at least
+/// three batches, if the run has twice as many.
 fn first_and_last(learned: &Learned) -> (f64, f64, usize) {
-    let sizes = sizes(learned).map(|size| size as f64);
-    let batches: Vec<(f64, f64)> = sizes.zip(learned.costs.iter().copied()).collect();
-    let mean = |batches: &[(f64, f64)]| {
-        let samples: f64 = batches.iter().map(|b| b.0).sum();
-        batches.iter().map(|b| b.0 * b.1).sum::<f64>() / samples.max(1.0)
+    let batches: Vec<(usize, f64)> = sizes(learned).zip(learned.costs.iter().copied()).collect();
+    let all: usize = batches.iter().map(|batch| batch.0).sum();
+    let largest = batches.iter().map(|batch| batch.0).max().unwrap_or(0);
+    let few = match batches.len() {
+        0 | 1 => all,
+        _ => (all / 10).max(3 * largest).min(all / 2),
     };
-    let all = batches.len();
-    let few = (all / 10).max(3).min(all / 2).max(1).min(all);
-    (mean(&batches[..few]), mean(&batches[all - few..]), few)
+    let mean = |batches: &mut dyn Iterator<Item = &(usize, f64)>| {
+        let (mut left, mut sum) = (few, 0.0);
+        for (size, cost) in batches {
+            let taken = left.min(*size);
+            left -= taken;
+            // A batch of which nothing is taken may have any cost.
+            sum += if taken > 0 { taken as f64 * cost } else { 0.0 };
+        }
+        sum / few.max(1) as f64
+    };
+    let first = mean(&mut batches.iter());
+    (first, mean(&mut batches.iter().rev()), few)
 }
 
 /// Prints what was learned, or how to go on.
@@ -135,20 +150,35 @@ pub fn tell(
     let go_on = interrupted.then(|| command_line_with(&LEFT_OUT, &["--resume", &saved]));
     let (first, last, few) = first_and_last(learned);
     let atoms = top_atoms(begun);
-    let terms: Vec<Value> = atoms
-        .iter()
-        .map(|(q, n, terms)| json!({"atom": q, "samples": n, "terms": list(terms)}))
-        .collect();
-    let page = page.map(|page| page.display().to_string());
-    let result = json!({
-        "model": saved, "samples": samples, "samples_before": learned.from, "samples_a_pass": begun.data.total, "atoms": mesh.atoms(), "agents": mesh.agents(),
-        "cost_first": first, "cost_last": last, "cost_batches": few, "unused_atoms": mesh.unused_atoms().len(),
-        "sparsity": learned.last.map(|e| e.sparsity), "interrupted": interrupted,
-        "batches_at_limit": learned.at_limit, "bytes": learned.bytes.map(|b| b.0),
-        "bytes_written": learned.bytes.map(|b| b.1), "resume": go_on, "preparation": begun.data.preparation.how.describe(),
-        "top_terms": terms, "report": page,
+    let terms = atoms.iter().map(|(q, n, terms)| AtomTerms {
+        atom: *q,
+        samples: *n,
+        terms: list(terms).into_iter().map(String::from).collect(),
     });
-    args.speech.tell(result, || {
+    let page = page.map(|page| page.display().to_string());
+    let reply = LearnReply {
+        model: saved.clone(),
+        samples,
+        samples_before: learned.from,
+        samples_per_pass: begun.data.total,
+        atoms: mesh.atoms(),
+        agents: mesh.agents(),
+        cost_first: first,
+        cost_last: last,
+        cost_samples: few,
+        nonzeros: learned.last.map(|e| e.sparsity),
+        unused_atoms: mesh.unused_atoms().len(),
+        rounds: learned.rounds,
+        batches_at_limit: learned.at_limit,
+        bytes: learned.bytes,
+        bytes_written: learned.written,
+        interrupted,
+        resume: go_on.clone(),
+        preparation: begun.data.preparation.how.describe(),
+        top_terms: terms.collect(),
+        report: page.clone(),
+    };
+    args.speech.reply(&reply, || {
         let mut text = learned_words(begun, learned, samples);
         for (q, n, terms) in atoms.iter().filter(|a| a.1 > 0).take(SHOWN.0) {
             text += &format!("atom {q:<3} in {n:>6} samples: {}\n", words(terms));
@@ -187,14 +217,15 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
     };
     let (first, last, few) = first_and_last(learned);
     let (first, last) = (fixed(first, 6), fixed(last, 6));
-    let cost = match (learned.costs.len(), few) {
-        (0, _) if begun.passes == 0 => "not learned; the atoms are as given".into(),
-        (0, _) => "none, as no batch came to its end".into(),
-        (1, _) => format!("{first}, all in one batch"),
-        (all, 1) => format!("{first} in the first of {all} batches, {last} in the last"),
-        (all, n) => {
-            format!("{first} in the first {n} of {all} batches, {last} in the last {n}")
-        }
+    let seen: usize = sizes(learned).sum();
+    let cost = match few {
+        0 if begun.passes == 0 => "not learned; the atoms are as given".into(),
+        0 => "none, as no batch was finished".into(),
+        _ if few == seen => format!("{first}, over all {}", counted(seen, "sample")),
+        _ => format!(
+            "{first} over the first {few}, {last} over the last {few} of {} samples",
+            thousands(seen as u64)
+        ),
     };
     let now = match learned.from {
         0 => String::new(),
@@ -211,13 +242,20 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         counted(begun.data.total, "sample"),
     );
     text += &not_met(mesh.stopping(), learned.at_limit);
-    if let Some((sent, written)) = learned.bytes {
-        text += &format!(
-            "{} went over the links, {} with framing\n",
-            bytes(sent),
+    text += &match learned.written {
+        Some(written) => format!(
+            "{}; {} went over the links, {} with framing\n",
+            counted(learned.rounds, "round"),
+            bytes(learned.bytes),
             bytes(written)
-        );
-    }
+        ),
+        None if mesh.agents() > 1 => format!(
+            "{}; on a network, {} would go over the links\n",
+            counted(learned.rounds, "round"),
+            bytes(learned.bytes)
+        ),
+        None => String::new(),
+    };
     if let Some(event) = &learned.last {
         text += &format!(
             "codes have {:.1} entries that are not zero\n",
@@ -243,13 +281,10 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let preparation = &begun.data.preparation;
     let about = begun.data.model(&begun.state)?.description;
     let (first, last, few) = first_and_last(learned);
-    let batches = match few {
-        1 => "batch".into(),
-        n => format!("{n} batches"),
-    };
+    let of = counted(few, "sample");
     let facts = vec![
-        (format!("cost, last {batches}"), format!("{last:.5}")),
-        (format!("cost, first {batches}"), format!("{first:.5}")),
+        (format!("cost, last {of}"), format!("{last:.5}")),
+        (format!("cost, first {of}"), format!("{first:.5}")),
         ("atoms".into(), mesh.atoms().to_string()),
         (
             match mesh.agents() {
@@ -368,12 +403,15 @@ mod tests {
             past: Vec::new(),
             last: None,
             at_limit: 0,
-            bytes: None,
+            rounds: 0,
+            bytes: 0,
+            written: None,
             ended: Ended::Complete,
         };
         assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);
         assert_eq!(sizes(&learned).collect::<Vec<_>>(), [4, 4, 2]);
-        assert_eq!(first_and_last(&learned), (4.0, 1.0, 1));
+        // Five samples at each end: 4 of cost 4 and 1 of 2; 2 of cost 1 and 3 of 2.
+        assert_eq!(first_and_last(&learned), (3.6, 1.6, 5));
         let back = Learned {
             from: 106,
             ..learned

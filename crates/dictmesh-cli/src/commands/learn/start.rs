@@ -7,7 +7,7 @@ use super::processes;
 use super::transport::Transport;
 use super::{Args, Begun, Data, State};
 use crate::memory::Sizes;
-use crate::options::Options;
+use crate::options::{Options, BATCH};
 use dictmesh::{AtomInit, Matrix, Mesh, Model};
 use dictmesh_data::read_atoms;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn start(args: &Args, options: &Options, passes: usize) -> Result<Begun> {
         raw: &raw,
         how: &how,
         rows,
-        batch: options.batch.unwrap_or(256).max(1),
+        batch: options.batch.unwrap_or(BATCH).max(1),
         shuffle: Some(options.seed.unwrap_or(0)),
     };
     let total = feed.samples().map_err(say)?;

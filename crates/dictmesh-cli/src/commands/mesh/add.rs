@@ -7,10 +7,12 @@ use super::ports;
 use super::run_state::learned_all;
 use crate::memory::check_sizes;
 use crate::numbers::counted;
+use crate::render::Reply;
 use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentEntry, MeshConfig};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,6 +38,27 @@ pub struct Args {
     pub overwrite: bool,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+/// An agent that was added to a mesh.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Addition {
+    /// The directory of the mesh.
+    directory: String,
+    /// The agent's name, and that of its directory.
+    name: String,
+    /// The agent's number.
+    agent: usize,
+    /// The agents whose settings were changed: its neighbours.
+    changed: Vec<String>,
+    /// Where it listens.
+    address: Option<String>,
+    /// Where it answers Prometheus.
+    metrics: Option<String>,
+}
+
+impl Reply for Addition {
+    const COMMAND: &'static str = "mesh-add";
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -178,12 +201,16 @@ fn check_going_on(mesh: &MeshConfig, directory: &Path) -> Result<()> {
 
 fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Result<()> {
     let place = args.directory.display();
-    let result = json!({
-        "directory": place.to_string(), "name": name, "id": mesh.agents.len() - 1, "changed": changed,
-        "address": mesh.agents.last().map(|entry| &entry.address),
-        "metrics": mesh.agents.last().and_then(|entry| entry.metrics.as_ref()),
-    });
-    args.speech.tell(result, || {
+    let added = mesh.agents.last();
+    let addition = Addition {
+        directory: place.to_string(),
+        name: name.into(),
+        agent: mesh.agents.len() - 1,
+        changed: changed.to_vec(),
+        address: added.map(|entry| entry.address.clone()),
+        metrics: added.and_then(|entry| entry.metrics.as_ref().map(ToString::to_string)),
+    };
+    args.speech.reply(&addition, || {
         format!(
             "{place}/{name}: it comes in at a batch boundary with {} of its own\n\
              1. give its neighbours their new agent.toml and restart them: {}\n\

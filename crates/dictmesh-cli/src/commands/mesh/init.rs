@@ -6,14 +6,16 @@ use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
 use super::masks::{self, Switch};
 use super::ports;
 use crate::numbers::counted;
-use crate::options::{dealt, Options};
+use crate::options::{dealt, Options, BATCH};
 use crate::output::Folder;
+use crate::render::json::{Object, Reply};
 use clap::{ArgGroup, ValueEnum};
 use dictmesh_data::preparation::DataOptions;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{is_loopback, AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
 use dictmesh_net::words::plain;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -82,6 +84,36 @@ pub enum Lost {
     GoOn,
 }
 
+/// A mesh whose files were written.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WrittenMesh {
+    /// The directory of the mesh.
+    directory: String,
+    /// The run's name.
+    run: String,
+    /// The number of agents.
+    agents: usize,
+    /// The number of links between agents.
+    edges: usize,
+    /// The seed of the graph's draw, if it is random.
+    graph_seed: Option<u64>,
+    /// The number of entries of a sample.
+    features: usize,
+    /// The inference strategy, with its constants.
+    #[schemars(with = "Object")]
+    strategy: dictmesh::Spec,
+    /// Whether agents use TLS.
+    tls: bool,
+    /// Whether masks hide each agent's part of a sum.
+    masks: bool,
+    /// What these settings do not protect.
+    warnings: Vec<String>,
+}
+
+impl Reply for WrittenMesh {
+    const COMMAND: &'static str = "mesh-init";
+}
+
 pub fn run(args: Args) -> Result<()> {
     let shown = args.directory.display().to_string();
     if args.directory.exists() {
@@ -108,7 +140,7 @@ fn describe(args: &Args) -> Result<(MeshConfig, Option<u64>)> {
     let options = &args.options;
     let (n, k) = options.sizes()?;
     let (topology, drawn) = options.topology(n)?;
-    let batch = options.batch.unwrap_or(256);
+    let batch = options.batch.unwrap_or(BATCH);
     let source = source(args)?;
     let rows = rows(args)?;
     let informed = options.informed()?;
@@ -284,14 +316,20 @@ fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
 fn tell(args: &Args, mesh: &MeshConfig, drawn: Option<u64>) -> Result<()> {
     let place = args.directory.display().to_string();
     let agents = mesh.agents.len();
-    let strategy = serde_json::to_value(&mesh.agreed.strategy).map_err(say)?;
     let warnings = masks::warnings(mesh);
-    let result = json!({
-        "directory": place, "run": mesh.run, "agents": agents, "edges": mesh.edges.len(),
-        "graph_seed": drawn, "rows": mesh.agreed.rows, "strategy": strategy, "tls": mesh.tls, "masks": mesh.agreed.masks,
-        "warnings": warnings,
-    });
-    args.speech.tell(result, || {
+    let written = WrittenMesh {
+        directory: place.to_string(),
+        run: mesh.run.clone(),
+        agents,
+        edges: mesh.edges.len(),
+        graph_seed: drawn,
+        features: mesh.agreed.rows,
+        strategy: mesh.agreed.strategy.clone(),
+        tls: mesh.tls,
+        masks: mesh.agreed.masks,
+        warnings: warnings.clone(),
+    };
+    args.speech.reply(&written, || {
         let mut text = format!(
             "{place}: {} and {}, samples of {}\n",
             counted(agents, "agent"),

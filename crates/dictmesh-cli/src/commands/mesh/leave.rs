@@ -4,8 +4,10 @@ use super::super::agent::{leaving, lock};
 use super::super::{say, Result, Speech};
 use super::connectivity;
 use super::run_state::learned_all;
+use crate::render::Reply;
 use dictmesh_net::config::{AgentConfig, Policy};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -21,6 +23,21 @@ pub struct Args {
     pub unchecked: bool,
     #[command(flatten)]
     pub speech: Speech,
+}
+
+/// An agent that leaves its mesh.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Leaving {
+    /// The agent's number.
+    agent: usize,
+    /// The agent's name.
+    name: String,
+    /// Whether its process runs: it leaves after the batch under way, else when it is started again.
+    running: bool,
+}
+
+impl Reply for Leaving {
+    const COMMAND: &'static str = "mesh-leave";
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -62,8 +79,12 @@ pub fn run(args: &Args) -> Result<()> {
         Policy::Wait => ", which waits for neighbours that are away",
         Policy::GoOn => "",
     };
-    let result = json!({ "agent": config.id, "name": name, "running": running });
-    args.speech.tell(result, || match running {
+    let leaving = Leaving {
+        agent: config.id,
+        name: name.clone(),
+        running,
+    };
+    args.speech.reply(&leaving, || match running {
         true => format!(
             "{name} leaves after the batch under way{waits}: its process ends then, with its atoms written; the others go on\n"
         ),

@@ -26,6 +26,17 @@ pub fn has_sums(mesh: &MeshConfig) -> bool {
     strategy::build(&mesh.agreed.strategy).is_ok_and(|strategy| strategy.decides())
 }
 
+/// What is wrong with `--masks on` where the strategy has no sums.
+pub fn of_no_use(mesh: &MeshConfig, given: Option<Switch>) -> Option<String> {
+    let is_useless = given.is_some_and(Switch::is_on) && !has_sums(mesh);
+    is_useless.then(|| {
+        format!(
+            "--masks on: {} has no sums that masks could hide; --strategy tree has",
+            mesh.agreed.strategy.kind()
+        )
+    })
+}
+
 /// What masks do not hide in this graph, a sentence each. Empty for a 2-connected graph, and for
 /// strategies without sums.
 pub fn warnings(mesh: &MeshConfig) -> Vec<String> {
