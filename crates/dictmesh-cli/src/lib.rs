@@ -341,7 +341,7 @@ fn perform(command: Command) -> commands::Result<Ended> {
         Command::Reproduce(args) => commands::reproduce::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Schema(args) => commands::schema::run(&args),
-        Command::Man(args) => commands::man::run(&args, command(false)),
+        Command::Man(args) => commands::man::run(&args, self::command(false)),
         Command::Completions(args) => completions(args.shell),
     }
     .map(|()| Ended::Complete)
