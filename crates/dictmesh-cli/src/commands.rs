@@ -125,17 +125,6 @@ impl Speech {
             (false, false) => print(&text()),
         }
     }
-
-    /// As [`reply`](Speech::reply), for commands whose JSON has no schema yet.
-    pub fn tell(&self, json: serde_json::Value, text: impl FnOnce() -> String) -> Result<()> {
-        if self.json {
-            print(&format!("{json}\n"))
-        } else if self.quiet {
-            Ok(())
-        } else {
-            print(&text())
-        }
-    }
 }
 
 /// Prints, and takes it as an answer if the reader has seen enough (`dictmesh ... | head`).

@@ -68,7 +68,8 @@ fn error(here: &Scratch, args: &str) -> (i32, String, String) {
 fn errors_are_json_where_results_are() {
     let here = Scratch::new("schema-errors");
     here.write("x.csv", "a,b,c\n1,2,3\n2,1,1\n0,1,2\n3,1,0\n");
-    here.write("bad.csv", "a,b,c\n1,2,x\n");
+    // One text among numbers is a mistake; a column of texts alone would be labels.
+    here.write("bad.csv", "a,b,c\n1,2,3\n2,1,x\n0,1,2\n");
     here.write("c.toml", "gamma = \"x\"\n");
     for (args, status, code, words) in [
         ("lern --json", 2, "usage", "learn"),

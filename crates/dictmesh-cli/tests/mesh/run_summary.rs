@@ -69,7 +69,7 @@ fn launch_shows_how_far_the_mesh_is_at_a_terminal_and_nothing_of_it_elsewhere() 
     let done: Vec<usize> = bars.iter().map(|bar| done(bar).unwrap()).collect();
     assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown:?}");
     assert!(
-        bars.iter().any(|bar| bar.contains("  cost 0.")),
+        bars.iter().any(|bar| bar.contains("  mean cost 0.")),
         "{shown:?}"
     );
     let last = "3 agents learned 80 samples in 20 batches";
@@ -100,7 +100,7 @@ fn launch_counts_samples_whose_number_is_not_known() {
     let done: Vec<usize> = frames.iter().map(|frame| done(frame).unwrap()).collect();
     assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown:?}");
     assert!(
-        frames.iter().any(|frame| frame.contains("/s  cost 0.")),
+        frames.iter().any(|frame| frame.contains("/s  mean cost 0.")),
         "{shown:?}"
     );
     for word in ["[=", "] ", " left"] {

@@ -48,7 +48,7 @@ pub struct Addition {
     /// The agent's name, and that of its directory.
     name: String,
     /// The agent's number.
-    agent: usize,
+    id: usize,
     /// The agents whose settings were changed: its neighbours.
     changed: Vec<String>,
     /// Where it listens.
@@ -205,7 +205,7 @@ fn tell(args: &Args, mesh: &MeshConfig, name: &str, changed: &[String]) -> Resul
     let addition = Addition {
         directory: place.to_string(),
         name: name.into(),
-        agent: mesh.agents.len() - 1,
+        id: mesh.agents.len() - 1,
         changed: changed.to_vec(),
         address: added.map(|entry| entry.address.clone()),
         metrics: added.and_then(|entry| entry.metrics.as_ref().map(ToString::to_string)),
