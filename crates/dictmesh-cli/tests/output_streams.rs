@@ -120,7 +120,7 @@ fn one_is_singular_and_passes_are_no_samples() {
         said.contains("1 atom of 3 features at 1 agent with 0 links"),
         "{said}"
     );
-    assert!(said.contains("16 samples seen in all passes"), "{said}");
+    assert!(said.contains("16 samples learned in all passes"), "{said}");
     let said = ok(dir, "learn x.csv -o m --atoms 1 --dry-run");
     assert!(
         said.starts_with("4 samples of 3 features; 1 atom at 1 agent"),

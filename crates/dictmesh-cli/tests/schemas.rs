@@ -96,7 +96,8 @@ fn errors_are_json_where_results_are() {
         ("inspect x.csv --json", 1, "input", "x.csv"),
         ("inspect none --json", 1, "io", "no such file"),
         (
-            "learn x.csv -o m --residual ball --radius 1e-9 --gamma 9 --atoms 1 --json",
+            "learn x.csv -o m --residual ball --radius 1e-9 --gamma 9 --atoms 1 --update schedule:1 \
+             --json",
             1,
             "infeasible",
             "no code can meet",

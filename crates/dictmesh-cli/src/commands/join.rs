@@ -45,8 +45,8 @@ impl Reply for Joined {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    check_model_place(&args.output, args.force)?;
     check_apart([&args.output], &args.parts)?;
+    check_model_place(&args.output, args.force)?;
     let model = match &args.parts[..] {
         [only] if only.is_dir() => of_mesh(only, args.speech.quiet)?,
         parts => of_files(parts)?,

@@ -229,7 +229,7 @@ fn check(args: &Args) -> Result<()> {
 /// Whether all that is written has a place of its own. What is resumed may be gone on with in its own place.
 fn check_places(args: &Args) -> Result<()> {
     let checkpoint = checkpoint(&args.output);
-    check_model_place(&args.output, args.force)?;
+    check_place(&args.output)?;
     check_place(&checkpoint)?;
     check_checkpoint(&checkpoint)?;
     let page = page_place(args.report.as_ref());
@@ -240,6 +240,7 @@ fn check_places(args: &Args) -> Result<()> {
             .chain(&args.choices.config)
             .chain(&args.dictionary),
     )?;
+    check_model_place(&args.output, args.force)?;
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }

@@ -100,7 +100,9 @@ fn launch_counts_samples_whose_number_is_not_known() {
     let done: Vec<usize> = frames.iter().map(|frame| done(frame).unwrap()).collect();
     assert!(done.is_sorted() && done.iter().any(|n| *n > 0), "{shown:?}");
     assert!(
-        frames.iter().any(|frame| frame.contains("/s  mean cost 0.")),
+        frames
+            .iter()
+            .any(|frame| frame.contains("/s  mean cost 0.")),
         "{shown:?}"
     );
     for word in ["[=", "] ", " left"] {

@@ -250,7 +250,7 @@ impl Session<'_> {
         match stop.map_err(say)? {
             stop @ (Stop::Diverged | Stop::Infeasible) => {
                 let why = given_up(stop, x, &self.state.mesh.strategy().name());
-                Err(format!("learning stopped: {why}").into())
+                Err(why.map(|why| format!("learning stopped: {why}")))
             }
             _ => Ok(self.state.mesh.progress().samples_learned - before),
         }

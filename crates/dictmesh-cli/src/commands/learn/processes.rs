@@ -2,7 +2,8 @@
 
 use super::super::launch::{blocks, write_agents, Group, RunSummary, LOG};
 use super::super::mesh::masks::{self, Switch};
-use super::super::{calibration, command_line_with, load_model, say, Ended, Result, INFEASIBLE};
+use super::super::{calibration, command_line_with, load_model, say};
+use super::super::{Code, Ended, Failure, Result, INFEASIBLE};
 use super::{Args, Begun, Learned};
 use crate::interrupt;
 use crate::progress::Bar;
@@ -154,7 +155,10 @@ fn carry_out(
     }
     let told = Group::start(members)?.run(args.speech.quiet)?;
     if told.infeasible().is_some() {
-        return Err(format!("learning stopped: {INFEASIBLE}").into());
+        return Err(Failure::new(
+            Code::Infeasible,
+            format!("learning stopped: {INFEASIBLE}"),
+        ));
     }
     if told.ended == Ended::Complete {
         let (blocks, samples) = blocks(mesh, place)?;

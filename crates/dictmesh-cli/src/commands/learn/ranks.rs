@@ -4,7 +4,7 @@ mod output_paths;
 
 use super::super::agent::source::FileSource;
 use super::super::{against_divergence, check_place, load_model, note, save_model, say};
-use super::super::{Ended, Result, INFEASIBLE};
+use super::super::{Code, Ended, Failure, Result, INFEASIBLE};
 use super::reply::RanksReply;
 use super::{start, Args, Begun};
 use crate::interrupt;
@@ -121,7 +121,10 @@ fn run_agent(
     }
     let batches = batches.lock().map(|all| all.clone()).unwrap_or_default();
     if batches.iter().any(|batch| batch.stop == Stop::Infeasible) {
-        return Err(format!("learning stopped: {INFEASIBLE}").into());
+        return Err(Failure::new(
+            Code::Infeasible,
+            format!("learning stopped: {INFEASIBLE}"),
+        ));
     }
     Ok((agent, batches))
 }
