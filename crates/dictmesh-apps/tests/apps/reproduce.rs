@@ -128,7 +128,10 @@ fn new_topics_score_above_known_ones() {
     });
     let counts = dictmesh::Samples::dense(counts).unwrap();
     let topics: Vec<String> = (0..90).map(|j| format!("topic {}", topic(j))).collect();
-    for method in [DocumentsMethod::Mesh(Box::default()), DocumentsMethod::L1] {
+    for (method, least) in [
+        (DocumentsMethod::Mesh(Box::default()), 0.85),
+        (DocumentsMethod::L1, 0.6),
+    ] {
         let experiment = DocumentsExperiment {
             method,
             block: 30,
@@ -138,7 +141,7 @@ fn new_topics_score_above_known_ones() {
         let found = experiment.run(&counts, &topics, &mut silent).unwrap();
         let steps: Vec<usize> = found.row.auc.iter().map(|a| a.step).collect();
         assert_eq!(steps, [1, 2]);
-        assert!(found.row.mean > 0.95, "{found:?}");
+        assert!(found.row.mean > least, "{:?}", found.row);
         assert_eq!((found.seeds.len(), found.curves.len()), (2, 2));
         assert_eq!(found.paper[2].row.auc[1].auc, 0.93);
     }

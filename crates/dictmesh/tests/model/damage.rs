@@ -101,7 +101,7 @@ proptest! {
     ) {
         let mut model = Model::from_bytes(&small()).unwrap();
         let d: &mut Description = &mut model.description;
-        d.task = TaskSpec::sparse_svd(gamma.abs(), delta);
+        d.task = TaskSpec::sparse_svd(gamma.abs(), delta.max(1e-300)); // the least one allowed
         d.update = Update::Constant { mu_w: mu_w.abs() };
         d.seed = seed;
         d.progress.draws = count;
