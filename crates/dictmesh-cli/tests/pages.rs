@@ -37,7 +37,7 @@ fn the_page_of_tune_has_its_commands_as_code_and_the_edge_of_the_grid() {
     let tune = "tune x.csv --header no --only choice --atoms-grid 2,3 --gammas 0.05,0.5 --report t";
     let told = ok(at, tune);
     let page = page(at, "t");
-    assert!(page.contains("Marked by a star in the table"));
+    assert!(page.contains("The star marks the choice"));
     let code = |start: &str| format!("<pre><code>dictmesh {start} x.csv");
     assert!(page.contains(&code("learn")), "to go on with");
     let edge = told.contains("the best may lie beyond it");

@@ -230,7 +230,7 @@ fn hashed_text_and_the_models_of_novelty_work_alike() {
     }
     let said = ok(dir, "inspect hashed");
     assert!(
-        said.contains("hashed to 12 bits") && said.contains("minimises"),
+        said.contains("hashed to 12 bits") && said.contains("objective"),
         "{said}"
     );
 }
