@@ -59,8 +59,9 @@ fn it_is_that_of_one_process_also_after_a_kill() {
         Continue(())
     })
     .unwrap();
-    assert!(mesh.progress().penalty.scale() < 0.6, "{rounds:?}");
-    assert!(rounds[59] < rounds[0], "{rounds:?}");
+    // The rule has moved rho, and may have returned to the default since.
+    let sum = |batches: &[usize]| batches.iter().sum::<usize>();
+    assert!(sum(&rounds[40..]) < sum(&rounds[..20]), "{rounds:?}");
     for at in [7, 21, 40] {
         let directory = tempfile::tempdir().unwrap();
         let hub = Hub::new(at);

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const ROWS: usize = 9;
 /// Every wait ends.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Says how to get what these tests need, where they are run without it.
 fn check_mpi() {
