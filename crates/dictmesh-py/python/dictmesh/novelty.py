@@ -259,9 +259,10 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         """
         X = self._next(X)
         names = self._feature_names(feature_names)
-        counts = [_settings.whole(n, name, min_val=0) for n, name in ((n_atoms, "n_atoms"), (n_terms, "n_terms"))]
+        atoms = _settings.whole(n_atoms, "n_atoms", min_val=0)
+        terms = _settings.whole(n_terms, "n_terms", min_val=0)
         try:
-            text = _core.explain(self._mesh, X, *counts, names, threads(self.n_jobs), self._prepare)
+            text = _core.explain(self._mesh, X, atoms, terms, names, threads(self.n_jobs), self._prepare)
         except ValueError as error:
             _data.refuse(self, X, error)
         told = []
