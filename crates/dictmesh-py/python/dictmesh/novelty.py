@@ -267,8 +267,8 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
             _data.refuse(self, X, error)
         told = []
         for found in json.loads(text):
-            atoms = [(a["atom"], a["weight"], _terms(a["terms"])) for a in found["atoms"]]
-            told.append(Explanation(found["score"], atoms, _terms(found["unexplained"])))
+            used = [(a["atom"], a["weight"], _terms(a["terms"])) for a in found["atoms"]]
+            told.append(Explanation(found["score"], used, _terms(found["unexplained"])))
         return told
 
     def save(self, path: str | os.PathLike[str]) -> None:
