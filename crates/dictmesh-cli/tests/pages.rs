@@ -41,7 +41,10 @@ fn the_page_of_tune_has_its_commands_as_code_and_the_edge_of_the_grid() {
     let code = |start: &str| format!("<pre><code>dictmesh {start} x.csv");
     assert!(page.contains(&code("learn")), "to go on with");
     let beyond = "a better choice may lie beyond";
-    assert!(told.contains(beyond), "a grid so small has its best at an edge: {told}");
+    assert!(
+        told.contains(beyond),
+        "a grid so small has its best at an edge: {told}"
+    );
     assert!(page.contains(beyond));
     assert_eq!(page.matches(&code("tune")).count(), 2, "wider, and made by");
 }
