@@ -10,6 +10,7 @@ pub mod held_out;
 pub mod holdout_split;
 pub mod l1_admm;
 pub mod learning_curve;
+pub mod memory;
 pub mod novelty;
 pub mod progress;
 pub mod quality;

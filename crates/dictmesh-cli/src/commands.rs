@@ -16,25 +16,20 @@ pub mod learn;
 pub mod man;
 pub mod mesh;
 pub mod novelty;
-mod output_paths;
 mod pages;
 mod prepare;
 pub mod reproduce;
 pub mod schema;
 pub mod score;
-mod stream;
 pub mod tune;
 
-use crate::interrupt;
-use crate::output::landing;
 use crate::render::{json, Reply};
+use dictmesh_data::output::{self, landing, undisturbed};
+pub use dictmesh_data::output::{check_apart, page_place};
 use dictmesh_data::{Format, Nan, ReadOptions};
 pub use errors::{
-    against_divergence, given_up, port_refusal, refusal, say, without_code, Code, Failure,
-    INFEASIBLE,
-};
-pub use output_paths::{
-    check_apart, check_model_place, check_place, check_replaceable, page_place,
+    against_divergence, given_up, port_refusal, refusal, say, with_flags, without_code, Code,
+    Failure, INFEASIBLE,
 };
 use std::io::{self, Write};
 use std::path::Path;
@@ -91,6 +86,20 @@ impl ReadArgs {
             width: 0,
             if_there: false,
         }
+    }
+}
+
+/// Refuses a place that no file can be made at.
+pub fn check_place(path: &Path) -> Result<()> {
+    Ok(output::check_place(path)?)
+}
+
+/// Refuses a place for a model that is another file, unless `force` is set.
+pub fn check_model_place(path: &Path, force: bool) -> Result<()> {
+    check_place(path)?;
+    match force {
+        true => Ok(()),
+        false => output::check_model_place(path).map_err(with_flags),
     }
 }
 
@@ -157,7 +166,7 @@ pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
 
 /// Saves a model, through a link to where it points, whatever Ctrl-C says meanwhile.
 pub fn save_model(model: &dictmesh::Model, path: &Path) -> Result<()> {
-    interrupt::undisturbed(|_| model.save(landing(path))).map_err(say)
+    undisturbed(|_| model.save(landing(path))).map_err(say)
 }
 
 /// The model in a file.

@@ -1,16 +1,13 @@
 //! Ctrl-C: what is being written is finished or taken away, never left half done.
 
-use std::fs;
-use std::path::PathBuf;
+use dictmesh_data::output::abandon;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The exit code after Ctrl-C: what shells report of a program that SIGINT ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// Files in the making, under their passing names. Whoever holds the lock is not ended.
-static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether the first Ctrl-C only asks.
 static GENTLE: AtomicBool = AtomicBool::new(false);
 /// When it was asked.
@@ -61,11 +58,6 @@ pub fn at_once() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
-/// Does what must not be cut short, such as moving a file to its place.
-pub fn undisturbed<T>(work: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
-    work(&mut parts())
-}
-
 /// What Ctrl-C does; a thread of its own runs it, one signal after the other.
 fn pressed() {
     if GENTLE.load(Ordering::SeqCst) && !ASKED.swap(true, Ordering::SeqCst) {
@@ -76,26 +68,17 @@ fn pressed() {
         return;
     }
     // Never given back: nothing new begins.
-    let parts = parts();
-    for part in parts.iter() {
-        let _ = fs::remove_file(part);
-    }
+    let _parts = abandon();
     if let Some(words) = LAST_WORDS.get() {
         words();
     }
     std::process::exit(INTERRUPTED.into());
 }
 
-fn parts() -> MutexGuard<'static, Vec<PathBuf>> {
-    PARTS
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 /// Whether SIGHUP, the first signal, is among those that are ignored.
 #[cfg(unix)]
 fn hang_ups_are_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     ignored.is_some_and(|mask| mask & 1 == 1)

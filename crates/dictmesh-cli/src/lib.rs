@@ -15,7 +15,6 @@ mod matching;
 mod memory;
 mod numbers;
 mod options;
-mod output;
 mod picture;
 mod planted;
 mod progress;
@@ -26,8 +25,8 @@ mod terminal;
 use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{Code, Ended, Failure};
+use dictmesh_data::output::{ImageFile, ImageFormat};
 use globals::GlobalArgs;
-use output::{Format, Output};
 use render::json::line;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -348,18 +347,18 @@ fn perform(command: Command) -> commands::Result<Ended> {
 }
 
 fn demo(args: &DemoArgs) -> commands::Result<()> {
-    let output = Output::check(&args.out)?;
+    let output = ImageFile::check(&args.out)?;
     let bar = progress::Bar::new(args.quiet);
     let result = demo::run(args.seed, &mut |progress| bar.show(progress));
     bar.clear();
     present(&result.map_err(|e| e.to_string())?, args, &output)
 }
 
-fn present(result: &demo::DemoResult, args: &DemoArgs, output: &Output) -> commands::Result<()> {
+fn present(result: &demo::DemoResult, args: &DemoArgs, output: &ImageFile) -> commands::Result<()> {
     let canvas = picture::draw(result);
     output.write(&match output.format() {
-        Format::Png => canvas.png(1.0)?,
-        Format::Svg => canvas.svg().into_bytes(),
+        ImageFormat::Png => canvas.png(1.0)?,
+        ImageFormat::Svg => canvas.svg().into_bytes(),
     })?;
     if args.quiet {
         return Ok(());
@@ -402,7 +401,12 @@ mod tests {
                 out: out.clone(),
                 quiet: true,
             };
-            present(&demo::fake_result(), &args, &Output::check(&out).unwrap()).unwrap();
+            present(
+                &demo::fake_result(),
+                &args,
+                &ImageFile::check(&out).unwrap(),
+            )
+            .unwrap();
             let content = std::fs::read(&out).unwrap();
             std::fs::remove_file(&out).unwrap();
             assert!(content.starts_with(start));

@@ -26,7 +26,7 @@ mod terms;
 mod tests;
 
 use crate::canvas::Canvas;
-use crate::output::Folder;
+use dictmesh_data::output::Folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

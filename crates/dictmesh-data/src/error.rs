@@ -1,10 +1,12 @@
 //! The error of every reader. It names parameters; each front end writes them its own way.
 
 /// The parameters that messages name.
-const PARAMETERS: [&str; 12] = [
+const PARAMETERS: [&str; 14] = [
     "array",
     "counts",
     "drop",
+    "first",
+    "force",
     "format",
     "header",
     "keep_stop_words",

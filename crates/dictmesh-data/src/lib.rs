@@ -3,6 +3,8 @@
 //! - [`read`] gives a [`Table`]; [`chunks`] gives the same samples in parts of bounded size.
 //! - [`text`] reads documents and turns them into vectors.
 //! - [`patches`] cuts images.
+//! - [`Batches`] are the records of a pipe as they arrive, [`Blocks`] the blocks of a stream of documents.
+//! - [`output`] writes files that are complete or absent.
 //! - [`preparation`] is what turns raw data of any kind into samples. A model file carries it, so
 //!   that every front end prepares new data alike.
 //!
@@ -21,7 +23,10 @@
 //! | UTF-16 | `encoding_rs` | |
 //! | images | `image` | png, jpeg, pnm and tiff |
 
+mod batches;
+mod blocks;
 mod chunks;
+mod codes;
 #[cfg(feature = "columnar")]
 mod columnar;
 mod delimited;
@@ -40,6 +45,7 @@ mod mtx;
 mod npy;
 mod npz;
 mod options;
+pub mod output;
 pub mod patches;
 mod picture;
 pub mod preparation;
@@ -54,7 +60,10 @@ mod table;
 mod tests;
 pub mod text;
 
+pub use batches::{pipe, Batches};
+pub use blocks::{Block, BlockOptions, Blocks};
 pub use chunks::Chunks;
+pub use codes::{CodesFile, RowsFile};
 pub use delimited::TableFile;
 pub use error::{with_parameters, DataError, Error, Result};
 pub use format::Format;

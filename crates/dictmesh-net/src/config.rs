@@ -171,10 +171,7 @@ fn check_address(what: &str, address: &str) -> Result<()> {
     }
 }
 
-/// Agents of a mesh at most: whoever describes the whole computes the spectrum of its graph.
-pub const MOST_AGENTS: usize = 5_000;
-/// Atoms of an agent at most: its W'W is dense.
-pub const MOST_ATOMS: usize = 50_000;
+pub use dictmesh::mesh::{MOST_AGENTS, MOST_ATOMS};
 
 fn check_atoms(atoms: usize) -> Result<()> {
     match atoms <= MOST_ATOMS {

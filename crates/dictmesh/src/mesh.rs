@@ -40,6 +40,11 @@ use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::products::Firing;
 use learning::{plan_update, PlannedUpdate};
 pub use learning::{AtomStats, Update};
+
+/// The most agents of a mesh in one process: the spectrum of its graph takes dense matrices.
+pub const MOST_AGENTS: usize = 5_000;
+/// The most atoms in one process: W'W is dense.
+pub const MOST_ATOMS: usize = 50_000;
 use rayon::prelude::*;
 use run::demote_if_nonfinite;
 use std::ops::{ControlFlow, Range};

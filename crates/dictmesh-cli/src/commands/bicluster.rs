@@ -6,9 +6,8 @@ mod page;
 pub use page::{heat_map, scatters};
 
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
-use crate::memory::Sizes;
+use crate::memory;
 use crate::numbers::{counted, fixed};
-use crate::output::Folder;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
@@ -16,7 +15,9 @@ use dictmesh::{Matrix, Stop};
 use dictmesh_apps::biclustering::{
     classify_rows, Bicluster, Biclustering, Layers, Method, Prepare, RowClasses,
 };
+use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::ssvd::SparseSvd;
+use dictmesh_data::output::Folder;
 use dictmesh_data::preparation::{check_flags, Shape};
 use dictmesh_data::{self as data, Format, ReadOptions, Source};
 use schemars::JsonSchema;
@@ -279,7 +280,7 @@ fn method(args: &Args, x: &Matrix) -> Result<Method> {
                 data: 2 * x.as_slice().len(),
                 rotates: true,
             };
-            sizes.check(&format!("--layers {}", settings.layers))?;
+            memory::check(&sizes, &format!("--layers {}", settings.layers))?;
             Ok(Method::Diffusion(settings))
         }
         MethodName::Ssvd => ssvd(args),

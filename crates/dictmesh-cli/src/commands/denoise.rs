@@ -8,14 +8,15 @@ use super::prepare::{Cut, How, Preparation};
 use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
-use crate::memory::{check_sizes, Sizes};
+use crate::memory::{self, check_sizes};
 use crate::numbers::{counted, exact};
-use crate::output::{write_file, Folder};
 use crate::progress::Bar;
 use crate::render::Reply;
 use dictmesh::{Matrix, Mesh, Stop};
 use dictmesh_apps::denoising::{rounding_noise, Coding, Denoising, Restored};
+use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::quality::Quality;
+use dictmesh_data::output::{write_file, Folder};
 use dictmesh_data::{self as data, Image};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -329,11 +330,9 @@ fn check_size(args: &Args, noisy: &Image, settings: &Denoising) -> Result<()> {
         data: 2 * patches.saturating_mul(patch * patch),
         rotates: true,
     };
-    sizes.check(&format!(
-        "--atoms {atoms} --agents {} --patch {patch} --stride {stride}",
-        sizes.agents
-    ))?;
-    Ok(())
+    let agents = sizes.agents;
+    let given = format!("--atoms {atoms} --agents {agents} --patch {patch} --stride {stride}");
+    memory::check(&sizes, &given)
 }
 
 /// "25.00 dB, SSIM 0.8000".

@@ -4,6 +4,7 @@ use crate::numbers::exact;
 use crate::options::constant;
 use crate::render::Reply;
 use dictmesh::{Error, Samples, Stop};
+pub use dictmesh_data::output::refusal;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -129,6 +130,11 @@ fn flag(name: &str, value: Option<&str>) -> String {
     }
 }
 
+/// A message of the data's crate, with parameters as flags.
+pub fn with_flags(message: String) -> Failure {
+    dictmesh_data::with_parameters(&message, &flag).into()
+}
+
 impl From<dictmesh_data::DataError> for Failure {
     fn from(e: dictmesh_data::DataError) -> Self {
         Failure::new(Code::Input, e.told(&flag))
@@ -171,28 +177,6 @@ impl From<Error> for Failure {
             Error::Model { .. } => Failure::new(Code::Input, e.to_string()),
             _ => Failure::new(Code::Error, e.to_string()),
         }
-    }
-}
-
-/// What the system refused, and what to do.
-pub fn refusal(e: &std::io::Error) -> String {
-    match e.kind() {
-        ErrorKind::NotFound => {
-            "there is no such file; check the name and the directory you are in".into()
-        }
-        ErrorKind::PermissionDenied => {
-            "this is not permitted; change the permissions of the file or its directory (chmod), or choose \
-             another place"
-                .into()
-        }
-        ErrorKind::IsADirectory => "this is a directory; name a file".into(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-            "the disk is full; free some space or choose another place".into()
-        }
-        ErrorKind::FileTooLarge => {
-            "the file would be larger than is allowed; raise the limit (ulimit -f) or choose another place".into()
-        }
-        _ => format!("{e}; check the path, its permissions and the free space"),
     }
 }
 

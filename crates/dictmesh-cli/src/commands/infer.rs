@@ -1,6 +1,5 @@
 //! `dictmesh infer`: the codes of samples under a model.
 
-mod codes;
 mod page;
 
 use super::prepare::{DataArgs, Opened};
@@ -10,12 +9,12 @@ use super::{
 use crate::numbers::counted;
 use crate::numbers::fixed;
 use crate::options::MethodArgs;
-use crate::output::Folder;
 use crate::progress::{Bar, Progress};
 use crate::render::Reply;
-use codes::{CodesFile, RowsFile};
 use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::coding::{self, CodeStats, Coded, Method};
+use dictmesh_data::output::Folder;
+use dictmesh_data::{CodesFile, RowsFile};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -19,10 +19,10 @@ use super::{
 use crate::interrupt;
 use crate::numbers::exact;
 use crate::options::Options;
-use crate::output::Folder;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
 use dictmesh_apps::calibration::Calibration;
+use dictmesh_data::output::Folder;
 use passes::Position;
 use std::path::{Path, PathBuf};
 use transport::Transport;

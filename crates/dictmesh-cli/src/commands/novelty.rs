@@ -1,6 +1,5 @@
 //! `dictmesh novelty`: what is new in a stream of documents, block by block.
 
-mod input;
 mod outcome;
 mod page;
 
@@ -8,27 +7,28 @@ pub use outcome::{BlockReply, NoveltyReply};
 
 use super::score::ThresholdArgs;
 use super::{
-    check_apart, check_finite, check_place, check_replaceable, fail, note, page_place, print_open,
-    save_model, say, Ended, Result, Speech,
+    check_apart, check_finite, check_place, fail, note, page_place, print_open, save_model, say,
+    with_flags, Ended, Result, Speech,
 };
-use crate::memory::{check_sizes, Sizes};
+use crate::interrupt;
+use crate::memory::{self, check_sizes};
 use crate::numbers::counted;
 use crate::options::names::OneOf;
 use crate::options::StrategyArgs;
-use crate::output::{Draft, Folder};
 use crate::progress::{Bar, Progress};
 use crate::render::json;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Mesh, Stop};
 use dictmesh_apps::calibration::{Calibration, KEPT_SCORES};
 use dictmesh_apps::coding::Method;
+use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::novelty::{
     block_roc, default_block, explain, ExplainOptions, Growth, KnownLabels, Novelty,
     NoveltyDetector, StepEvent,
 };
+use dictmesh_data::output::{check_replaceable, Draft, Folder};
 use dictmesh_data::text::{Counting, Weighting};
-use dictmesh_data::{self as data, Format};
-use input::{Block, Input, InputOptions};
+use dictmesh_data::{self as data, Block, BlockOptions, Blocks, Format};
 use outcome::{Outcome, TopDocument};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -148,7 +148,10 @@ pub fn run(args: Args) -> Result<Ended> {
     let page = page_place(args.report.as_ref());
     let inputs = std::iter::once(&args.stream).chain(&args.labels);
     check_apart(outputs().chain(&page), inputs)?;
-    outputs().try_for_each(|path| check_replaceable(path, CSV_HEAD, args.force))?;
+    if !args.force {
+        let check = |path: &PathBuf| check_replaceable(path, CSV_HEAD).map_err(with_flags);
+        outputs().try_for_each(check)?;
+    }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
@@ -157,18 +160,16 @@ pub fn run(args: Args) -> Result<Ended> {
         counting: args.counting,
         ..Weighting::default()
     };
-    let input = Input::open(
-        &args.stream,
-        &InputOptions {
-            format: args.format,
-            text_column: args.text_column.clone(),
-            // A file of labels has the column; else the stream has.
-            label_column: args.label_column.clone().filter(|_| args.labels.is_none()),
-            counts: args.counts,
-            tfidf: args.tfidf,
-            weighting,
-        },
-    )?;
+    let options = BlockOptions {
+        format: args.format,
+        text_column: args.text_column.clone(),
+        // A file of labels has the column; else the stream has.
+        label_column: args.label_column.clone().filter(|_| args.labels.is_none()),
+        counts: args.counts,
+        tfidf: args.tfidf,
+        weighting,
+    };
+    let input = Blocks::open(&args.stream, &options, interrupt::gently)?;
     note(input.note.as_deref(), args.speech.quiet);
     let mut run = Run::new(&args, settings, input)?;
     let bar = Bar::new(args.speech.quiet);
@@ -182,7 +183,7 @@ const CSV_HEAD: &str = "block,document,name,score,novel\n";
 
 fn settings(args: &Args) -> Result<Novelty> {
     check_sizes(args.agents_start, 1)
-        .map_err(|said| said.replacen("--agents", "--agents-start", 1))?;
+        .map_err(|e| e.map(|said| said.replacen("--agents", "--agents-start", 1)))?;
     let base = match args.paper {
         true => Novelty::paper(),
         false => Novelty {
@@ -228,7 +229,7 @@ fn settings(args: &Args) -> Result<Novelty> {
 struct Run<'a> {
     args: &'a Args,
     settings: Novelty,
-    input: Input,
+    input: Blocks,
     detector: Option<NoveltyDetector>,
     /// The number of documents of the first block and of the others.
     sizes: (usize, usize),
@@ -246,7 +247,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(args: &'a Args, settings: Novelty, input: Input) -> Result<Self> {
+    fn new(args: &'a Args, settings: Novelty, input: Blocks) -> Result<Self> {
         let block = args.block.unwrap_or_else(|| default_block(input.total()));
         let first = args.first.unwrap_or(block);
         if let Some(total) = input.total().filter(|total| *total <= first) {
@@ -301,7 +302,7 @@ impl<'a> Run<'a> {
             args.atoms_per_block,
             counted(later + 1, "block"),
         );
-        Ok(sizes.check(&given)?)
+        memory::check(&sizes, &given)
     }
 
     /// Block after block, until the stream ends, Ctrl-C ends it, or nobody reads the results.
@@ -474,7 +475,7 @@ fn check_stop(stop: Stop, what: &str, block: usize) -> Result<()> {
 }
 
 /// The labels in a file of their own.
-fn own_labels(args: &Args, input: &Input) -> Result<Option<Vec<String>>> {
+fn own_labels(args: &Args, input: &Blocks) -> Result<Option<Vec<String>>> {
     let Some(path) = &args.labels else {
         return Ok(None);
     };
@@ -492,7 +493,7 @@ fn own_labels(args: &Args, input: &Input) -> Result<Option<Vec<String>>> {
 /// Refuses labels that were asked for and give no ROC curve. Of a pipe, nothing is known yet.
 fn check_labels(
     args: &Args,
-    input: &Input,
+    input: &Blocks,
     own: Option<&[String]>,
     (first, block): (usize, usize),
 ) -> Result<()> {

@@ -3,20 +3,19 @@
 mod page;
 
 use super::prepare::{DataArgs, LoadedModel, Opened};
-use super::stream::Batches;
 use super::{check_finite, fail, given_up, refusal, say, Ended, Result};
 use crate::numbers::counted;
 use crate::numbers::exact;
 use crate::options::MethodArgs;
-use crate::output::Folder;
 use crate::progress::{Bar, Progress};
 use crate::render::{json, Reply};
 use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::calibration::{choose, ThresholdFrom};
 use dictmesh_apps::coding::{self, Method, Scores};
 use dictmesh_apps::novelty::Threshold;
+use dictmesh_data::output::Folder;
 use dictmesh_data::preparation::{How, Raw};
-use dictmesh_data::{Content, Record};
+use dictmesh_data::{Batches, Content, Record};
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::PathBuf;

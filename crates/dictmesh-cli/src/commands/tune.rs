@@ -7,7 +7,6 @@ mod text;
 use super::common_args::{Choices, Subject};
 use super::{command_line_with, say, shell_word, Result, Speech};
 use crate::options::names::OneOf;
-use crate::output::Folder;
 use crate::progress::Bar;
 use crate::render::Reply;
 use dictmesh::{strategy, AtomInit};
@@ -17,6 +16,7 @@ use dictmesh_apps::tuning::{
     Choice, Comparison, GridSearch, StrategyComparison, DEFAULT_AGENTS, DEFAULT_ROUNDS,
     DEFAULT_SAMPLES,
 };
+use dictmesh_data::output::Folder;
 pub use page::figure;
 use schemars::JsonSchema;
 use serde::Serialize;

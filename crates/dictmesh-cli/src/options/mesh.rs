@@ -5,7 +5,7 @@ use super::names::{
 };
 use super::{Options, Result, BATCH, SEED};
 use crate::commands::say;
-use crate::memory::{check_sizes, Sizes};
+use crate::memory::{self, check_sizes};
 use dictmesh::accel::Accels;
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
@@ -13,6 +13,7 @@ use dictmesh::strategy::{self, Strategy};
 use dictmesh::{
     AtomInit, Mesh, Samples, Spec, Stopping, Topology, TopologySpec, Update, WeightRule,
 };
+use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::tuning::QuickLearning;
 use std::sync::Arc;
 
@@ -307,7 +308,7 @@ impl Options {
             data: 0,
             rotates: task.residual().is_rotation_invariant(),
         };
-        Ok(sizes.check(&format!("--atoms {atoms}"))?)
+        memory::check(&sizes, &format!("--atoms {atoms}"))
     }
 
     /// The mesh, for samples of dimension `rows`. Atoms are dealt out evenly.
@@ -315,7 +316,7 @@ impl Options {
         let (n, k) = self.sizes()?;
         let batch = self.batch.unwrap_or(BATCH);
         let task = self.task(fallback)?.build().map_err(say)?;
-        Sizes {
+        let needed = Sizes {
             rows,
             atoms: k,
             agents: n,
@@ -326,8 +327,8 @@ impl Options {
             },
             data: 0,
             rotates: task.residual().is_rotation_invariant(),
-        }
-        .check(&format!("--atoms {k} --agents {n}"))?;
+        };
+        memory::check(&needed, &format!("--atoms {k} --agents {n}"))?;
         let sizes = dealt(n, k);
         let mut builder = Mesh::builder(task, self.topology(n)?.0)
             .weights(self.weight_rule()?)

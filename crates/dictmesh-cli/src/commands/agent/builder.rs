@@ -1,11 +1,12 @@
 //! From an agent's settings to its parts: its first atoms, its wire, its rounds.
 
 use super::super::{load_model, say, Result};
-use crate::memory::Sizes;
+use crate::memory;
 use dictmesh::model::{BlockData, Description};
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::stream;
 use dictmesh::{AtomInit, Matrix, Model, WeightRule};
+use dictmesh_apps::memory::Sizes;
 use dictmesh_net::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::config::{self, AgentConfig};
@@ -77,7 +78,10 @@ pub fn check_memory(config: &AgentConfig) -> Result<()> {
         ),
         rotates: false,
     };
-    Ok(sizes.check(&format!("rows = {rows}, batch = {batch}, atoms = {atoms}"))?)
+    memory::check(
+        &sizes,
+        &format!("rows = {rows}, batch = {batch}, atoms = {atoms}"),
+    )
 }
 
 /// Copies of its atoms that an agent has beside those it learns: boundaries to go back to, and one being written.

@@ -9,10 +9,10 @@ use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::reply::{AtomTerms, DryRun, LearnReply};
 use super::{checkpoint, Args, Begun, Learned};
-use crate::memory::Sizes;
 use crate::numbers::fixed;
 use crate::numbers::{bytes, counted, thousands};
 use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
+use dictmesh_apps::memory::Sizes;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 

@@ -6,9 +6,10 @@ use super::passes::Position;
 use super::processes;
 use super::transport::Transport;
 use super::{Args, Begun, Data, State};
-use crate::memory::Sizes;
+use crate::memory;
 use crate::options::{Options, BATCH};
 use dictmesh::{AtomInit, Matrix, Mesh, Model};
+use dictmesh_apps::memory::Sizes;
 use dictmesh_data::read_atoms;
 use std::path::Path;
 
@@ -143,8 +144,8 @@ fn resume(
         total: 0,
     };
     data.total = data.feed(&mesh).samples().map_err(say)?;
-    Sizes::of(&mesh, mesh.batch().min(data.total), false)
-        .check(&format!("--resume {}", path.display()))?;
+    let sizes = Sizes::of(&mesh, mesh.batch().min(data.total), false);
+    memory::check(&sizes, &format!("--resume {}", path.display()))?;
     let start = Position::start(&args.data, data.raw.fingerprint().map_err(say)?, data.total);
     let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
     let total = data.total as u64;

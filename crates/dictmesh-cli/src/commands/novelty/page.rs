@@ -3,14 +3,15 @@
 use super::super::command_line;
 use super::super::pages::{mesh_section, term_names, terms_section, versions};
 use super::outcome::{Outcome, TopDocument};
-use super::{Args, Input};
+use super::Args;
 use crate::report::{Figure, Histogram, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Mesh;
+use dictmesh_data::Blocks;
 
 /// The page of a run.
 pub fn report(
     args: &Args,
-    input: &Input,
+    input: &Blocks,
     mesh: &Mesh,
     outcomes: &[Outcome],
     mean_auc: Option<f64>,

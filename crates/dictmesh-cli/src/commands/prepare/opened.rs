@@ -1,14 +1,14 @@
 //! A model with new data for it.
 
-use super::super::stream::{self, Batches};
 use super::super::{load_model, note, say, Result};
 use super::{DataArgs, Feed, Preparation, Raw};
 use crate::interrupt;
-use crate::memory::Sizes;
+use crate::memory;
 use dictmesh::{Mesh, Samples};
 use dictmesh_apps::calibration::Calibration;
 use dictmesh_apps::coding::Method;
-use dictmesh_data::{Record, Stream};
+use dictmesh_apps::memory::Sizes;
+use dictmesh_data::{pipe, Batches, Record, Stream};
 use std::path::Path;
 
 /// A model from a file.
@@ -37,12 +37,15 @@ impl LoadedModel {
     pub fn stream(&self, data: &Path, args: &DataArgs) -> Result<Option<Batches>> {
         let (model, options) = (&self.preparation, args.options());
         let kind = model.how.kind();
-        let Some((input, name)) = stream::pipe(data, kind, &options)? else {
+        let Some((input, name)) = pipe(data, kind, &options)? else {
             return Ok(None);
         };
         let (rows, names) = (self.mesh.rows(), self.names.as_deref());
         let records = Stream::for_model(input, &name, &options, model, rows, names);
-        Batches::new(records.map_err(say)?, interrupt::gently()).map(Some)
+        Ok(Some(Batches::new(
+            records.map_err(say)?,
+            interrupt::gently(),
+        )?))
     }
 
     /// The samples of records, prepared.
@@ -72,7 +75,7 @@ impl LoadedModel {
     /// Whether there is memory to code `batch` samples together; `model` is its file.
     pub fn check_memory(&self, model: &Path, batch: usize, method: Method) -> Result<()> {
         let sizes = Sizes::of(&self.mesh, batch, method == Method::Exact);
-        Ok(sizes.check(&model.display().to_string())?)
+        memory::check(&sizes, &model.display().to_string())
     }
 }
 

@@ -2,13 +2,13 @@
 
 use crate::commands::bicluster::{self, Input};
 use crate::commands::{command_line, say, ReadArgs, Result, Speech};
-use crate::output::Folder;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
 use crate::report::{Figure, Report, Scatter, Section, Table};
 use dictmesh_apps::biclustering::{Layers, RowClasses};
 use dictmesh_apps::reproduce::{BiclusteringExperiment, BiclusteringResult, Misclassified};
+use dictmesh_data::output::Folder;
 use dictmesh_data::Nan;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,7 +2,6 @@
 
 use crate::commands::{command_line, say, Result, Speech};
 use crate::options::StrategyArgs;
-use crate::output::Folder;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
@@ -10,6 +9,7 @@ use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Samples;
 use dictmesh_apps::novelty::Novelty;
 use dictmesh_apps::reproduce::{AucRow, DocumentsExperiment, DocumentsMethod, DocumentsResult};
+use dictmesh_data::output::Folder;
 use dictmesh_data::{self as data, ReadOptions};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,7 +4,6 @@ use super::documents::read;
 use crate::commands::tune::{figure, rounds_to};
 use crate::commands::{command_line, say, Result, Speech};
 use crate::numbers::counted;
-use crate::output::Folder;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
@@ -14,6 +13,7 @@ use dictmesh_apps::learning_curve::{Ending, LearningCurve};
 use dictmesh_apps::reproduce::{
     generated_documents, LearningCurveCase, LearningCurveExperiment, LearningCurveResult,
 };
+use dictmesh_data::output::Folder;
 use dictmesh_data::text::{TfIdf, Weighting};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,8 +1,9 @@
-//! Records of a pipe in batches, read by a thread of its own.
+//! Records of a pipe in batches, which a thread of its own reads.
 
-use super::{say, Failure, Result};
-use dictmesh_data::preparation::{DataOptions, Kind};
-use dictmesh_data::{DataError, Format, Record, Stream};
+use crate::error::{DataError, Error, Result};
+use crate::format::Format;
+use crate::preparation::{DataOptions, Kind};
+use crate::stream::{Record, Stream};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time from the first record of a batch to its results at most, and between looks at Ctrl-C.
+/// The longest time from the first record of a batch to its results, and between two polls of the stop flag.
 pub const WAIT: Duration = Duration::from_millis(200);
 /// Records that are read ahead.
 const AHEAD: usize = 256;
@@ -25,7 +26,7 @@ pub fn pipe(
     options: &DataOptions,
 ) -> Result<Option<(Box<dyn Read + Send>, String)>> {
     if path == Path::new("-") {
-        let fits = stdin_is_pipe() && Stream::fits_stdin(kind, options).map_err(say)?;
+        let fits = stdin_is_pipe() && Stream::fits_stdin(kind, options)?;
         return Ok(fits.then(|| (Box::new(io::stdin()) as _, "standard input".into())));
     }
     // The first bytes of a named pipe cannot be put back: its options or its name must say that it
@@ -40,8 +41,9 @@ pub fn pipe(
     if !lines || !is_pipe(path) {
         return Ok(None);
     }
-    let file = File::open(path).map_err(say)?;
-    Ok(Some((Box::new(file), path.display().to_string())))
+    let shown = path.display().to_string();
+    let file = File::open(path).map_err(|e| DataError::io(&shown, &e))?;
+    Ok(Some((Box::new(file), shown)))
 }
 
 /// Whether standard input is neither a file nor a device: its end may never come.
@@ -63,12 +65,12 @@ fn is_pipe(path: &Path) -> bool {
 
 /// The batches of a stream.
 pub struct Batches {
-    records: Receiver<std::result::Result<Record, DataError>>,
+    records: Receiver<Result<Record>>,
     /// The first record, which settles the layout of all.
     first: Option<Record>,
     /// What ended the stream after the last batch.
-    error: Option<Failure>,
-    /// Set by Ctrl-C.
+    error: Option<DataError>,
+    /// Ends the batches.
     stop: Arc<AtomicBool>,
     feature_names: Option<Vec<String>>,
 }
@@ -76,15 +78,17 @@ pub struct Batches {
 impl Batches {
     /// Waits for the first record, and lets a thread read the others. The batches end when `stop` is
     /// set.
-    pub fn new(mut records: Stream, stop: Arc<AtomicBool>) -> Result<Self> {
-        let first = records.next().transpose().map_err(say)?;
+    pub fn new(mut records: Stream, stop: Arc<AtomicBool>) -> std::result::Result<Self, Error> {
+        let first = records.next().transpose()?;
         let feature_names = records.feature_names();
         let (send, receive) = sync_channel(AHEAD);
         let read = move || records.try_for_each(|record| send.send(record));
         std::thread::Builder::new()
             .name("stream".into())
             .spawn(read)
-            .map_err(|e| format!("no thread can be started to read the stream ({e})"))?;
+            .map_err(|e| {
+                Error::Mismatch(format!("no thread can be started to read the stream ({e})"))
+            })?;
         Ok(Batches {
             records: receive,
             first,
@@ -104,7 +108,7 @@ impl Batches {
         self.first.as_ref()
     }
 
-    /// Whether Ctrl-C ended the stream.
+    /// Whether the stop flag ended the stream.
     pub fn is_interrupted(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
@@ -119,8 +123,8 @@ impl Batches {
         self.batch(count, None)
     }
 
-    /// `None` at the end. An error is returned after the records before it; a batch that Ctrl-C
-    /// cuts off is dropped.
+    /// `None` at the end. An error is returned after the records before it; a batch that the
+    /// stop flag cuts off is dropped.
     fn batch(&mut self, count: usize, wait: Option<Duration>) -> Result<Option<Vec<Record>>> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -139,9 +143,9 @@ impl Batches {
                     batch.push(record);
                     until = until.or(wait.map(|w| Instant::now() + w));
                 }
-                Ok(Err(e)) if batch.is_empty() => return Err(say(e)),
+                Ok(Err(e)) if batch.is_empty() => return Err(e),
                 Ok(Err(e)) => {
-                    self.error = Some(say(e));
+                    self.error = Some(e);
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) if until.is_none() => {}
@@ -155,7 +159,7 @@ impl Batches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dictmesh_data::Content;
+    use crate::stream::Content;
     use std::sync::mpsc::sync_channel;
 
     fn record(text: &str) -> Record {
@@ -187,13 +191,13 @@ mod tests {
         send.send(Err(broken)).unwrap();
         assert_eq!(batches.full(2).unwrap().unwrap().len(), 2);
         assert_eq!(batches.full(2).unwrap().unwrap(), [record("e")]);
-        assert!(batches.full(2).unwrap_err().message.contains("broken"));
+        assert!(batches.full(2).unwrap_err().to_string().contains("broken"));
         drop(send);
         assert!(batches.soon(2).unwrap().is_none());
     }
 
     #[test]
-    fn ctrl_c_ends_the_batches() {
+    fn the_stop_flag_ends_the_batches() {
         let (_send, records) = sync_channel(8);
         let mut batches = Batches {
             records,

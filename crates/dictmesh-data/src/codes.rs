@@ -1,15 +1,16 @@
-//! Codes and reconstructions as files, written while they are found.
+//! Files of codes and reconstructions, written batch by batch.
 
-use super::super::{refusal, say, Result};
-use crate::output::Draft;
+use crate::output::{refusal, Draft};
 use dictmesh::Matrix;
 use npyz::WriterBuilder;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
 
-/// Codes as scipy's compressed sparse rows. What is not zero waits in temporary files, so that no more
-/// than a number per sample is in memory.
+/// The codes of samples as an .npz of compressed sparse rows, which `scipy.sparse.load_npz` reads.
+///
+/// Memory holds one number per sample; temporary files hold the entries until the end. Errors are
+/// messages that name the file.
 pub struct CodesFile {
     draft: Draft,
     start: Vec<i64>,
@@ -19,7 +20,8 @@ pub struct CodesFile {
 }
 
 impl CodesFile {
-    pub fn create(path: &Path, atoms: usize) -> Result<Self> {
+    /// Starts a file for codes of this many atoms.
+    pub fn create(path: &Path, atoms: usize) -> Result<Self, String> {
         Ok(CodesFile {
             draft: Draft::create("the codes", path)?,
             start: vec![0],
@@ -30,7 +32,7 @@ impl CodesFile {
     }
 
     /// Adds the columns of `y`.
-    pub fn add(&mut self, y: &Matrix) -> Result<()> {
+    pub fn add(&mut self, y: &Matrix) -> Result<(), String> {
         for y in y.columns() {
             let mut end = self.start.last().copied().unwrap_or(0);
             for (q, y) in y.iter().enumerate().filter(|(_, y)| **y != 0.0) {
@@ -44,8 +46,8 @@ impl CodesFile {
         Ok(())
     }
 
-    /// Puts the archive together.
-    pub fn finish(self) -> Result<()> {
+    /// Writes the archive and moves it to its place.
+    pub fn finish(self) -> Result<(), String> {
         let CodesFile {
             mut draft,
             start,
@@ -55,7 +57,7 @@ impl CodesFile {
         } = self;
         let written = write_archive(&mut draft, &start, index, value, atoms);
         written.map_err(|e| draft.failed(&e))?;
-        Ok(draft.finish()?)
+        draft.finish()
     }
 }
 
@@ -70,7 +72,7 @@ fn write_archive(
     // Flushed here, so that closing the archive, which stays in the buffer, does not meet a full disk.
     let written = write_entries(&mut zip, start, index, value, atoms).and_then(|()| zip.flush());
     if written.is_err() {
-        // Dropped, it would try to close the archive and print what it thinks of that.
+        // Its destructor would try to close the archive and print the error.
         std::mem::forget(zip);
         return written;
     }
@@ -128,15 +130,16 @@ pub struct RowsFile {
 }
 
 impl RowsFile {
-    pub fn create(path: &Path, samples: usize, rows: usize) -> Result<Self> {
+    /// Starts a file of this many rows of this length.
+    pub fn create(path: &Path, samples: usize, rows: usize) -> Result<Self, String> {
         let mut draft = Draft::create("the reconstruction", path)?;
-        let header = header::<f64>(&[samples as u64, rows as u64]).map_err(say)?;
+        let header = header::<f64>(&[samples as u64, rows as u64]).map_err(|e| e.to_string())?;
         draft.write_all(&header).map_err(|e| draft.failed(&e))?;
         Ok(RowsFile { draft })
     }
 
     /// Adds the columns of `x` as rows.
-    pub fn add(&mut self, x: &Matrix) -> Result<()> {
+    pub fn add(&mut self, x: &Matrix) -> Result<(), String> {
         for v in x.as_slice() {
             let written = self.draft.write_all(&v.to_le_bytes());
             written.map_err(|e| self.draft.failed(&e))?;
@@ -144,8 +147,9 @@ impl RowsFile {
         Ok(())
     }
 
-    pub fn finish(self) -> Result<()> {
-        Ok(self.draft.finish()?)
+    /// Moves the file to its place.
+    pub fn finish(self) -> Result<(), String> {
+        self.draft.finish()
     }
 }
 

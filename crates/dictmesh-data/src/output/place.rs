@@ -1,17 +1,18 @@
 //! Where results go: a place that can be written to, and that nothing is read from.
+//!
+//! Errors are messages. Parameters stand in them as in [`DataError`](crate::DataError).
 
-use super::{fail, refusal, Result};
-use crate::output::landing;
+use super::{landing, refusal};
+use dictmesh::Model;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Whether a file can be made at this place, before hours of work for it.
-pub fn check_place(path: &Path) -> Result<()> {
+pub fn check_place(path: &Path) -> Result<(), String> {
     if path == Path::new("-") {
         return Err(
             "-: results are not written to standard output; name a file (./- if it is to be called so)"
-                .into(),
-        );
+            .into());
     }
     let landing = landing(path);
     let parent = match landing.parent() {
@@ -23,19 +24,20 @@ pub fn check_place(path: &Path) -> Result<()> {
             "{}: the directory {} does not exist; make it first",
             path.display(),
             parent.display()
-        )
-        .into());
+        ));
     }
     if path.is_dir() {
-        return Err(format!("{}: this is a directory; name a file", path.display()).into());
+        return Err(format!(
+            "{}: this is a directory; name a file",
+            path.display()
+        ));
     }
     // A file takes the place of what is there, and a device or a pipe must not be replaced.
     if path.exists() && !path.is_file() {
         return Err(format!(
             "{}: it is there and is not a file; name one",
             path.display()
-        )
-        .into());
+        ));
     }
     // Files are written beside their place and moved there; this one is gone at once.
     match tempfile::tempfile_in(&parent) {
@@ -43,52 +45,49 @@ pub fn check_place(path: &Path) -> Result<()> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(format!(
             "{}: no file can be made in this directory; choose another place",
             path.display()
-        )
-        .into()),
-        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e)).into()),
+        )),
+        Err(e) => Err(format!("{}: {}", path.display(), refusal(&e))),
     }
 }
 
-/// Refuses to replace a file that is neither a model nor a table of scores, which begins with `head`,
-/// unless `force` says so.
-pub fn check_replaceable(path: &Path, head: &str, force: bool) -> Result<()> {
-    let begins = |head: &[u8]| {
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path);
-        let read = file.and_then(|file| file.take(head.len() as u64).read_to_end(&mut bytes));
-        read.is_ok() && bytes == head
-    };
-    let free = force || !path.exists() || std::fs::metadata(path).is_ok_and(|m| m.len() == 0);
-    match free || begins(head.as_bytes()) || dictmesh::Model::load(path).is_ok() {
+/// Refuses to replace a file that is neither a model nor a table that begins with `head`.
+pub fn check_replaceable(path: &Path, head: &str) -> Result<(), String> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path);
+    let read = file.and_then(|file| file.take(head.len() as u64).read_to_end(&mut bytes));
+    let is_own = read.is_ok() && bytes == head.as_bytes();
+    match is_own || is_free(path) || Model::load(path).is_ok() {
         true => Ok(()),
-        false => fail(format!(
-            "{}: this file is there, and dictmesh did not write it; name another file, or give --force to \
+        false => Err(format!(
+            "{}: this file is there, and dictmesh did not write it; name another file, or give <force> to \
              replace it",
             path.display()
         )),
     }
 }
 
-/// As [`check_place`] for a model: it replaces a model, and another file only by `force`.
-pub fn check_model_place(path: &Path, force: bool) -> Result<()> {
+/// As [`check_place`] for a model, which replaces another model and no other file.
+pub fn check_model_place(path: &Path) -> Result<(), String> {
     check_place(path)?;
-    // An empty file, as mktemp makes it, holds nothing to lose.
-    let is_empty = std::fs::metadata(path).map_or(true, |file| file.len() == 0);
-    match force || is_empty || dictmesh::Model::load(path).is_ok() {
+    match is_free(path) || Model::load(path).is_ok() {
         true => Ok(()),
         false => Err(format!(
-            "{}: this file is no model of dictmesh, and would be replaced; name another file, or give --force",
+            "{}: this file is no model of dictmesh, and would be replaced; name another file, or give <force>",
             path.display()
-        )
-        .into()),
+        )),
     }
+}
+
+/// Whether there is no file, or an empty one, as mktemp makes it.
+fn is_free(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |file| file.len() == 0)
 }
 
 /// Refuses to write over what is read, or over another output. A directory is read with the files in it.
 pub fn check_apart<'a>(
     outputs: impl IntoIterator<Item = &'a PathBuf>,
     inputs: impl IntoIterator<Item = &'a PathBuf>,
-) -> Result<()> {
+) -> Result<(), String> {
     let inputs: Vec<PathBuf> = inputs.into_iter().map(|path| place(path)).collect();
     let mut taken = Vec::new();
     for output in outputs {
@@ -97,14 +96,12 @@ pub fn check_apart<'a>(
         if inputs.iter().any(read) {
             return Err(format!(
                 "{shown}: this is read, and would be written over; name another file"
-            )
-            .into());
+            ));
         }
         if taken.contains(&place) {
             return Err(format!(
                 "{shown}: two results would go there; name another file for one of them"
-            )
-            .into());
+            ));
         }
         taken.push(place);
     }
