@@ -136,16 +136,30 @@ const FREQUENT: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// The commands whose flags are [`options::Options`].
-const WITH_OPTIONS: [&str; 4] = ["learn", "tune", "audit", "init"];
+/// The commands with flags of [`options`].
+const WITH_OPTIONS: [&str; 8] = [
+    "learn",
+    "tune",
+    "audit",
+    "init",
+    "infer",
+    "score",
+    "novelty",
+    "documents",
+];
 
 /// A command and those below it, with defaults in their help and, if `short`, the flags used most alone.
 pub fn complete(mut command: Command, short: bool) -> Command {
     let name = command.get_name().to_string();
     if WITH_OPTIONS.contains(&name.as_str()) {
-        for (id, default) in options::defaults() {
-            command = command.mut_arg(id, |arg| with_default(arg, &default));
-        }
+        let defaults = options::defaults(&name);
+        command = command.mut_args(|arg| {
+            let default = defaults.iter().find(|(id, _)| arg.get_id() == id);
+            match default.filter(|_| arg.get_default_values().is_empty()) {
+                Some((_, default)) => with_default(arg, default),
+                None => arg,
+            }
+        });
     }
     if short {
         command = match FREQUENT.iter().find(|(of, _)| *of == name) {

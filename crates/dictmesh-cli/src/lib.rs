@@ -94,7 +94,8 @@ enum Command {
     /// The first block is learned. Each block after it is scored by what was learned so far, then agents
     /// join, and the mesh learns the block. The score of a document x (a TF-IDF vector of norm 1) is
     /// min over y >= 0 of  1/2 |x - W y|^2 + gamma |y|_1 + delta/2 |y|^2,
-    /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square.
+    /// and atoms have w >= 0, |w| <= 1; with --paper, the Huber loss in place of the square. With labels, a
+    /// document is truly novel if no block before has its label: ROC curves and AUC follow.
     Novelty(Box<commands::novelty::Args>),
     /// Choose gamma, the number of atoms, the strategy and its step for your data
     ///
@@ -149,7 +150,7 @@ struct CompletionsArgs {
 
 #[derive(Args)]
 struct DemoArgs {
-    /// Another number, another planted dictionary, graph and stream; the same number, the same run
+    /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Where the picture goes; the name must end in .png or .svg

@@ -72,7 +72,7 @@ fn planted_biclusters_come_back_with_their_members_and_classes() {
     dir.write("table.csv", table());
     for method in ["diffusion --beta 0.3", "ssvd --beta 2 --gamma 2"] {
         let args = format!(
-            "bicluster table.csv -o out --layers 2 --prepare none --json --method {method}"
+            "bicluster table.csv -o out --layers 2 --prepare none --json --algorithm {method}"
         );
         let json = dir.json(&args);
         assert_eq!(json["rows"], ROWS, "{json}");
@@ -121,13 +121,13 @@ fn default_settings_find_the_classes_and_a_turned_table_is_the_same() {
         dir.json("bicluster turned.csv -o out2 --json --transpose --header no --labels labels.txt");
     assert_eq!(turned["layers"], json["layers"]);
     assert_eq!(turned["misclassified"], json["misclassified"]);
-    let said = dir.run("bicluster table.csv -o out --method ssvd");
+    let said = dir.run("bicluster table.csv -o out --algorithm ssvd");
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(
         said.contains("misclassified: ") && said.contains("weight"),
         "{said}"
     );
-    let silent = dir.run("bicluster table.csv -o out --method ssvd --quiet");
+    let silent = dir.run("bicluster table.csv -o out --algorithm ssvd --quiet");
     assert!(silent.status.success() && silent.stdout.is_empty() && silent.stderr.is_empty());
 }
 
@@ -155,7 +155,7 @@ fn tables_that_cannot_be_biclustered_are_refused() {
     dir.refused("bicluster good.csv -o out --restarts 0", "restarts");
     dir.refused("bicluster good.csv -o out --gamma nan", "gamma");
     dir.refused(
-        "bicluster good.csv -o out --method ssvd --passes 2",
+        "bicluster good.csv -o out --algorithm ssvd --passes 2",
         "--passes",
     );
     dir.refused("bicluster good.csv -o out --drop a --drop b", "good.csv");
@@ -168,7 +168,7 @@ fn files_of_others_are_replaced_by_force_only() {
     dir.write("table.csv", table());
     fs::create_dir(dir.0.join("out")).unwrap();
     dir.write("out/rows.csv", "mine");
-    let args = "bicluster table.csv -o out --layers 2 --method ssvd";
+    let args = "bicluster table.csv -o out --layers 2 --algorithm ssvd";
     dir.refused(args, "out/rows.csv: this file is not one of dictmesh");
     assert_eq!(fs::read(dir.0.join("out/rows.csv")).unwrap(), b"mine");
     dir.json(&format!("{args} --force --json"));

@@ -58,8 +58,12 @@ fn a_wrong_number_is_blamed_on_the_flag_that_was_typed() {
             "--radius belongs to --residual ball, but this residual is squared-l2",
         ),
         (
+            "--residual ball",
+            "give --update constant:0.01 or --update schedule:1, or another --residual",
+        ),
+        (
             "--task nmf --lo 0",
-            "belong to --regularizer boxed-elastic-net",
+            "--lo belongs to --regularizer boxed-elastic-net",
         ),
     ] {
         refused(&dir.0, &format!("learn x.csv -o m {flags}"), &[words]);
@@ -70,7 +74,7 @@ fn a_wrong_number_is_blamed_on_the_flag_that_was_typed() {
     ] {
         refused(&dir.0, &format!("learn t.txt -o m {flags}"), &[words]);
     }
-    let bicluster = "bicluster x.csv -o b --method ssvd --gamma -1";
+    let bicluster = "bicluster x.csv -o b --algorithm ssvd --gamma -1";
     refused(&dir.0, bicluster, &["--gamma -1: must be"]);
     refused(
         &dir.0,

@@ -167,7 +167,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         ),
         (
             &["learn", "x.csv", "--mu", "1"],
-            "--mu: auto chooses a strategy with its own constants; name the one it is for",
+            "--mu belongs to --strategy diffusion or consensus",
         ),
         (
             &["learn", "x.csv", "--strategy", "auto", "--bits", "8"],
@@ -175,7 +175,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         ),
         (
             &["learn", "x.csv", "--strategy", "tree", "--latency", "1"],
-            "--latency belongs to --strategy auto; tree has --bits",
+            "--latency belongs to --strategy auto, but this strategy is tree",
         ),
         (
             &["learn", "x.csv", "--latency", "-1"],
@@ -187,11 +187,11 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         ),
         (
             &["learn", "x.csv", "--strategy", "tree", "--mu", "1"],
-            "--bits",
+            "but this strategy is tree",
         ),
         (
             &["learn", "x.csv", "--strategy", "tree", "--rho", "1"],
-            "--rho belongs to relaxed-admm; tree has --bits",
+            "--rho belongs to --strategy relaxed-admm, but this strategy is tree",
         ),
         (
             &["learn", "x.csv", "--agents", "9", "--topology", "grid:2x2"],

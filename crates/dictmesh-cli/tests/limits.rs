@@ -85,7 +85,7 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
             "at most",
         ),
         (
-            format!("bicluster x.csv --header no -o b --method ssvd --layers {huge}"),
+            format!("bicluster x.csv --header no -o b --algorithm ssvd --layers {huge}"),
             "at most 6",
         ),
         (
@@ -239,7 +239,7 @@ fn huge_and_tiny_entries_are_biclustered_in_their_own_unit() {
     dir.write("x.csv", table("e308"));
     fs::remove_dir_all(dir.0.join("b")).unwrap();
     for method in ["diffusion", "ssvd"] {
-        let args = format!("bicluster x.csv --header no -o b --prepare none --method {method}");
+        let args = format!("bicluster x.csv --header no -o b --prepare none --algorithm {method}");
         dir.refused(&args, "its square overflows");
     }
 }

@@ -118,7 +118,7 @@ def test_the_same_biclusters(method, program, rng, tmp_path):
     X[25:, 40:60] -= 3
     np.save(tmp_path / "x.npy", X)
     out = tmp_path / "out"
-    run(program, "bicluster", tmp_path / "x.npy", "-o", out, "--method", method, "--layers", 3, "--seed", 4, "--quiet")
+    run(program, "bicluster", tmp_path / "x.npy", "-o", out, "--algorithm", method, "--layers", 3, "--seed", 4, "--quiet")
     found = SparseBiclustering(3, method=method, random_state=4).fit(X)
     for file, symbol, ours, inside in (
         ("rows.csv", "w", found.row_loadings_, found.rows_),

@@ -6,7 +6,7 @@ mod text;
 use super::common_args::{Choices, Subject};
 use super::tune::bits;
 use super::{say, Result, Speech};
-use crate::options::Options;
+use crate::options::{Options, StrategyArgs};
 use crate::progress::Bar;
 use crate::render::Reply;
 use dictmesh::{strategy, AtomInit, Mesh, Samples};
@@ -41,7 +41,7 @@ pub struct Args {
 
     #[command(flatten)]
     pub choices: Choices,
-    /// Write a page with the cosines of every atom into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -94,9 +94,9 @@ pub fn run(args: Args) -> Result<()> {
 fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Survey> {
     let mut options = args.choices.options.clone();
     // auto stands for all strategies: links do not enter.
-    let named = options.strategy.take();
-    options.strategy = named.filter(|name| name != strategy::DEFAULT);
-    let given = match &options.strategy {
+    let named = options.strategy.name.take();
+    options.strategy.name = named.filter(|name| name != strategy::DEFAULT);
+    let given = match &options.strategy.name {
         Some(_) => Some(options.strategy()?),
         None => {
             check_constants(&options)?;
@@ -105,12 +105,12 @@ fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Survey> {
     };
     let base = SurveySettings::default();
     let settings = SurveySettings {
-        rounds: options.rounds.unwrap_or(base.rounds),
+        rounds: options.stopping.rounds.unwrap_or(base.rounds),
         samples: usize::try_from(args.samples).unwrap_or(usize::MAX),
         colluding: usize::try_from(args.colluding).unwrap_or(usize::MAX),
         random_start: args.random_start.clone(),
     };
-    let candidates = settings.candidates(given.as_ref(), options.bits);
+    let candidates = settings.candidates(given.as_ref(), options.strategy.bits);
     let candidates = candidates.map_err(bits)?;
     let (mesh, x) = mesh_and_samples(args, &mut options, observer)?;
     let survey = settings.run(&mesh, &x, &candidates, given.is_none(), observer);
@@ -119,13 +119,11 @@ fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Survey> {
 
 /// Refuses constants of one strategy where all are audited.
 fn check_constants(options: &Options) -> Result<()> {
-    let given = [
-        ("mu", options.mu.is_some()),
-        ("rho", options.rho.is_some()),
-        ("latency", options.latency.is_some()),
-        ("bandwidth", options.bandwidth.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
+    let own = StrategyArgs {
+        bits: None,
+        ..options.strategy.clone()
+    };
+    match own.given() {
         None => Ok(()),
         Some((flag, _)) => Err(format!(
             "--{flag}: without --strategy, every strategy is audited with its own constants; leave --{flag} out, \
@@ -154,12 +152,7 @@ fn mesh_and_samples(
             let atoms = *options.atoms.get_or_insert(agents);
             // The mesh is built with any strategy; the audit sets each in turn.
             let plain = Options {
-                strategy: None,
-                mu: None,
-                rho: None,
-                bits: None,
-                latency: None,
-                bandwidth: None,
+                strategy: StrategyArgs::default(),
                 ..options.clone()
             };
             let rows = split.training.rows();

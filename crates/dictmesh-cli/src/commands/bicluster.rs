@@ -8,6 +8,7 @@ pub use page::{heat_map, scatters};
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
 use crate::memory;
 use crate::numbers::{counted, fixed};
+use crate::options::{check_owned, Owned};
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
@@ -28,7 +29,7 @@ use std::sync::Arc;
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum MethodName {
+pub enum Algorithm {
     /// Agents that learn one layer each (the paper's Alg. 4)
     Diffusion,
     /// The sparse SVD of the whole table in one place (Alg. 3)
@@ -75,12 +76,12 @@ pub struct Args {
     /// The directory for rows.csv and columns.csv; created if missing
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Replace a rows.csv or columns.csv that dictmesh did not write
+    /// Replace an output file that dictmesh did not write
     #[arg(long)]
     pub force: bool,
     /// How layers are found
-    #[arg(long, value_name = "METHOD", default_value = "diffusion")]
-    pub method: MethodName,
+    #[arg(long, value_name = "NAME", default_value = "diffusion")]
+    pub algorithm: Algorithm,
     #[arg(long, value_name = "N", help = format!("Number of layers {}", defaults(|s| s.layers, None)))]
     pub layers: Option<usize>,
     #[arg(long, value_name = "X", help = format!(
@@ -110,12 +111,12 @@ pub struct Args {
     /// The paper's constants and single pass, where no flag says otherwise
     #[arg(long)]
     pub paper: bool,
-    /// Labels of the rows in a file of their own: a line each, a table's first column or an .npy
+    /// Labels in a file of their own: a line each, a table's first column or an .npy
     #[arg(long, value_name = "FILE", help_heading = "Reading")]
     pub labels: Option<PathBuf>,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Write a page with the heat map and the scatter of the rows into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -269,8 +270,8 @@ fn method(args: &Args, x: &Matrix) -> Result<Method> {
         )
         .into());
     }
-    match args.method {
-        MethodName::Diffusion => {
+    match args.algorithm {
+        Algorithm::Diffusion => {
             let settings = diffusion(args);
             let sizes = Sizes {
                 rows: x.rows(),
@@ -283,7 +284,7 @@ fn method(args: &Args, x: &Matrix) -> Result<Method> {
             memory::check(&sizes, &format!("--layers {}", settings.layers))?;
             Ok(Method::Diffusion(settings))
         }
-        MethodName::Ssvd => ssvd(args),
+        Algorithm::Ssvd => ssvd(args),
     }
 }
 
@@ -306,18 +307,14 @@ fn diffusion(args: &Args) -> Biclustering {
 }
 
 fn ssvd(args: &Args) -> Result<Method> {
-    for (flag, given) in [
-        ("--delta", args.delta.is_some()),
-        ("--restarts", args.restarts.is_some()),
-        ("--passes", args.passes.is_some()),
-        ("--paper", args.paper),
-    ] {
-        if given {
-            return Err(
-                format!("{flag} belongs to --method diffusion; leave it out with ssvd").into(),
-            );
-        }
-    }
+    let given = [
+        ("delta", args.delta.is_some()),
+        ("restarts", args.restarts.is_some()),
+        ("passes", args.passes.is_some()),
+        ("paper", args.paper),
+    ];
+    let owned = given.map(|(flag, given)| Owned(flag, given, &["diffusion"]));
+    check_owned("algorithm", "ssvd", &owned)?;
     let (base, usual) = (SparseSvd::default(), Biclustering::default());
     let settings = SparseSvd {
         layers: args.layers.unwrap_or(usual.layers),

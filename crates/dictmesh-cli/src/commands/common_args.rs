@@ -50,7 +50,7 @@ impl Subject {
         }
         let (raw, how) = choices.prepare.open(&self.data, &choices.data_args)?;
         note(raw.note(), quiet);
-        options.task.get_or_insert(how.usual_task().into());
+        options.problem.task.get_or_insert(how.usual_task().into());
         let feed = Feed {
             raw: &raw,
             how: &how,

@@ -17,6 +17,7 @@ use dictmesh_apps::denoising::{rounding_noise, Coding, Denoising, Restored};
 use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::quality::Quality;
 use dictmesh_data::output::{write_file, Folder};
+use dictmesh_data::preparation::patch_side;
 use dictmesh_data::{self as data, Image};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -33,7 +34,7 @@ pub struct Args {
     /// The file of the restored picture; its ending is the format
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Replace an output picture that dictmesh did not write
+    /// Replace an output file that dictmesh did not write
     #[arg(long)]
     pub force: bool,
     #[arg(long, value_name = "S", help = format!(
@@ -46,11 +47,12 @@ pub struct Args {
         "Number of atoms [default: one per agent, or {}]", usual_atoms()
     ))]
     pub atoms: Option<usize>,
-    #[arg(long, value_name = "P", help = format!(
-        "Side of the square patches in pixels [default: {}, or the model's]", Denoising::default().patch
+    #[arg(long, value_name = "SIDE", value_parser = patch_side, help = format!(
+        "Side of the square patches that pictures are cut into, as 8 or 8x8 [default: {}, or the model's]",
+        Denoising::default().patch
     ))]
     pub patch: Option<usize>,
-    /// Pixels from one patch to the next; larger is faster and less accurate
+    /// Pixels from one patch to the next
     #[arg(long, value_name = "N", default_value_t = Denoising::default().stride)]
     pub stride: usize,
     /// Number of agents that share the atoms and code together (196 in the paper). By default one agent has
@@ -70,7 +72,7 @@ pub struct Args {
     /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = Denoising::default().seed)]
     pub seed: u64,
-    /// Write a page with the pictures before and after, and the atoms, into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]

@@ -29,7 +29,7 @@ passes = 1
 pub struct Args {
     /// The directory for them; created if missing
     pub directory: PathBuf,
-    /// Seed of the data
+    /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]

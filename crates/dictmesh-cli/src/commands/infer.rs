@@ -38,7 +38,7 @@ pub struct Args {
     pub reconstruct: Option<PathBuf>,
     #[command(flatten)]
     pub data_args: DataArgs,
-    /// Write a page about the codes, their costs and the use of atoms into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub struct Args {
     /// Where the model goes
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Replace a file that is no model of dictmesh
+    /// Replace an output file that dictmesh did not write
     #[arg(long, help_heading = "Output")]
     pub force: bool,
     #[command(flatten)]

@@ -66,10 +66,10 @@ pub struct Args {
     pub dry_run: bool,
     #[command(flatten)]
     pub choices: Choices,
-    /// Write a page with the cost, the atoms, the mesh and the settings into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
-    /// Replace a file that is no model of dictmesh
+    /// Replace an output file that dictmesh did not write
     #[arg(long, help_heading = "Output")]
     pub force: bool,
     #[command(flatten)]

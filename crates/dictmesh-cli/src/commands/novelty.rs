@@ -13,11 +13,9 @@ use super::{
 use crate::interrupt;
 use crate::memory::{self, check_sizes};
 use crate::numbers::counted;
-use crate::options::names::OneOf;
-use crate::options::StrategyArgs;
+use crate::options::{MethodName, ProblemArgs, StoppingArgs, StrategyArgs};
 use crate::progress::{Bar, Progress};
 use crate::render::json;
-use dictmesh::problem::TaskSpec;
 use dictmesh::{Mesh, Stop};
 use dictmesh_apps::calibration::{Calibration, KEPT_SCORES};
 use dictmesh_apps::coding::Method;
@@ -45,13 +43,13 @@ pub struct Args {
     /// Documents of the first block, which is only learned [default: as --block]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
     pub first: Option<usize>,
-    /// The stream's format, if its name does not tell
+    /// The file's format, if its name does not tell
     #[arg(long, value_name = "FORMAT", help_heading = "The stream")]
     pub format: Option<Format>,
-    /// The column or key of the text
+    /// The column of a table, or the key of JSON lines, with the text of a document
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["counts", "tfidf"], help_heading = "The stream")]
     pub text_column: Option<String>,
-    /// The stream is a matrix of counts (rows are documents): weight it by TF-IDF
+    /// The numbers are counts of terms: weigh them by TF-IDF
     #[arg(long, conflicts_with = "tfidf", help_heading = "The stream")]
     pub counts: bool,
     /// The stream is a matrix that is weighted already: only scale its documents to norm 1
@@ -65,11 +63,10 @@ pub struct Args {
         help_heading = "The stream"
     )]
     pub counting: Counting,
-    /// One label a document, in a file of their own: for ROC curves and AUC. A document is truly novel
-    /// if no block before had its label
+    /// Labels in a file of their own: a line each, a table's first column or an .npy
     #[arg(long, value_name = "FILE", help_heading = "The stream")]
     pub labels: Option<PathBuf>,
-    /// The column of the labels, in the file of labels or else in the stream
+    /// The column of labels in a table, by name or number from 1
     #[arg(long, value_name = "COLUMN", help_heading = "The stream")]
     pub label_column: Option<String>,
 
@@ -79,42 +76,30 @@ pub struct Args {
     /// Agents of one atom each that join after a block was scored
     #[arg(long, value_name = "N", default_value_t = Novelty::GROWTH, help_heading = "The mesh")]
     pub atoms_per_block: usize,
-    /// Fixes everything random
+    /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "The mesh")]
     pub seed: u64,
 
-    /// The residual f: squared-l2 or huber
-    #[arg(long, value_parser = OneOf::new(["squared-l2", "huber"]), value_name = "NAME", default_value = "squared-l2", help_heading = "Learning")]
-    pub residual: String,
-    /// Where the Huber residual turns from quadratic to linear [default: 0.2, the paper's]
-    #[arg(
-        long,
-        value_name = "X",
-        allow_negative_numbers = true,
-        help_heading = "Learning"
-    )]
-    pub eta: Option<f64>,
-    /// Weight of |y|_1: more makes codes sparser
-    #[arg(long, value_name = "X", default_value_t = Novelty::GAMMA, help_heading = "Learning")]
-    pub gamma: f64,
-    /// Weight of |y|^2/2, above 0
-    #[arg(long, value_name = "X", default_value_t = Novelty::DELTA, help_heading = "Learning")]
-    pub delta: f64,
+    #[command(flatten)]
+    pub problem: ProblemArgs,
     /// Samples per update
     #[arg(long, value_name = "B", default_value_t = Novelty::BATCH, value_parser = at_least_one, help_heading = "Learning")]
     pub batch: usize,
     /// How often to go through each block
     #[arg(long, value_name = "N", default_value_t = Novelty::PASSES, value_parser = at_least_one, help_heading = "Learning")]
     pub passes: usize,
-    /// Where blocks are scored: exact, with all atoms in one place; or mesh, by the agents
-    #[arg(long, value_parser = OneOf::new(["exact", "mesh"]), value_name = "NAME", default_value = "exact", help_heading = "Inference")]
-    pub method: String,
+    /// How blocks are scored.
+    #[command(flatten)]
+    pub method: MethodName,
     #[command(flatten)]
     pub strategy: StrategyArgs,
+    #[command(flatten)]
+    pub stopping: StoppingArgs,
     /// The paper's residual, constants, strategy and random atoms
     #[arg(
         long,
-        conflicts_with_all = ["residual", "eta", "gamma", "delta", "batch", "passes", "method"],
+        conflicts_with_all = ["task", "residual", "regularizer", "atoms_set", "gamma", "delta", "beta", "eta",
+            "radius", "lo", "hi", "batch", "passes", "method"],
         help_heading = "Learning"
     )]
     pub paper: bool,
@@ -132,10 +117,10 @@ pub struct Args {
     /// Where the model goes, with what turns documents into samples
     #[arg(long, value_name = "MODEL", help_heading = "Output")]
     pub save_model: Option<PathBuf>,
-    /// Replace a file that dictmesh did not write
+    /// Replace an output file that dictmesh did not write
     #[arg(long, help_heading = "Output")]
     pub force: bool,
-    /// Write a page with the plots into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -187,27 +172,13 @@ fn settings(args: &Args) -> Result<Novelty> {
     let base = match args.paper {
         true => Novelty::paper(),
         false => Novelty {
-            task: match (args.residual.as_str(), args.eta) {
-                ("huber", eta) => {
-                    TaskSpec::nmf_huber(args.gamma, args.delta, eta.unwrap_or(Novelty::ETA))
-                }
-                (_, None) => TaskSpec::nmf(args.gamma, args.delta),
-                (_, Some(eta)) => {
-                    return fail(format!(
-                        "--eta {eta}: it belongs to --residual huber; name that, or leave --eta out"
-                    ))
-                }
-            },
+            task: args.problem.task(Novelty::default().task)?,
             batch: args.batch,
             passes: args.passes,
-            method: match args.method.as_str() {
-                "mesh" => Method::Mesh,
-                _ => Method::Exact,
-            },
+            method: args.method.get().unwrap_or(Method::Exact),
             ..Novelty::default()
         },
     };
-    base.task.build().map_err(say)?;
     Ok(Novelty {
         agents: args.agents_start,
         growth: match args.atoms_per_block {
@@ -220,7 +191,7 @@ fn settings(args: &Args) -> Result<Novelty> {
         threshold: args.threshold.threshold()?,
         seed: args.seed,
         strategy: args.strategy.or(base.strategy.clone())?,
-        stopping: args.strategy.stopping(base.stopping),
+        stopping: args.stopping.or(base.stopping),
         ..base
     })
 }

@@ -3,7 +3,7 @@
 mod page;
 
 use super::prepare::{DataArgs, LoadedModel, Opened};
-use super::{check_finite, fail, given_up, refusal, say, Ended, Result};
+use super::{check_finite, fail, given_up, refusal, say, Ended, Result, Speech};
 use crate::numbers::counted;
 use crate::numbers::exact;
 use crate::options::MethodArgs;
@@ -38,14 +38,11 @@ pub struct Args {
     pub method: MethodArgs,
     #[command(flatten)]
     pub data_args: DataArgs,
-    /// Print one JSON object a line instead of CSV
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    #[arg(from_global)]
-    pub quiet: bool,
-    /// Write a page with the scores and the most novel samples into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub speech: Speech,
 }
 
 /// Which samples are called novel.
@@ -135,7 +132,7 @@ pub fn run(args: Args) -> Result<Ended> {
     match model.stream(&args.data, &args.data_args)? {
         Some(batches) => score_stream(&args, &model, batches, threshold, method),
         None => {
-            let opened = model.open(&args.data, &args.data_args, !args.quiet)?;
+            let opened = model.open(&args.data, &args.data_args, !args.speech.quiet)?;
             score_file(&args, &opened, threshold, method)
         }
     }
@@ -145,7 +142,7 @@ pub fn run(args: Args) -> Result<Ended> {
 fn score_file(args: &Args, opened: &Opened, threshold: Threshold, method: Method) -> Result<Ended> {
     opened.check_memory(&args.model, BATCH, method)?;
     let mut scored = Scored::new(threshold, &opened.model, method);
-    let bar = Bar::new(args.quiet);
+    let bar = Bar::new(args.speech.quiet);
     let done = score_parts(args, opened, method, &mut scored, &bar);
     bar.clear();
     done?;
@@ -254,7 +251,7 @@ fn score_stream(
             scored.scores.extend(found);
         }
     }
-    if let (false, Some(gap)) = (args.quiet, gap) {
+    if let (false, Some(gap)) = (args.speech.quiet, gap) {
         tell_gap(gap);
     }
     scored.write_page(args, model)?;
@@ -303,7 +300,7 @@ impl Scored {
 
     /// Prints the threshold on standard error; standard output is for the scores.
     fn tell(&self, args: &Args) {
-        if !args.quiet && self.from != ThresholdFrom::Given {
+        if !args.speech.quiet && self.from != ThresholdFrom::Given {
             eprintln!(
                 "dictmesh: threshold {:.6} = {}",
                 self.threshold, self.reason
@@ -312,7 +309,7 @@ impl Scored {
     }
 
     fn tell_gap(&self, args: &Args) {
-        if let (false, Some(gap)) = (args.quiet, self.scores.largest_gap()) {
+        if let (false, Some(gap)) = (args.speech.quiet, self.scores.largest_gap()) {
             tell_gap(gap);
         }
     }
@@ -369,7 +366,7 @@ impl Scored {
             return Ok(());
         };
         let page = page::report(args, model, self)?.write(dir)?;
-        if !args.quiet {
+        if !args.speech.quiet {
             eprintln!("report: {}", page.display());
         }
         Ok(())
@@ -388,10 +385,10 @@ impl Printer {
     fn new(args: &Args) -> Result<Self> {
         let mut printer = Printer {
             out: BufWriter::new(io::stdout().lock()),
-            json: args.json,
+            json: args.speech.json,
             closed: false,
         };
-        if !args.json {
+        if !args.speech.json {
             printer.write("sample,score,novel\n")?;
         }
         Ok(printer)

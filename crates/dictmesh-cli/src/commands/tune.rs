@@ -71,7 +71,7 @@ pub struct Args {
 
     #[command(flatten)]
     pub choices: Choices,
-    /// Write a page with the curves into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -166,7 +166,7 @@ fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Tuning> {
     let mut choice = None;
     if opened.is_none() && !only(Only::Curve) {
         let search = GridSearch {
-            gammas: [&args.gammas[..], options.gamma.as_slice()].concat(),
+            gammas: [&args.gammas[..], options.problem.gamma.as_slice()].concat(),
             atoms: [&args.atoms_grid[..], options.atoms.as_slice()].concat(),
             learning: options.quick_learning("sparse-svd")?,
         };
@@ -178,7 +178,7 @@ fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Tuning> {
         }
         if !grid.is_settled() || only(Only::Choice) {
             let found = search.run(&split, observer).map_err(say)?;
-            (options.gamma, options.atoms) = (Some(found.gamma), Some(found.atoms));
+            (options.problem.gamma, options.atoms) = (Some(found.gamma), Some(found.atoms));
             choice = Some(found);
         }
     }
@@ -205,19 +205,19 @@ fn find(args: &Args, observer: &mut Observer<'_>) -> Result<Tuning> {
         };
         let samples = args.samples.map_or(DEFAULT_SAMPLES, |n| n as usize);
         let few = split.held_out.range(0..split.held_out.len().min(samples));
-        let given = match &options.strategy {
+        let given = match &options.strategy.name {
             Some(_) => Some(options.strategy()?),
             None => None,
         };
         let strategies =
-            StrategyComparison::candidates(&args.strategies, given, options.bits, &mesh);
+            StrategyComparison::candidates(&args.strategies, given, options.strategy.bits, &mesh);
         let settings = StrategyComparison {
             strategies: strategies.map_err(bits)?,
             goal: GOALS
                 .iter()
                 .position(|goal| goal.to_string() == args.goal)
                 .unwrap_or(1),
-            rounds: options.rounds.unwrap_or(DEFAULT_ROUNDS),
+            rounds: options.stopping.rounds.unwrap_or(DEFAULT_ROUNDS),
         };
         let found = settings.run(&mesh, &few, observer).map_err(say)?;
         flags.extend(flags::suggested(&found));

@@ -1,18 +1,13 @@
 //! From choices to a mesh.
 
-use super::names::{
-    self, atom_set, known, residual, topology, REGULARIZERS, STRATEGIES, TASKS, WEIGHTS,
-};
+use super::names::{self, known, topology, WEIGHTS};
 use super::{Options, Result, BATCH, SEED};
-use crate::commands::say;
+use crate::commands::{say, Failure};
 use crate::memory::{self, check_sizes};
 use dictmesh::accel::Accels;
-use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::{self, Strategy};
-use dictmesh::{
-    AtomInit, Mesh, Samples, Spec, Stopping, Topology, TopologySpec, Update, WeightRule,
-};
+use dictmesh::strategy::Strategy;
+use dictmesh::{AtomInit, Mesh, Samples, Stopping, Topology, TopologySpec, Update, WeightRule};
 use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::tuning::QuickLearning;
 use std::sync::Arc;
@@ -22,108 +17,10 @@ pub fn dealt(n: usize, k: usize) -> Vec<usize> {
     (0..n).map(|i| k / n + usize::from(i < k % n)).collect()
 }
 
-/// The constant of a strategy, by its flag.
-pub fn constant(strategy: &str) -> &'static str {
-    match strategy {
-        "relaxed-admm" => "rho",
-        "tree" => "bits",
-        _ => "mu",
-    }
-}
-
-/// The strategy of a spec, with integers of this number of bits.
-fn with_bits(spec: Spec, bits: Option<i64>) -> Result<Arc<dyn Strategy>> {
-    let spec = spec.with_some("bits", bits);
-    strategy::build(&spec).map_err(|e| match e {
-        // Of this name there is another flag.
-        dictmesh::Error::Parameter {
-            name: "bits",
-            given,
-            allowed,
-        } => format!("--bits {given}: {allowed}").into(),
-        e => say(e),
-    })
-}
-
-/// The strategy `auto` for links with these constants.
-fn auto(latency: Option<f64>, bandwidth: Option<f64>) -> Result<Arc<dyn Strategy>> {
-    let spec = Spec::new(strategy::DEFAULT)
-        .with_some_number("latency", latency)
-        .with_some_number("bandwidth", bandwidth);
-    strategy::build(&spec).map_err(|e| match e {
-        dictmesh::Error::Parameter {
-            name,
-            given,
-            allowed,
-        } => format!("--{name} {given}: {allowed}").into(),
-        e => say(e),
-    })
-}
-
 impl Options {
-    /// The task: a preset (`fallback` if none is named), changed by whatever else is said.
+    /// The task: a preset (`fallback` if none is named), with the constants and pieces given.
     pub fn task(&self, fallback: &str) -> Result<TaskSpec> {
-        let name = self.task.as_deref().unwrap_or(fallback);
-        known("task", name, &TASKS)?;
-        let mut task = TaskSpec::preset(name).map_err(say)?;
-        if let Some(name) = &self.residual {
-            task.residual = residual(name)?;
-        }
-        // Each constant belongs to one residual; with another it would be ignored.
-        let given = [
-            ("huber", "eta", "eta", self.eta),
-            ("ball", "radius", "sigma", self.radius),
-        ];
-        for (owner, flag, constant, value) in given {
-            let Some(value) = value else { continue };
-            let kind = task.residual.kind();
-            if kind != owner {
-                return Err(format!(
-                    "--{flag} belongs to --residual {owner}, but this residual is {kind}; name that residual, or leave \
-                     --{flag} out"
-                )
-                .into());
-            }
-            task.residual = Spec::new(owner).with_number(constant, value);
-        }
-        self.change_regularizer(&mut task.common.regularizer)?;
-        if let Some(name) = &self.atoms_set {
-            task.common.set = atom_set(name)?;
-        }
-        if let Some(beta) = self.beta {
-            task.common.penalty = AtomPenalty::L1 { beta };
-        }
-        task.build().map_err(say)?;
-        Ok(task)
-    }
-
-    fn change_regularizer(&self, spec: &mut Spec) -> Result<()> {
-        let preset = |name| spec.required(name).map_err(say);
-        let gamma = self.gamma.map_or_else(|| preset("gamma"), Ok)?;
-        let delta = self.delta.map_or_else(|| preset("delta"), Ok)?;
-        let boxed = self.lo.is_some() || self.hi.is_some();
-        let name = match (self.regularizer.as_deref(), spec.kind()) {
-            (Some(name), _) => name,
-            (None, "non-negative-elastic-net") => "non-negative-elastic-net",
-            (None, _) if boxed => "boxed-elastic-net",
-            (None, _) => "elastic-net",
-        };
-        known("regularizer", name, &REGULARIZERS)?;
-        *spec = Spec::new(name)
-            .with_number("gamma", gamma)
-            .with_number("delta", delta);
-        for (end, value) in [("lo", self.lo), ("hi", self.hi)] {
-            if let Some(value) = value {
-                *spec = spec.clone().with_number(end, value);
-            }
-        }
-        if boxed && name != "boxed-elastic-net" {
-            return Err(format!(
-                "--lo and --hi belong to --regularizer boxed-elastic-net, but this is {name}; name that \
-                 regularizer (with --lo 0 codes stay non-negative), or leave --lo and --hi out"
-            ).into());
-        }
-        Ok(())
+        self.problem.task(TaskSpec::preset(fallback).map_err(say)?)
     }
 
     /// N and K.
@@ -165,71 +62,12 @@ impl Options {
 
     /// The strategy with its constants.
     pub fn strategy(&self) -> Result<Arc<dyn Strategy>> {
-        // A constant of one strategy alone names it.
-        let implied = match (self.rho, self.bits) {
-            (Some(_), _) => "relaxed-admm",
-            (None, Some(_)) => "tree",
-            (None, None) => strategy::DEFAULT,
-        };
-        let name = self.strategy.as_deref().unwrap_or(implied);
-        known("strategy", name, &STRATEGIES)?;
-        if name == strategy::DEFAULT {
-            return self.auto();
-        }
-        let own = constant(name);
-        let links = [("latency", self.latency), ("bandwidth", self.bandwidth)];
-        if let Some((flag, _)) = links.iter().find(|(_, value)| value.is_some()) {
-            return Err(format!("--{flag} belongs to --strategy auto; {name} has --{own}").into());
-        }
-        let given = [("mu", self.mu), ("rho", self.rho)];
-        if let Some((flag, _)) = given.iter().find(|(flag, v)| v.is_some() && *flag != own) {
-            return Err(match (*flag, name) {
-                ("mu", "relaxed-admm") => {
-                    "--mu: relaxed-admm has no step; its penalty is --rho".to_string()
-                }
-                ("mu", _) => {
-                    format!("--mu: {name} finds the length of its steps itself; it has --{own}")
-                }
-                _ => format!("--rho belongs to relaxed-admm; {name} has --{own}"),
-            }
-            .into());
-        }
-        let spec = given.into_iter().fold(Spec::new(name), |spec, (flag, v)| {
-            spec.with_some_number(flag, v)
-        });
-        with_bits(spec, self.bits)
-    }
-
-    /// The strategy that chooses another one.
-    fn auto(&self) -> Result<Arc<dyn Strategy>> {
-        let constants = [
-            ("mu", self.mu.is_some()),
-            ("rho", self.rho.is_some()),
-            ("bits", self.bits.is_some()),
-        ];
-        if let Some((flag, _)) = constants.iter().find(|(_, given)| *given) {
-            let owner = match *flag {
-                "mu" => "diffusion, consensus, jacobi-admm or exact-diffusion",
-                "rho" => "relaxed-admm",
-                _ => "tree or relaxed-admm",
-            };
-            return Err(format!(
-                "--{flag}: auto chooses a strategy with its own constants; name the one it is for: \
-                 --strategy {owner}"
-            )
-            .into());
-        }
-        auto(self.latency, self.bandwidth)
+        self.strategy.build()
     }
 
     /// When the rounds of a batch end.
     pub fn stopping(&self) -> Stopping {
-        match (self.tolerance, self.rounds) {
-            (None, None) => Stopping::default(),
-            (None, Some(rounds)) => Stopping::rounds(rounds),
-            (Some(tolerance), None) => Stopping::tolerance(tolerance),
-            (tolerance, Some(rounds)) => Stopping { tolerance, rounds },
-        }
+        self.stopping.or(Stopping::default())
     }
 
     /// The speed-ups.
@@ -249,6 +87,19 @@ impl Options {
             return Ok(Update::Adaptive { forgetting });
         };
         names::update(text)
+    }
+
+    /// The library's refusal of an update, with the flags that change it.
+    fn of_update(&self, error: dictmesh::Error) -> Failure {
+        match error {
+            dictmesh::Error::Unsupported { what, with, .. } => format!(
+                "--update {}: {what} needs a residual with a curvature, such as squared-l2 or huber, and does not \
+                 work with {with}; give --update constant:0.01 or --update schedule:1, or another --residual",
+                self.update.as_deref().unwrap_or("adaptive"),
+            )
+            .into(),
+            e => say(e),
+        }
     }
 
     /// The rule of the combination weights.
@@ -288,6 +139,7 @@ impl Options {
             passes: self.passes,
             update,
             stopping: self
+                .stopping
                 .tolerance
                 .map_or(Stopping::default(), Stopping::tolerance),
             accels: self.accels()?,
@@ -330,12 +182,16 @@ impl Options {
         };
         memory::check(&needed, &format!("--atoms {k} --agents {n}"))?;
         let sizes = dealt(n, k);
+        let update = self.update(batch)?;
+        update
+            .check(task.residual())
+            .map_err(|e| self.of_update(e))?;
         let mut builder = Mesh::builder(task, self.topology(n)?.0)
             .weights(self.weight_rule()?)
             .strategy(self.strategy()?)
             .stopping(self.stopping())
             .accels(self.accels()?)
-            .update(self.update(batch)?)
+            .update(update)
             .batch(batch)
             .seed(self.seed.unwrap_or(SEED));
         if let Some(informed) = self.informed()? {

@@ -44,11 +44,6 @@ pub fn residual(name: &str) -> Result<Spec> {
     })
 }
 
-pub fn atom_set(name: &str) -> Result<Spec> {
-    known("atoms-set", name, &SETS)?;
-    Ok(Spec::new(name))
-}
-
 pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
     let (name, argument) = split(text);
     known("topology", name, &GRAPHS)?;

@@ -15,10 +15,10 @@ pub struct PrepareArgs {
     /// To which length numbers are scaled [default: none]
     #[arg(long, value_name = "NORM", help_heading = "Samples")]
     pub norm: Option<Norm>,
-    /// The numbers are counts of terms: weigh them by TF-IDF, with the frequencies of a first pass
+    /// The numbers are counts of terms: weigh them by TF-IDF
     #[arg(long, help_heading = "Samples")]
     pub counts: bool,
-    /// Cut pictures into square patches of this side, as 8 or 8x8 [default: 8]
+    /// Side of the square patches that pictures are cut into, as 8 or 8x8 [default: 8]
     #[arg(long, value_name = "SIDE", value_parser = patch_side, help_heading = "Samples")]
     pub patch: Option<usize>,
     /// Pixels from one patch to the next [default: half a side]

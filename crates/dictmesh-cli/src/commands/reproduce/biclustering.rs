@@ -26,7 +26,7 @@ pub struct Args {
     /// Number of seeds, from 0
     #[arg(long, value_name = "N", default_value_t = BiclusteringExperiment::default().seeds, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Write a page with the heat map and the scatter of the patients into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]

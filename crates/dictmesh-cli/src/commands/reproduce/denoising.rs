@@ -35,7 +35,7 @@ pub struct Args {
     /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = DenoisingExperiment::default().seed)]
     pub seed: u64,
-    /// Write a page with the pictures and the atoms into this directory
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! The paper's document experiment: TDT2 in blocks of 1000, AUC at the steps that bring new topics.
 
 use crate::commands::{command_line, say, Result, Speech};
-use crate::options::StrategyArgs;
+use crate::options::{StoppingArgs, StrategyArgs};
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
@@ -38,7 +38,9 @@ pub struct Args {
     pub l1: bool,
     #[command(flatten)]
     pub strategy: StrategyArgs,
-    /// Write a page with the table and the curves into this directory
+    #[command(flatten)]
+    pub stopping: StoppingArgs,
+    /// Write a page of the results, with charts, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub report: Option<PathBuf>,
     #[command(flatten)]
@@ -110,7 +112,7 @@ fn method(args: &Args) -> Result<DocumentsMethod> {
     Ok(DocumentsMethod::Mesh(Box::new(Novelty {
         score_batch: SCORE_BATCH,
         strategy: args.strategy.or(base.strategy.clone())?,
-        stopping: args.strategy.stopping(base.stopping),
+        stopping: args.stopping.or(base.stopping),
         ..base
     })))
 }

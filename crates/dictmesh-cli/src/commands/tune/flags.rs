@@ -48,7 +48,7 @@ pub fn given(args: &Args, options: &Options) -> Vec<String> {
     let mut add = |name: &str, value: Option<String>| {
         flags.extend(value.into_iter().flat_map(|value| [name.into(), value]));
     };
-    add("--gamma", options.gamma.map(exact));
+    add("--gamma", options.problem.gamma.map(exact));
     add("--atoms", options.atoms.map(|atoms| atoms.to_string()));
     flags
 }
