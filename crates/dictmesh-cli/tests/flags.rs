@@ -29,7 +29,7 @@ const COMMANDS: [&str; 22] = [
 ];
 
 /// Flags that do the same to different things: their help names the thing.
-const OTHER_HELP: [&str; 22] = [
+const OTHER_HELP: [&str; 23] = [
     "accel",
     "agents",
     "atoms",
@@ -49,12 +49,13 @@ const OTHER_HELP: [&str; 22] = [
     "save-model",
     "seeds",
     "samples",
+    "sigma",
     "steps",
     "stride",
     "transpose",
 ];
-/// Flags whose values are named after what goes there, and `--informed` of an agent that joins, a switch.
-const OTHER_VALUE: [&str; 2] = ["informed", "output"];
+/// Flags whose values are named after the file or directory, and `--informed` of an agent that joins, a switch.
+const OTHER_VALUE: [&str; 3] = ["data", "informed", "output"];
 
 /// The flags of a command with their values and helps, without defaults.
 fn flags(command: &str) -> Vec<(String, String, String)> {
@@ -116,7 +117,7 @@ fn a_flag_has_one_value_and_one_help() {
                     "--{name}: {value} in {first}, {other} in {command}"
                 ));
             }
-            if its_help != help && !OTHER_HELP.contains(&name.as_str()) {
+            if its_help.trim() != help.trim() && !OTHER_HELP.contains(&name.as_str()) {
                 wrong.push(format!(
                     "--{name}\n  {first}: {help}\n  {command}: {its_help}"
                 ));

@@ -43,7 +43,7 @@ pub struct Args {
     /// file [default: as that says]
     #[arg(long, value_name = "SWITCH")]
     pub masks: Option<Switch>,
-    /// Replace a file that is no model of dictmesh
+    /// Replace an output file that dictmesh did not write
     #[arg(long, help_heading = "Output")]
     pub force: bool,
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub struct Args {
     /// Number of these documents that the strategies run on
     #[arg(long, value_name = "N", default_value_t = LearningCurveExperiment::default().samples as u64, value_parser = clap::value_parser!(u64).range(1..=10))]
     pub samples: u64,
-    /// Rounds of each strategy
+    /// Stop after this many rounds
     #[arg(long, value_name = "N", default_value_t = LearningCurveExperiment::default().rounds as u64, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rounds: u64,
     /// Seed of all random draws
