@@ -1,4 +1,5 @@
 //! A flag's name has one meaning in all commands.
+#![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
 use std::collections::BTreeMap;
 use std::process::Command;
