@@ -113,7 +113,7 @@ impl Batches {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// The next `count` records, or those that arrive within [`WAIT`] of the first of them.
+    /// The next `count` records, or those that arrive within `WAIT`, 200 ms, of the first of them.
     pub fn soon(&mut self, count: usize) -> Result<Option<Vec<Record>>> {
         self.batch(count, Some(WAIT))
     }
