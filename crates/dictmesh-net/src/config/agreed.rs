@@ -98,7 +98,7 @@ impl Agreed {
         }
     }
 
-    /// Whether single precision can meet the tolerance, if there is one; the least was measured, see DESIGN.md.
+    /// Whether single precision can meet the tolerance, if there is one; the least was measured, see docs/benchmarks.md.
     fn check_precision(&self) -> Result<()> {
         let integers = self.strategy.parameters().contains_key("bits");
         if self.float32 && (integers || self.strategy.kind() == "tree") {

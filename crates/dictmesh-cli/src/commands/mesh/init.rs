@@ -72,7 +72,7 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// What single precision met, times the graph's connectivity, on every graph that was tried; DESIGN.md has the figures.
+/// What single precision met, times the graph's connectivity, on every graph that was tried; docs/benchmarks.md has the figures.
 const SINGLE: f64 = 5e-6;
 
 /// What happens when an agent is lost.
