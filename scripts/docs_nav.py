@@ -28,7 +28,7 @@ def on_config(config: Any) -> Any:
             if folder == pathlib.PurePosixPath("reference"):
                 commands = [f.relative_to(docs).as_posix() for f in sorted((docs / COMMANDS).glob("*.md"))]
                 # index.md is the page of the section itself.
-                commands.sort(key=lambda path: not path.endswith("/index.md"))
+                commands.sort(key=lambda path: (not path.endswith("/index.md"), path.removesuffix(".md")))
                 if commands:
                     pages.append({"Commands": commands})
     return config

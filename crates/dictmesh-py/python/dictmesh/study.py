@@ -86,8 +86,9 @@ class StrategyComparison:
 class Tuning:
     """The result of :func:`tune`."""
 
-    #: The chosen gamma and number of atoms.
+    #: The chosen gamma; None if it was given.
     gamma: float | None
+    #: The chosen number of atoms; None if it was given.
     n_components: int | None
     #: All that was tried, the simplest first.
     cells: list[TuneCell]
