@@ -86,10 +86,10 @@ class StrategyComparison:
 class Tuning:
     """The result of :func:`tune`."""
 
-    #: The chosen gamma; None if it was given.
-    gamma: float | None
-    #: The chosen number of atoms; None if it was given.
-    n_components: int | None
+    #: The chosen gamma.
+    gamma: float
+    #: The chosen number of atoms.
+    n_components: int
     #: All that was tried, the simplest first.
     cells: list[TuneCell]
     #: Ends of the grid at which the choice lies, with values to try next.
