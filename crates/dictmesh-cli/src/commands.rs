@@ -40,13 +40,13 @@ pub type Result<T> = std::result::Result<T, Failure>;
 /// How a file of numbers is read.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ReadArgs {
-    /// The file's format, if its name does not tell
+    /// The format of the file, if its name does not determine it
     #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
     pub format: Option<Format>,
     /// Columns are samples (by default rows are)
     #[arg(long, help_heading = "Reading")]
     pub transpose: bool,
-    /// What missing entries get
+    /// The value of missing entries
     #[arg(
         long,
         value_name = "WHAT",
@@ -63,7 +63,7 @@ pub struct ReadArgs {
     /// A column of a table to leave out; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Reading")]
     pub drop: Vec<String>,
-    /// Whether the first line of a table is a header: yes or no [default: as it looks]
+    /// Whether the first line of a table is a header: yes or no [default: detected]
     #[arg(long, value_name = "YES", value_parser = yes_or_no, help_heading = "Reading")]
     pub header: Option<bool>,
     /// The array to take from an .npz that has several

@@ -28,7 +28,7 @@ pub struct GlobalArgs {
         hide_short_help = true
     )]
     pub color: ColorChoice,
-    /// Take flags from this TOML file, where those that are typed win
+    /// Read flags from this TOML file; flags on the command line win
     ///
     /// Its keys are the names of flags without their dashes: gamma = 0.1. Keys of one command may stand
     /// under its name: [tune].

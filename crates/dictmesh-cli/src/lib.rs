@@ -35,7 +35,7 @@ use std::time::Instant;
 
 /// Dictionary learning over a mesh of agents.
 ///
-/// Every agent keeps its atoms to itself; neighbours exchange only dual vectors.
+/// Each agent holds its own atoms; neighbours exchange only dual vectors or masked sums.
 #[derive(Parser)]
 #[command(name = "dictmesh", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 struct Cli {
@@ -48,18 +48,18 @@ struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    done
-  1    it could not be done: a file, its data, a number out of range, a full disk; the message says which
+  1    failure: a file, its data, a number out of range, a full disk; the message says which
   2    the command line is wrong: an unknown command, flag or name, or one that is missing
-  130  told to end, by Ctrl-C or SIGTERM; learn first saves a model to go on from, an agent its checkpoint";
+  130  ended by Ctrl-C or SIGTERM; learn and an agent first save a checkpoint";
 
 #[derive(Subcommand)]
 enum Command {
-    /// See it work: agents learn a dictionary we planted, in less than half a minute
+    /// Learn a planted dictionary at 16 agents, in less than half a minute
     ///
-    /// 16 agents on a random graph learn 48 little pictures from a stream of samples that mix a few
-    /// of them. You get the learned atoms beside the planted ones, the cost before and after, and
-    /// what each inference strategy needed in rounds and bytes: here, and as a picture in a file.
-    /// It needs no data, no network and no settings.
+    /// 16 agents on a random graph learn 48 small pictures from a stream of samples that mix a few
+    /// of them. The results are the learned atoms beside the planted ones, the cost before and
+    /// after, and the rounds and bytes of each strategy, as text and as a picture. It needs no
+    /// data, no network and no settings.
     Demo(DemoArgs),
     /// Write small generated data to try every command on
     Examples(commands::examples::Args),
@@ -118,17 +118,17 @@ enum Command {
     Audit(Box<commands::audit::Args>),
     /// Reproduce an experiment of the paper: our figures beside the paper's
     Reproduce(commands::reproduce::Args),
-    /// Run one agent of a mesh whose others are elsewhere
+    /// Run one agent of a mesh; the others run elsewhere
     ///
-    /// It keeps its atoms to itself, talks to the neighbours of its settings file only, and writes a checkpoint
-    /// after every batch: started again, after kill -9 too, it goes on where the others are. SIGTERM
-    /// and Ctrl-C finish the batch under way first.
+    /// The agent stores its atoms, talks only to the neighbours in its settings file, and writes a
+    /// checkpoint after every batch. After a restart, also after kill -9, it continues where the
+    /// others are. SIGTERM and Ctrl-C finish the current batch first.
     Agent(commands::agent::Args),
     /// Start a whole mesh on this machine: one process for each agent
     Launch(commands::launch::Args),
-    /// Put the blocks that agents or ranks wrote together, into one model
+    /// Join the blocks that agents or ranks wrote into one model
     Join(commands::join::Args),
-    /// Write the settings files, and certificates, of a mesh; let agents join and leave
+    /// Write the settings and certificates of a mesh; let agents join and leave
     Mesh(commands::mesh::Args),
     /// Show what a model file contains
     Inspect(commands::inspect::Args),
@@ -136,7 +136,7 @@ enum Command {
     Schema(commands::schema::Args),
     /// Write a manual page of each command: man -l DIR/dictmesh-learn.1
     Man(commands::man::Args),
-    /// Print what makes a shell complete dictmesh's commands, flags and names
+    /// Print the completions of commands, flags and names for a shell
     ///
     /// For bash:  dictmesh completions bash > ~/.local/share/bash-completion/completions/dictmesh
     Completions(CompletionsArgs),
@@ -153,7 +153,7 @@ struct DemoArgs {
     /// Seed of all random draws
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Where the picture goes; the name must end in .png or .svg
+    /// The file of the picture; its name ends in .png or .svg
     #[arg(long, value_name = "FILE", default_value = "dictmesh-demo.png")]
     out: PathBuf,
     #[arg(from_global)]

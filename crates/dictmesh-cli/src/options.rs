@@ -24,10 +24,11 @@ pub struct Options {
     #[serde(flatten)]
     pub problem: ProblemArgs,
 
-    /// How many atoms in all [default: as many as agents, or 64]
+    /// The total number of atoms [default: as many as agents, or 64]
     #[arg(long, value_name = "K", help_heading = "The mesh")]
     pub atoms: Option<usize>,
-    /// How many agents share them [default: 1 without a topology, a grid's number, else 16]
+    /// The number of agents that share them [default: 1 without a topology, a grid's number, else
+    /// 16]
     #[arg(long, value_name = "N", help_heading = "The mesh")]
     pub agents: Option<usize>,
     /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4 [default: random:0.3]
@@ -36,7 +37,7 @@ pub struct Options {
     /// Combination weights
     #[arg(long, value_parser = OneOf::new(names::WEIGHTS), value_name = "RULE", help_heading = "The mesh")]
     pub weights: Option<String>,
-    /// Agents that see the samples: "all" or numbers such as 0,3 [default: all]
+    /// Agents that receive the samples: "all" or numbers such as 0,3 [default: all]
     #[arg(long, value_name = "LIST", help_heading = "The mesh")]
     pub informed: Option<String>,
 
@@ -55,7 +56,7 @@ pub struct Options {
     /// Samples per update
     #[arg(long, value_name = "B", help_heading = "Learning")]
     pub batch: Option<usize>,
-    /// How often to go through the data
+    /// The number of passes over the data
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub passes: Option<usize>,
     /// adaptive, adaptive:0.97, constant:0.01 or schedule:1 [default: adaptive, forgetting 3% in 256 samples]
@@ -76,7 +77,7 @@ pub const SEED: u64 = 0;
 const PASSES: usize = 1;
 
 impl Options {
-    /// How often to go through the data.
+    /// The number of passes over the data.
     pub fn passes(&self) -> Result<usize> {
         match self.passes.unwrap_or(PASSES) {
             0 => Err("--passes 0: at least 1 is needed".into()),

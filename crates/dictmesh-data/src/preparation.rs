@@ -86,7 +86,7 @@ pub struct Reading {
     /// Columns are samples.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub transpose: bool,
-    /// What missing entries get.
+    /// The value of missing entries.
     pub nan: Nan,
     /// The column of labels.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,17 +29,18 @@ pub struct Args {
     /// The agent's settings, as dictmesh mesh init writes them
     #[arg(value_name = "AGENT_TOML")]
     pub settings: PathBuf,
-    /// Print each sample's number and its score, what it costs the whole mesh, as it happens: higher is more novel
+    /// Print the number and the score of each sample, its cost to the whole mesh: higher is more
+    /// novel
     #[arg(long, conflicts_with = "events")]
     pub score: bool,
-    /// How log lines look
+    /// The format of log lines
     #[arg(long, value_name = "LOOK", default_value = "text")]
     pub log: Look,
     #[arg(from_global)]
     pub verbose: u8,
     #[arg(from_global)]
     pub quiet: bool,
-    /// Print what happens as JSON, an object a line
+    /// Print events as JSON, one object a line
     #[arg(long)]
     pub events: bool,
     /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to one agent. Results agree up to

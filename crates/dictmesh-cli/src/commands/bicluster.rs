@@ -68,7 +68,7 @@ fn defaults<T: std::fmt::Display>(of: impl Fn(&Biclustering) -> T, ssvd: Option<
 
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("transpose", |arg| arg.help(
-    "Turn the table first: its rows become the columns, and so the samples (by default columns are)"
+    "Transpose the table first: its rows become the columns, and so the samples (by default columns are)"
 )))]
 pub struct Args {
     /// The table: .csv, .tsv, .npy, .npz or .mtx; - is standard input. Each column of numbers is a sample

@@ -25,15 +25,15 @@ const BATCH: usize = 256;
 pub struct Args {
     /// The model
     pub model: PathBuf,
-    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is standard
-    /// input. The model knows how to prepare them
+    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is
+    /// standard input. The model stores their preparation
     pub data: PathBuf,
-    /// Where the codes go: an .npz that scipy.sparse.load_npz opens, a row per sample
+    /// The file of the codes: an .npz that scipy.sparse.load_npz opens, a row per sample
     #[arg(short, long, value_name = "CODES")]
     pub output: PathBuf,
     #[command(flatten)]
     pub method: MethodArgs,
-    /// Where W y goes, if wanted: an .npy with a row per sample
+    /// The file of the reconstruction W y: an .npy with a row per sample
     #[arg(long, value_name = "FILE")]
     pub reconstruct: Option<PathBuf>,
     #[command(flatten)]

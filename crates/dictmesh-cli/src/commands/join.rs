@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The blocks that the ranks of learn --over mpi wrote (MODEL.0 MODEL.1 ...), or the directory of a mesh: its
-    /// mesh.toml, and agent-k/atoms.safetensors of every agent, brought together from where they are
+    /// The blocks that the ranks of learn --over mpi wrote (MODEL.0 MODEL.1 ...), or the directory
+    /// of a mesh: its mesh.toml, and agent-k/atoms.safetensors of every agent, copied from their
+    /// hosts
     #[arg(required = true, value_name = "PART")]
     pub parts: Vec<PathBuf>,
-    /// Where the model goes
+    /// The file of the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
     /// Replace an output file that dictmesh did not write

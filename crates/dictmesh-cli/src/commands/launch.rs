@@ -29,18 +29,18 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// The mesh, as dictmesh mesh init writes it
     pub mesh: PathBuf,
-    /// Put all agents' atoms together in the end, into this model; without, they stay with the agents
+    /// Join the atoms of all agents into this model at the end
     #[arg(long, value_name = "MODEL")]
     pub collect: Option<PathBuf>,
-    /// Write agents' agent.toml anew from the mesh's file even where they were changed by hand
+    /// Write every agent.toml from the mesh's file, even if it was changed by hand
     #[arg(long)]
     pub overwrite: bool,
     /// Speed-ups: all, none, or names separated by commas; of these, lanes applies to single agents. Results are
     /// bit-identical; over MPI, neighbour-sums agree up to rounding
     #[arg(long, value_name = "LIST", value_parser = Accels::parse, default_value = "all")]
     pub accel: Accels,
-    /// Whether masks hide each agent's part of a sum from the others; written into the mesh's
-    /// file [default: as that says]
+    /// Whether masks hide each agent's part of a sum from the others; written into the mesh's file
+    /// [default: as in that file]
     #[arg(long, value_name = "SWITCH")]
     pub masks: Option<Switch>,
     /// Replace an output file that dictmesh did not write

@@ -33,11 +33,11 @@ pub struct Args {
     /// document a line, .jsonl, or .csv and .tsv with --text-column) or pictures (.png, .jpg, .pgm, .ppm, .tif,
     /// or a directory of them); .gz and .zst are unpacked; - is standard input
     pub data: PathBuf,
-    /// Where the model goes
+    /// The file of the model
     #[arg(short, long, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Go on from a model or checkpoint that was saved before, with its choices and its preparation of
-    /// samples. With the same data it goes on where it stopped, with other data at their start
+    /// Continue from a model or checkpoint, with its settings and its preparation of samples. With
+    /// the same data, learning continues where it stopped; with other data, at their start
     #[arg(long, value_name = "MODEL", conflicts_with_all = ["centre", "norm", "counts", "patch", "stride",
         "vocabulary", "hash", "keep_stop_words"])]
     pub resume: Option<PathBuf>,
@@ -45,23 +45,23 @@ pub struct Args {
     /// are, for infer and score
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "over"])]
     pub dictionary: Option<PathBuf>,
-    /// Seconds between checkpoints (MODEL.checkpoint, gone when learning is done); 0 for none
+    /// Seconds between checkpoints (MODEL.checkpoint, removed when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
-    /// Let every agent be a process of its own: what it learns is what one process learns, to 1e-9. What an
-    /// interrupted run goes on from by --resume is a directory then: MODEL.mesh of processes, MODEL.checkpoint of
-    /// the ranks of an MPI job
+    /// Run every agent as a process of its own. The atoms are those of one process, to 1e-9. To
+    /// continue an interrupted run, --resume takes a directory: MODEL.mesh of processes,
+    /// MODEL.checkpoint of MPI ranks
     #[arg(long, value_name = "WHAT", help_heading = "The mesh")]
     pub over: Option<Transport>,
-    /// Send dual vectors in single precision, with --over processes: half the bytes, seven digits, and a --tolerance of
-    /// 1e-5 at the least
+    /// Send dual vectors in single precision, with --over processes: half the bytes, seven digits;
+    /// --tolerance must be at least 1e-5
     #[arg(long, help_heading = "The mesh")]
     pub float32: bool,
     /// Whether masks hide each agent's part of a sum from the others, with --over processes and
     /// --strategy tree [default: on]
     #[arg(long, value_name = "SWITCH", help_heading = "The mesh")]
     pub masks: Option<Switch>,
-    /// Say what it would take, and stop
+    /// Print the samples, the memory and the time that learning takes, and stop
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The directory for them; made if it is not there
+    /// The directory for them; created if missing
     pub directory: PathBuf,
 }
 

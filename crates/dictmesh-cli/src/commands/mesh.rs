@@ -31,13 +31,14 @@ enum Command {
     Init(Box<init::Args>),
     /// Write what one more agent needs to join a mesh that is running
     ///
-    /// It gets a directory like the others', with a certificate of the same authority, and its neighbours are told of
-    /// it in their settings. The mesh takes it in at a batch boundary, with atoms of its own that are new.
+    /// The command writes a directory for the agent, with a certificate of the same authority, and
+    /// an entry in the settings of its neighbours. The agent joins at a batch boundary, with new
+    /// atoms.
     Add(add::Args),
     /// Let a running agent leave its mesh for good
     ///
-    /// It finishes the batch under way, tells the others, writes its atoms and ends; the others go on without them.
-    /// An agent that is only to pause is ended by SIGTERM instead, and waited for.
+    /// The agent finishes its batch, informs the others, writes its atoms and exits; the others
+    /// continue without them. To pause an agent, end it by SIGTERM instead.
     Leave(leave::Args),
 }
 

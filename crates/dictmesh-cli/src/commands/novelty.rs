@@ -43,16 +43,16 @@ pub struct Args {
     /// Documents of the first block, which is only learned [default: as --block]
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "The stream")]
     pub first: Option<usize>,
-    /// The file's format, if its name does not tell
+    /// The format of the file, if its name does not determine it
     #[arg(long, value_name = "FORMAT", help_heading = "The stream")]
     pub format: Option<Format>,
     /// The column of a table, or the key of JSON lines, with the text of a document
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["counts", "tfidf"], help_heading = "The stream")]
     pub text_column: Option<String>,
-    /// The numbers are counts of terms: weigh them by TF-IDF
+    /// The numbers are counts of terms: weight them by TF-IDF
     #[arg(long, conflicts_with = "tfidf", help_heading = "The stream")]
     pub counts: bool,
-    /// The stream is a matrix that is weighted already: only scale its documents to norm 1
+    /// The stream is a matrix that is already weighted: only scale its documents to norm 1
     #[arg(long, help_heading = "The stream")]
     pub tfidf: bool,
     /// What a count becomes before idf
@@ -85,7 +85,7 @@ pub struct Args {
     /// Samples per update
     #[arg(long, value_name = "B", default_value_t = Novelty::BATCH, value_parser = at_least_one, help_heading = "Learning")]
     pub batch: usize,
-    /// How often to go through each block
+    /// The number of passes over each block
     #[arg(long, value_name = "N", default_value_t = Novelty::PASSES, value_parser = at_least_one, help_heading = "Learning")]
     pub passes: usize,
     /// How blocks are scored.
@@ -111,10 +111,10 @@ pub struct Args {
     /// explains
     #[arg(long, value_name = "N", default_value_t = 5, help_heading = "Output")]
     pub top: usize,
-    /// Where the scores go, as CSV: block, document, name, score, novel
+    /// The file of the scores, as CSV: block, document, name, score, novel
     #[arg(short, long, value_name = "CSV", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Where the model goes, with what turns documents into samples
+    /// The file of the model, with the preparation of documents
     #[arg(long, value_name = "MODEL", help_heading = "Output")]
     pub save_model: Option<PathBuf>,
     /// Replace an output file that dictmesh did not write

@@ -24,7 +24,7 @@ pub enum What {
     Documents(documents::Args),
     /// The error of diffusion against the exact nu and y, round by round, on documents
     LearningCurve(learning_curve::Args),
-    /// Patients classified by their genes: the number of errors over ten seeds
+    /// Cluster patients by their genes: the number of errors over ten seeds
     Biclustering(biclustering::Args),
     /// A picture denoised by the paper's 196 agents, one atom each
     Denoising(denoising::Args),

@@ -29,8 +29,9 @@ const TOP: usize = 20;
 pub struct Args {
     /// The model
     pub model: PathBuf,
-    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is standard
-    /// input. The model knows how to prepare them. Lines that come through a pipe are scored as they arrive
+    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is
+    /// standard input. The model stores their preparation. Lines that come through a pipe are
+    /// scored as they arrive
     pub data: PathBuf,
     #[command(flatten)]
     pub threshold: ThresholdArgs,
@@ -48,18 +49,18 @@ pub struct Args {
 /// Which samples are called novel.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ThresholdArgs {
-    /// Samples with a higher score are called novel
+    /// Samples with a higher score are novel
     #[arg(
         long,
         value_name = "X",
         conflicts_with = "quantile",
         allow_hyphen_values = true,
-        help_heading = "What is called novel"
+        help_heading = "Threshold"
     )]
     pub threshold: Option<f64>,
-    /// Samples that score above this share of known samples are called novel: those that the model
-    /// learned from; in novelty, those of the block before
-    #[arg(long, value_name = "Q", default_value_t = Threshold::QUANTILE, help_heading = "What is called novel")]
+    /// Samples that score above this share of known samples are novel. Known are those that the
+    /// model learned from; in novelty, those of the previous block
+    #[arg(long, value_name = "Q", default_value_t = Threshold::QUANTILE, help_heading = "Threshold")]
     pub quantile: f64,
 }
 

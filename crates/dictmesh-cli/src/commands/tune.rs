@@ -37,7 +37,7 @@ pub enum Only {
 pub struct Args {
     #[command(flatten)]
     pub subject: Subject,
-    /// Do one half of the work only
+    /// Do one half of the work
     #[arg(long, value_name = "WHAT")]
     pub only: Option<Only>,
 

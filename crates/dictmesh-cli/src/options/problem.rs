@@ -23,7 +23,8 @@ pub struct ProblemArgs {
     /// nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::REGULARIZERS), value_name = "NAME")]
     pub regularizer: Option<String>,
-    /// Where atoms may lie [default: the task's: unit-ball; non-negative-unit-ball in nmf and nmf-huber]
+    /// The set of the atoms [default: the task's: unit-ball; non-negative-unit-ball in nmf and
+    /// nmf-huber]
     #[arg(long, value_parser = OneOf::new(names::SETS), value_name = "NAME")]
     pub atoms_set: Option<String>,
     /// Weight of |y|_1: more makes codes sparser

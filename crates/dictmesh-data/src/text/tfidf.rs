@@ -11,7 +11,7 @@ pub enum Counting {
     /// The count itself
     #[default]
     Counts,
-    /// 1 + ln(count): the tenth mention says less than the first
+    /// 1 + ln(count)
     Log,
 }
 

@@ -11,12 +11,12 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::Layer;
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Look {
-    /// For people
+    /// Text
     Text,
-    /// For programs: an object a line
+    /// JSON, one object a line
     Json,
 }
 

@@ -5,9 +5,9 @@ use clap::ValueEnum;
 /// Where the agents are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// Each in a process of its own on this machine, talking over gRPC
+    /// One process per agent on this machine, over gRPC
     Processes,
-    /// Each a rank of an MPI job: mpirun -np N dictmesh learn ... --over mpi
+    /// One rank of an MPI job per agent: mpirun -np N dictmesh learn ... --over mpi
     Mpi,
 }
 

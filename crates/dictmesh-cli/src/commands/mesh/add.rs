@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 pub struct Args {
     /// The mesh's directory, as dictmesh mesh init wrote it, with authority.key where it has certificates
     pub directory: PathBuf,
-    /// The agents it will talk to, by their numbers, with commas between them
+    /// Its neighbours: numbers, separated by commas
     #[arg(long, value_name = "AGENTS", value_delimiter = ',', required = true)]
     pub neighbours: Vec<usize>,
     /// Where it listens [default: at the host of its first neighbour, on the next free port]
     #[arg(long, value_name = "HOST:PORT")]
     pub address: Option<String>,
-    /// How many atoms it brings, drawn anew [default: as many as its first neighbour has]
+    /// The number of its atoms, which are drawn [default: as many as its first neighbour has]
     #[arg(long, value_name = "K")]
     pub atoms: Option<usize>,
-    /// It sees the samples, from where the mesh's other informed agents have them
+    /// Give it the samples, from the source of the other informed agents
     #[arg(long)]
     pub informed: bool,
-    /// Write its neighbours' agent.toml anew even where they were changed by hand
+    /// Write the agent.toml of its neighbours, even if it was changed by hand
     #[arg(long)]
     pub overwrite: bool,
     #[command(flatten)]

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("samples").args(["data", "watch", "stdin"]).required(true).multiple(true)))]
 pub struct Args {
-    /// The directory to write; it must not be there yet
+    /// The directory to write; it must not exist
     pub directory: PathBuf,
     /// The samples of the informed agents, as learn takes numbers; each agent opens them under this name
     #[arg(long, value_name = "DATA", conflicts_with_all = ["watch", "stdin"])]
@@ -33,25 +33,25 @@ pub struct Args {
     /// Samples come from the informed agents' standard input
     #[arg(long, requires = "rows")]
     pub stdin: bool,
-    /// The dimension of a sample, if there are no data to tell
+    /// The dimension of a sample, if --data is not given
     #[arg(long, value_name = "M")]
     pub rows: Option<usize>,
     /// The run's name; agents of other runs are refused [default: the directory's]
     #[arg(long, value_name = "NAME")]
     pub run: Option<String>,
-    /// Where agents listen: one host for all, or one for each, with commas between them
+    /// Where agents listen: one host for all, or one for each, separated by commas
     #[arg(long, value_name = "HOSTS", default_value = "127.0.0.1")]
     pub hosts: String,
-    /// The port; agents at one host take this and those after it
+    /// The port; agents on one host take this one and the next ones
     #[arg(long, value_name = "PORT", default_value_t = 7400)]
     pub port: u16,
-    /// Let each agent answer Prometheus at 127.0.0.1, on this port and those after it
+    /// Serve metrics for Prometheus at 127.0.0.1, on this port and the next ones
     #[arg(long, value_name = "PORT")]
     pub metrics: Option<u16>,
     /// Make an authority and a certificate for each agent
     #[arg(long)]
     pub tls: bool,
-    /// Speak to other machines without TLS
+    /// Allow links to other machines without TLS
     #[arg(long, conflicts_with = "tls")]
     pub plain_text: bool,
     /// What happens when an agent is lost
@@ -60,7 +60,8 @@ pub struct Args {
     /// Seconds after which a silent agent is lost, with --policy go-on
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub deadline: f64,
-    /// Send dual vectors in single precision: half the bytes, seven digits, and a --tolerance of 1e-5 at the least
+    /// Send dual vectors in single precision: half the bytes, seven digits; --tolerance must be at
+    /// least 1e-5
     #[arg(long)]
     pub float32: bool,
     /// Whether masks hide each agent's part of a sum from the others (--strategy tree has sums)
@@ -80,7 +81,7 @@ const SINGLE: f64 = 5e-6;
 pub enum Lost {
     /// The others wait for it
     Wait,
-    /// The others go on without its atoms after a deadline, and take it back when it returns
+    /// The others continue without its atoms after a deadline, and take it back when it returns
     GoOn,
 }
 

@@ -15,10 +15,11 @@ pub struct Args {
     /// The settings of the agent that leaves, at its host
     #[arg(value_name = "AGENT_TOML")]
     pub settings: PathBuf,
-    /// The whole mesh, which tells whether the others can go on without it [default: mesh.toml above its directory]
+    /// The file of the mesh, to check that the others can continue [default: mesh.toml above its
+    /// directory]
     #[arg(long, value_name = "TOML", conflicts_with = "unchecked")]
     pub mesh: Option<PathBuf>,
-    /// Leave without looking whether the others can go on; if they cannot, the run ends
+    /// Leave without this check; if the others cannot continue, the run ends
     #[arg(long)]
     pub unchecked: bool,
     #[command(flatten)]

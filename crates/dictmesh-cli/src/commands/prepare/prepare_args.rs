@@ -9,13 +9,13 @@ use std::path::Path;
 /// How samples are made from the data; the model keeps it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PrepareArgs {
-    /// Which mean is taken off numbers [default: none]
+    /// The mean to subtract from numbers [default: none]
     #[arg(long, value_name = "WHICH", help_heading = "Samples")]
     pub centre: Option<Centre>,
-    /// To which length numbers are scaled [default: none]
+    /// The norm to which samples are scaled [default: none]
     #[arg(long, value_name = "NORM", help_heading = "Samples")]
     pub norm: Option<Norm>,
-    /// The numbers are counts of terms: weigh them by TF-IDF
+    /// The numbers are counts of terms: weight them by TF-IDF
     #[arg(long, help_heading = "Samples")]
     pub counts: bool,
     /// Side of the square patches that pictures are cut into, as 8 or 8x8 [default: 8]
@@ -24,7 +24,7 @@ pub struct PrepareArgs {
     /// Pixels from one patch to the next [default: half a side]
     #[arg(long, value_name = "N", help_heading = "Samples")]
     pub stride: Option<usize>,
-    /// Terms of text that get a row of their own, those in the most documents first [default: 20000]
+    /// The number of terms with a row of their own, those in most documents first [default: 20000]
     #[arg(
         long,
         value_name = "N",
