@@ -5,6 +5,7 @@ pub mod biclustering;
 pub mod calibration;
 pub mod clustering;
 pub mod coding;
+pub mod demo;
 pub mod denoising;
 pub mod held_out;
 pub mod holdout_split;

@@ -5,6 +5,7 @@ pub mod audit;
 pub mod bicluster;
 mod calibration;
 mod common_args;
+pub mod demo;
 pub mod denoise;
 mod errors;
 pub mod examples;

@@ -3,33 +3,23 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // Printing is what it is for.
 
-mod canvas;
 mod commands;
 mod config;
-mod demo;
 mod globals;
 mod help;
 mod interrupt;
 mod limits;
-mod matching;
 mod memory;
-mod numbers;
 mod options;
-mod picture;
-mod planted;
 mod progress;
 mod render;
-mod report;
-mod terminal;
 
 use clap::error::ContextKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use commands::{Code, Ended, Failure};
-use dictmesh_data::output::{ImageFile, ImageFormat};
 use globals::GlobalArgs;
 use render::json::line;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -60,7 +50,7 @@ enum Command {
     /// of them. The results are the learned atoms beside the planted ones, the cost before and
     /// after, and the rounds and bytes of each strategy, as text and as a picture. It needs no
     /// data, no network and no settings.
-    Demo(DemoArgs),
+    Demo(commands::demo::Args),
     /// Write small generated data to try every command on
     Examples(commands::examples::Args),
     /// Learn a dictionary from numbers, counts, raw text or pictures
@@ -146,18 +136,6 @@ enum Command {
 struct CompletionsArgs {
     /// The shell
     shell: clap_complete::Shell,
-}
-
-#[derive(Args)]
-struct DemoArgs {
-    /// Seed of all random draws
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// The file of the picture; its name ends in .png or .svg
-    #[arg(long, value_name = "FILE", default_value = "dictmesh-demo.png")]
-    out: PathBuf,
-    #[arg(from_global)]
-    quiet: bool,
 }
 
 /// The command line as clap has to know it: a negative number is a wrong value, not an unknown flag. If
@@ -324,7 +302,7 @@ fn refused(
 
 fn perform(command: Command) -> commands::Result<Ended> {
     match command {
-        Command::Demo(args) => demo(&args),
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Examples(args) => commands::examples::run(args),
         Command::Learn(args) => return commands::learn::run(*args),
         Command::Agent(args) => return commands::agent::run(args),
@@ -347,35 +325,6 @@ fn perform(command: Command) -> commands::Result<Ended> {
     .map(|()| Ended::Complete)
 }
 
-fn demo(args: &DemoArgs) -> commands::Result<()> {
-    let output = ImageFile::check(&args.out)?;
-    let bar = progress::Bar::new(args.quiet);
-    let result = demo::run(args.seed, &mut |progress| bar.show(progress));
-    bar.clear();
-    present(&result.map_err(|e| e.to_string())?, args, &output)
-}
-
-fn present(result: &demo::DemoResult, args: &DemoArgs, output: &ImageFile) -> commands::Result<()> {
-    let canvas = picture::draw(result);
-    output.write(&match output.format() {
-        ImageFormat::Png => canvas.png(1.0)?,
-        ImageFormat::Svg => canvas.svg().into_bytes(),
-    })?;
-    if args.quiet {
-        return Ok(());
-    }
-    let columns = console::Term::stdout().size_checked();
-    let columns = columns.map(|(_, columns)| usize::from(columns));
-    let columns = match globals::color() {
-        clap::ColorChoice::Never => None,
-        clap::ColorChoice::Always => columns.or(Some(80)),
-        clap::ColorChoice::Auto => columns.filter(|_| console::colors_enabled()),
-    };
-    let mut text = terminal::report(result, columns);
-    text.push_str(&format!("\nThe picture: {}\n", args.out.display()));
-    commands::print(&text)
-}
-
 fn completions(shell: clap_complete::Shell) -> commands::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(false), "dictmesh", &mut script);
@@ -390,27 +339,5 @@ mod tests {
     fn the_flags_are_consistent() {
         command(false).debug_assert();
         command(true).debug_assert();
-    }
-
-    #[test]
-    fn a_result_becomes_the_file_that_was_asked_for() {
-        for (name, start) in [("a.png", b"\x89PNG"), ("a.svg", b"<svg")] {
-            let name = format!("dictmesh-present-{}-{name}", std::process::id());
-            let out = std::env::temp_dir().join(name);
-            let args = DemoArgs {
-                seed: 1,
-                out: out.clone(),
-                quiet: true,
-            };
-            present(
-                &demo::fake_result(),
-                &args,
-                &ImageFile::check(&out).unwrap(),
-            )
-            .unwrap();
-            let content = std::fs::read(&out).unwrap();
-            std::fs::remove_file(&out).unwrap();
-            assert!(content.starts_with(start));
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! Messages about meshes that do not fit into this process, with the flags that were given.
 
 use crate::commands::{Failure, Result};
-use crate::numbers::{bytes, counted};
 use dictmesh_apps::memory::{check_counts, Sizes, Unfit};
+use dictmesh_report::numbers::{bytes, counted};
 
 /// `Ok` if a mesh can have these numbers of agents and atoms, given by the flags of these names.
 pub fn check_sizes(agents: usize, atoms: usize) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Progress of a command on standard error: a bar in a terminal, a line every half minute elsewhere.
 
-use crate::numbers::thousands;
+use dictmesh_report::numbers::thousands;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;

@@ -7,7 +7,6 @@ pub use page::{heat_map, scatters};
 
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
 use crate::memory;
-use crate::numbers::{counted, fixed};
 use crate::options::{check_owned, Owned};
 use crate::progress::Bar;
 use crate::render::text::table;
@@ -21,6 +20,7 @@ use dictmesh_apps::ssvd::SparseSvd;
 use dictmesh_data::output::Folder;
 use dictmesh_data::preparation::{check_flags, Shape};
 use dictmesh_data::{self as data, Format, ReadOptions, Source};
+use dictmesh_report::numbers::{counted, fixed};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;

@@ -9,7 +9,6 @@ use super::{
     check_apart, check_place, load_model, note, page_place, save_model, say, Result, Speech,
 };
 use crate::memory::{self, check_sizes};
-use crate::numbers::{counted, exact};
 use crate::progress::Bar;
 use crate::render::Reply;
 use dictmesh::{Matrix, Mesh, Stop};
@@ -19,6 +18,7 @@ use dictmesh_apps::quality::Quality;
 use dictmesh_data::output::{write_file, Folder};
 use dictmesh_data::preparation::patch_side;
 use dictmesh_data::{self as data, Image};
+use dictmesh_report::numbers::{counted, exact};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;

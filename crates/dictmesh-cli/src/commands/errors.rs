@@ -1,10 +1,10 @@
 //! Errors in the words of the command line: the library names its parameters, a person types flags.
 
-use crate::numbers::exact;
 use crate::options::constant;
 use crate::render::Reply;
 use dictmesh::{Error, Samples, Stop};
 pub use dictmesh_data::output::refusal;
+use dictmesh_report::numbers::exact;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -118,7 +118,8 @@ as_they_are!(
     dictmesh_net::certificates::CertificateError: Io,
     dictmesh_net::config::ConfigError: Input,
     dictmesh_net::grpc::Error: Network,
-    dictmesh_net::Error: Network
+    dictmesh_net::Error: Network,
+    dictmesh_report::Error: Error
 );
 
 /// A parameter of a reader as a flag.

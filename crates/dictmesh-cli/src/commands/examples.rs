@@ -1,8 +1,8 @@
 //! `dictmesh examples`: small generated data to try every command on.
 
 use super::{say, Result, Speech};
-use crate::planted::Planted;
 use crate::render::Reply;
+use dictmesh_apps::demo::Planted;
 use dictmesh_apps::synthetic::{genes, news, scene, with_noise, DOCUMENTS};
 use dictmesh_data::output::Folder;
 use dictmesh_data::{encode_image, Image};

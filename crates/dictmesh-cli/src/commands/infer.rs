@@ -6,8 +6,6 @@ use super::prepare::{DataArgs, Opened};
 use super::{
     check_apart, check_finite, check_place, fail, given_up, page_place, say, Result, Speech,
 };
-use crate::numbers::counted;
-use crate::numbers::fixed;
 use crate::options::MethodArgs;
 use crate::progress::{Bar, Progress};
 use crate::render::Reply;
@@ -15,6 +13,8 @@ use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::coding::{self, CodeStats, Coded, Method};
 use dictmesh_data::output::Folder;
 use dictmesh_data::{CodesFile, RowsFile};
+use dictmesh_report::numbers::counted;
+use dictmesh_report::numbers::fixed;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

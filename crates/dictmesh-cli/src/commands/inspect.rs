@@ -3,12 +3,12 @@
 use super::pages::{line, objective};
 use super::prepare::{How, Preparation};
 use super::{load_model, say, Result, Speech};
-use crate::numbers::counted;
 use crate::render::json::{Object, Reply};
 use crate::render::text::table;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Spec, Update};
 use dictmesh_apps::novelty::Threshold;
+use dictmesh_report::numbers::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{json, Value};

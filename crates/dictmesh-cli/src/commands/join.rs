@@ -2,11 +2,11 @@
 
 use super::launch::collect;
 use super::{check_apart, check_model_place, load_model, save_model, say, Result, Speech};
-use crate::numbers::counted;
 use crate::render::Reply;
 use dictmesh::Model;
 use dictmesh_net::config::MeshConfig;
 use dictmesh_net::words::listed;
+use dictmesh_report::numbers::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};

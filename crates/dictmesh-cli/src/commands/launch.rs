@@ -15,12 +15,12 @@ use super::mesh::masks::{self, Switch};
 use super::{
     check_model_place, command_line_with, save_model, say, without_code, Ended, Result, Speech,
 };
-use crate::numbers::{bytes, counted};
 use crate::render::Reply;
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;
 use dictmesh_net::config::MeshConfig;
+use dictmesh_report::numbers::{bytes, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};

@@ -17,12 +17,12 @@ use super::{
     Speech,
 };
 use crate::interrupt;
-use crate::numbers::exact;
 use crate::options::Options;
 use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
 use dictmesh_apps::calibration::Calibration;
 use dictmesh_data::output::Folder;
+use dictmesh_report::numbers::exact;
 use passes::Position;
 use std::path::{Path, PathBuf};
 use transport::Transport;

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::interrupt;
 use crate::memory::{self, check_sizes};
-use crate::numbers::counted;
 use crate::options::{MethodName, ProblemArgs, StoppingArgs, StrategyArgs};
 use crate::progress::{Bar, Progress};
 use crate::render::json;
@@ -27,6 +26,7 @@ use dictmesh_apps::novelty::{
 use dictmesh_data::output::{check_replaceable, Draft, Folder};
 use dictmesh_data::text::{Counting, Weighting};
 use dictmesh_data::{self as data, Block, BlockOptions, Blocks, Format};
+use dictmesh_report::numbers::counted;
 use outcome::{Outcome, TopDocument};
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -407,7 +407,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn page(&self, mesh: &Mesh, mean_auc: Option<f64>) -> crate::report::Report {
+    fn page(&self, mesh: &Mesh, mean_auc: Option<f64>) -> dictmesh_report::Report {
         page::report(self.args, &self.input, mesh, &self.outcomes, mean_auc)
     }
 }

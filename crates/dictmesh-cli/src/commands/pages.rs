@@ -1,13 +1,16 @@
 //! What the pages and words of several commands share: the objective, the atoms, the mesh, the settings.
 
 use super::prepare::{turned, How, Preparation};
-use crate::numbers::counted;
-use crate::report::{Figure, Gallery, HeatMap, MeshPlot, Section, Shades, Table, TopTerms};
 use dictmesh::model::Description;
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
 use dictmesh::{Matrix, Mesh, Spec};
 use dictmesh_apps::novelty::Term;
+use dictmesh_apps::roc::Roc;
+use dictmesh_report::numbers::counted;
+use dictmesh_report::{
+    Figure, Gallery, HeatMap, MeshPlot, RocCurve, Section, Shades, Table, TopTerms,
+};
 use serde_json::Value;
 
 /// Terms with weights, the heaviest first.
@@ -282,6 +285,16 @@ pub fn line(value: &impl serde::Serialize) -> String {
         }
         Ok(value) => plain(&value),
         Err(_) => String::new(),
+    }
+}
+
+/// A curve of a name.
+pub fn roc_curve(name: &str, roc: &Roc) -> RocCurve {
+    let points = roc.points.iter().map(|p| (p.false_alarm, p.detection));
+    RocCurve {
+        name: name.into(),
+        points: points.collect(),
+        auc: roc.auc(),
     }
 }
 

@@ -4,8 +4,6 @@ mod page;
 
 use super::prepare::{DataArgs, LoadedModel, Opened};
 use super::{check_finite, fail, given_up, refusal, say, Ended, Result, Speech};
-use crate::numbers::counted;
-use crate::numbers::exact;
 use crate::options::MethodArgs;
 use crate::progress::{Bar, Progress};
 use crate::render::{json, Reply};
@@ -16,6 +14,8 @@ use dictmesh_apps::novelty::Threshold;
 use dictmesh_data::output::Folder;
 use dictmesh_data::preparation::{How, Raw};
 use dictmesh_data::{Batches, Content, Record};
+use dictmesh_report::numbers::counted;
+use dictmesh_report::numbers::exact;
 use serde::Serialize;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::PathBuf;

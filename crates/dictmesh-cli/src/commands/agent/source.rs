@@ -7,10 +7,10 @@ mod stdin;
 
 use super::super::mesh::run_state::newest_checkpoint;
 use super::super::Result;
-use crate::numbers::counted;
 use dictmesh::Model;
 use dictmesh_net::config::{AgentConfig, SourceConfig};
 use dictmesh_net::Source;
+use dictmesh_report::numbers::counted;
 #[cfg(feature = "mpi")]
 pub use file::FileSource;
 

@@ -3,8 +3,8 @@
 use super::super::command_line;
 use super::text::{about, conclusions, rows, LEGEND};
 use super::Args;
-use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh_apps::audit::{Recovery, StrategyAudit, Survey};
+use dictmesh_report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 
 pub fn report(args: &Args, found: &Survey) -> Report {
     let mut rows = rows(found);
@@ -56,7 +56,7 @@ fn panel(
     found: &Survey,
     who: &str,
     recovery: impl Fn(&StrategyAudit) -> &Recovery,
-) -> crate::canvas::Canvas {
+) -> dictmesh_report::canvas::Canvas {
     let series = found.strategies.iter().map(|audited| {
         let cosines = recovery(audited).cosines();
         let points = cosines.iter().enumerate();

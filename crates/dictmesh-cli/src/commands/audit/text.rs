@@ -1,9 +1,9 @@
 //! The leakage of each strategy, as text.
 
 use super::Audit;
-use crate::numbers::{counted, thousands};
 use crate::render::text::table;
 use dictmesh_apps::audit::{StrategyAudit, Survey};
+use dictmesh_report::numbers::{counted, thousands};
 
 pub fn audit(found: &Audit) -> String {
     let survey = &found.survey;

@@ -3,9 +3,9 @@
 use super::super::score::quoted;
 use super::super::Result;
 use super::Input;
-use crate::numbers::exact;
 use dictmesh_apps::biclustering::{Bicluster, RowClasses};
 use dictmesh_data::output::Folder;
+use dictmesh_report::numbers::exact;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::super::command_line;
 use super::{Args, Input};
-use crate::report::{Block, Figure, HeatMap, Report, Scatter, Section, Table};
 use dictmesh_apps::biclustering::{Bicluster, Layers, RowClasses};
+use dictmesh_report::{Block, Figure, HeatMap, Report, Scatter, Section, Table};
 
 /// Maximum number of pairs of layers shown.
 const PAIRS: usize = 6;

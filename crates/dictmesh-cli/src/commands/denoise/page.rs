@@ -3,12 +3,11 @@
 use super::super::command_line;
 use super::super::prepare::turned;
 use super::{shown, sigma_shown, Args, Restoration};
-use crate::canvas::{colour, grey};
-use crate::report::{Figure, Gallery, Picture, Report, Section, Shades};
 use dictmesh::Mesh;
 use dictmesh_apps::quality::Quality;
 use dictmesh_data::Image;
-use image::DynamicImage;
+use dictmesh_report::canvas::{colour, grey};
+use dictmesh_report::{DynamicImage, Figure, Gallery, Picture, Report, Section, Shades};
 
 pub fn report(
     args: &Args,

@@ -4,9 +4,9 @@ use super::super::command_line;
 use super::super::pages::{mesh_section, objective, versions};
 use super::super::prepare::Opened;
 use super::Args;
-use crate::canvas::ticks::Scale;
-use crate::report::{Bar, Bars, Figure, Histogram, Report, Section};
 use dictmesh_apps::coding::CodeStats;
+use dictmesh_report::canvas::ticks::Scale;
+use dictmesh_report::{Bar, Bars, Figure, Histogram, Report, Section};
 
 /// Atoms whose use is drawn.
 const ATOMS: usize = 30;

@@ -8,7 +8,6 @@ use super::super::{Code, Ended, Failure, Result, INFEASIBLE};
 use super::reply::RanksReply;
 use super::{start, Args, Begun};
 use crate::interrupt;
-use crate::numbers::{counted, thousands};
 use crate::options::Options;
 use crate::progress::Bar;
 use crate::progress::Progress;
@@ -19,6 +18,7 @@ use dictmesh_net::agent::{
 };
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
+use dictmesh_report::numbers::{counted, thousands};
 use output_paths::OutputPaths;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -9,10 +9,10 @@ use super::super::prepare::How;
 use super::super::{command_line, command_line_with, say, Ended, Result};
 use super::reply::{AtomTerms, DryRun, LearnReply};
 use super::{checkpoint, Args, Begun, Learned};
-use crate::numbers::fixed;
-use crate::numbers::{bytes, counted, thousands};
-use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use dictmesh_apps::memory::Sizes;
+use dictmesh_report::numbers::fixed;
+use dictmesh_report::numbers::{bytes, counted, thousands};
+use dictmesh_report::{AxisSpec, Figure, Lines, Report, Section, Series};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -71,7 +71,7 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
             counted(total, "sample"),
             counted(m, "feature"),
             atoms_at_agents(mesh),
-            crate::numbers::bytes(bytes)
+            dictmesh_report::numbers::bytes(bytes)
         )
     })
 }

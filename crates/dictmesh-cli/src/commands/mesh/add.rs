@@ -6,11 +6,11 @@ use super::files::{agent_file, appear, check_unchanged, draft, mesh_file, write_
 use super::ports;
 use super::run_state::learned_all;
 use crate::memory::check_sizes;
-use crate::numbers::counted;
 use crate::render::Reply;
 use dictmesh::WeightRule;
 use dictmesh_net::certificates::Authority;
 use dictmesh_net::config::{AgentEntry, MeshConfig};
+use dictmesh_report::numbers::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;

@@ -2,10 +2,10 @@
 
 use super::super::pages::term_names;
 use super::super::score::quoted;
-use crate::numbers::{counted, exact, fixed};
 use crate::render::Reply;
 use dictmesh_apps::novelty::{Explanation, Judged};
 use dictmesh_apps::roc::Roc;
+use dictmesh_report::numbers::{counted, exact, fixed};
 use serde::Serialize;
 use std::path::PathBuf;
 

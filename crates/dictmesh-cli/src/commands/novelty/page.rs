@@ -1,12 +1,12 @@
 //! The page of a stream.
 
 use super::super::command_line;
-use super::super::pages::{mesh_section, term_names, terms_section, versions};
+use super::super::pages::{mesh_section, roc_curve, term_names, terms_section, versions};
 use super::outcome::{Outcome, TopDocument};
 use super::Args;
-use crate::report::{Figure, Histogram, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Mesh;
 use dictmesh_data::Blocks;
+use dictmesh_report::{Figure, Histogram, Report, RocPlot, Section, Table};
 
 /// The page of a run.
 pub fn report(
@@ -84,7 +84,7 @@ fn blocks(outcomes: &[Outcome]) -> Section {
 fn curves(outcomes: &[Outcome]) -> Section {
     let curves = outcomes.iter().filter_map(|o| {
         let roc = o.roc.as_ref()?;
-        Some(RocCurve::new(&format!("block {}", o.number), roc))
+        Some(roc_curve(&format!("block {}", o.number), roc))
     });
     let plot = RocPlot {
         curves: curves.collect(),

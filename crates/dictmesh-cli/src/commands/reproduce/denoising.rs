@@ -2,15 +2,15 @@
 
 use crate::commands::denoise::{atoms, before_and_after, shown};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::numbers::counted;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
-use crate::report::{Report, Section, Table};
 use dictmesh_apps::reproduce::{grey_square, DenoisingExperiment, DenoisingResult};
 use dictmesh_apps::synthetic::scene;
 use dictmesh_data::output::Folder;
 use dictmesh_data::{self as data, Image};
+use dictmesh_report::numbers::counted;
+use dictmesh_report::{Report, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;

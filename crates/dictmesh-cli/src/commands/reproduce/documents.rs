@@ -1,16 +1,17 @@
 //! The paper's document experiment: TDT2 in blocks of 1000, AUC at the steps that bring new topics.
 
+use crate::commands::pages::roc_curve;
 use crate::commands::{command_line, say, Result, Speech};
 use crate::options::{StoppingArgs, StrategyArgs};
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
-use crate::report::{Figure, Report, RocCurve, RocPlot, Section, Table};
 use dictmesh::Samples;
 use dictmesh_apps::novelty::Novelty;
 use dictmesh_apps::reproduce::{AucRow, DocumentsExperiment, DocumentsMethod, DocumentsResult};
 use dictmesh_data::output::Folder;
 use dictmesh_data::{self as data, ReadOptions};
+use dictmesh_report::{Figure, Report, RocPlot, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -183,7 +184,7 @@ fn report(args: &Args, result: &DocumentsResult, block: usize) -> Report {
     let curves = result.curves.iter();
     let plot = RocPlot {
         curves: curves
-            .map(|(step, roc)| RocCurve::new(&format!("step {step}"), roc))
+            .map(|(step, roc)| roc_curve(&format!("step {step}"), roc))
             .collect(),
     };
     let seeds = result.seeds.iter().enumerate();

@@ -3,11 +3,9 @@
 use super::documents::read;
 use crate::commands::tune::{figure, rounds_to};
 use crate::commands::{command_line, say, Result, Speech};
-use crate::numbers::counted;
 use crate::progress::Bar;
 use crate::render::text::table;
 use crate::render::Reply;
-use crate::report::{Report, Section, Table};
 use dictmesh::Samples;
 use dictmesh_apps::learning_curve::{Ending, LearningCurve};
 use dictmesh_apps::reproduce::{
@@ -15,6 +13,8 @@ use dictmesh_apps::reproduce::{
 };
 use dictmesh_data::output::Folder;
 use dictmesh_data::text::{TfIdf, Weighting};
+use dictmesh_report::numbers::counted;
+use dictmesh_report::{Report, Section, Table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;

@@ -4,9 +4,9 @@ use super::super::pages::{objective, term_names, versions};
 use super::super::prepare::{How, LoadedModel};
 use super::super::{command_line, say, Result};
 use super::{Args, Scored, Top};
-use crate::report::{Figure, Histogram, Report, Section, Table};
 use dictmesh_apps::novelty::{explain, ExplainOptions};
 use dictmesh_data::text::UNKNOWN;
+use dictmesh_report::{Figure, Histogram, Report, Section, Table};
 
 /// Words without a row that are named.
 const UNKNOWN_SHOWN: usize = 6;

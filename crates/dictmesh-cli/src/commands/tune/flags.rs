@@ -3,9 +3,9 @@
 use super::text::four_digits;
 use super::Args;
 use crate::commands::typed_without;
-use crate::numbers::exact;
 use crate::options::Options;
 use dictmesh_apps::tuning::Comparison;
+use dictmesh_report::numbers::exact;
 
 /// Flags of `tune` alone, and those that it chooses; with whether they take a value.
 const NOT_OF_LEARN: [(&str, bool); 21] = [

@@ -2,10 +2,10 @@
 
 use super::super::command_line;
 use super::{learn_line, text, wider, Args, Tuning};
-use crate::numbers::counted;
-use crate::report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 use dictmesh_apps::learning_curve::{LearningCurve, Point, GOALS};
 use dictmesh_apps::tuning::{Choice, Comparison};
+use dictmesh_report::numbers::counted;
+use dictmesh_report::{AxisSpec, Figure, Lines, Report, Section, Series, Table};
 
 pub fn report(args: &Args, found: &Tuning) -> Report {
     let (mut facts, mut sections) = (Vec::new(), Vec::new());

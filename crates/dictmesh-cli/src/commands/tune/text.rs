@@ -1,10 +1,10 @@
 //! The settings found, as text.
 
 use super::{learn_line, wider, Args, Tuning};
-use crate::numbers::{bytes, counted, thousands};
 use crate::render::text::table;
 use dictmesh_apps::learning_curve::{Constant, Ending, LearningCurve, Tuned};
 use dictmesh_apps::tuning::{Choice, Comparison};
+use dictmesh_report::numbers::{bytes, counted, thousands};
 
 pub fn tuning(args: &Args, found: &Tuning) -> String {
     let mut text = String::new();

@@ -2,10 +2,10 @@
 
 use super::super::super::{refusal, say, Result};
 use super::spool::keep_names;
-use crate::numbers::counted;
 use dictmesh::Samples;
 use dictmesh_data::{self as data, DataError, ReadOptions};
 use dictmesh_net::{Source, Taken};
+use dictmesh_report::numbers::counted;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -3,9 +3,9 @@
 use super::super::super::Result;
 use super::super::beside;
 use super::spool::Spool;
-use crate::numbers::counted;
 use dictmesh::Samples;
 use dictmesh_net::{Source, Taken};
+use dictmesh_report::numbers::counted;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};

@@ -1,9 +1,9 @@
 //! Common parts of charts: axes, legend, markers, and the mapping of points to pixels.
 
-use super::scatter::ring;
-use crate::canvas::palette::{series, Ink, FAINT, LINE, MUTED, TEXT, WHITE};
+use crate::canvas::palette::{series, Ink, FAINT, LINE, MUTED, TEXT, WARN, WHITE};
 use crate::canvas::ticks::Axis;
 use crate::canvas::{bold, fit, plain, text_width, Anchor, Canvas, Frame, Pen};
+use std::f32::consts::TAU;
 
 /// Width of a chart in pixels: a page has two beside each other, and a phone shows its text legibly.
 pub const WIDTH: f32 = 400.0;
@@ -267,6 +267,15 @@ fn thinned(points: &[(f32, f32)]) -> Vec<(f32, f32)> {
         out.extend(keep.into_iter().map(|i| column[i]));
     }
     out
+}
+
+/// A circle around a point.
+pub fn ring(canvas: &mut Canvas, (x, y): (f32, f32), r: f32) {
+    let circle: Vec<_> = (0..=24u8)
+        .map(|i| (TAU * f32::from(i) / 24.0).sin_cos())
+        .map(|(sin, cos)| (x + r * cos, y + r * sin))
+        .collect();
+    canvas.line(&circle, Pen::new(1.8, WARN));
 }
 
 #[cfg(test)]

@@ -10,8 +10,11 @@ use image::DynamicImage;
 pub struct Gallery {
     /// The description for screen readers.
     pub title: String,
+    /// Rows of an atom's pixels.
     pub height: usize,
+    /// Columns of an atom's pixels.
     pub width: usize,
+    /// The colours of entries.
     pub shades: Shades,
     /// Row after row.
     pub atoms: Vec<Vec<f64>>,
@@ -34,6 +37,7 @@ pub enum Shades {
 const MOST: usize = 400;
 
 impl Gallery {
+    /// Draws at most 400 atoms.
     pub fn draw(&self) -> Canvas {
         let count = self.atoms.len().min(MOST);
         let sheet = if count > 100 { 640.0 } else { 480.0 };

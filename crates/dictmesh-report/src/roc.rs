@@ -4,38 +4,27 @@ use super::chart::{curve_pen, runs, Chart, Key, Labels, Sign};
 use crate::canvas::palette::LINE;
 use crate::canvas::ticks::Axis;
 use crate::canvas::{Canvas, Pen};
-use dictmesh_apps::roc::Roc;
 
 /// ROC curves in one square, the area under each in the legend.
 #[derive(Clone, Debug)]
 pub struct RocPlot {
+    /// The curves; the first is on top.
     pub curves: Vec<RocCurve>,
 }
 
 /// A named curve.
 #[derive(Clone, Debug)]
 pub struct RocCurve {
+    /// The name in the legend.
     pub name: String,
     /// (false alarms, detections), both from 0 to 1.
     pub points: Vec<(f64, f64)>,
+    /// The area under the curve.
     pub auc: f64,
 }
 
-impl RocCurve {
-    pub fn new(name: &str, roc: &Roc) -> Self {
-        RocCurve {
-            name: name.into(),
-            points: roc
-                .points
-                .iter()
-                .map(|p| (p.false_alarm, p.detection))
-                .collect(),
-            auc: roc.auc(),
-        }
-    }
-}
-
 impl RocPlot {
+    /// Draws the curves over the diagonal of chance.
     pub fn draw(&self) -> Canvas {
         let legend: Vec<Key> = self
             .curves

@@ -11,6 +11,7 @@ use crate::numbers::{counted, number};
 pub struct MeshPlot {
     /// For each agent whether it is informed; its length is the number of agents.
     pub informed: Vec<bool>,
+    /// Pairs of neighbours.
     pub edges: Vec<(usize, usize)>,
     /// The load of each agent, shown by its area; empty: its number of links.
     pub load: Vec<f64>,
@@ -22,6 +23,7 @@ pub struct MeshPlot {
 const LINKS: usize = 2000;
 
 impl MeshPlot {
+    /// Draws the graph, agents that are not informed as rings.
     pub fn draw(&self) -> Canvas {
         let agents = self.informed.len();
         let informed = self.informed.iter().filter(|&&i| i).count();

@@ -19,6 +19,7 @@ const WIDTH: f32 = 240.0;
 const PITCH: f32 = 21.0;
 
 impl TopTerms {
+    /// Draws a bar for each term.
     pub fn draw(&self) -> Canvas {
         let said: Vec<&str> = self.terms.iter().map(|t| t.0.as_str()).collect();
         let title = format!("{}: {}", self.title, said.join(", "));

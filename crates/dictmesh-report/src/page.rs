@@ -1,8 +1,8 @@
 //! The page of a report: `page.html` filled in. It needs no other file, and is well-formed XML too.
 
-use super::{Figure, Report, Table};
 use crate::canvas::escape;
 use crate::canvas::palette::{ON_DARK, WHITE};
+use crate::{Figure, Report, Table};
 use minijinja::{context, Environment, Output, State, Value};
 use std::fmt::Write;
 

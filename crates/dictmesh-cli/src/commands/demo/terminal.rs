@@ -1,15 +1,13 @@
 //! The demo in a terminal: the atoms in colour, the cost and the table of strategies.
 
-use crate::demo::DemoResult;
-use crate::matching::{self, Match, RECOVERED};
-use crate::numbers::{bytes, thousands};
-use crate::planted::SIDE;
 use crate::render::text::table;
+use dictmesh_apps::demo::{DemoResult, Match, RECOVERED, SIDE};
+use dictmesh_report::numbers::{bytes, thousands};
 
 /// The report of the demo as text. `columns` is the width of a terminal with colours; without one, the atoms
 /// are left out.
 pub fn report(result: &DemoResult, columns: Option<usize>) -> String {
-    let matches = matching::greedy(&result.planted, &result.recovered);
+    let matches = result.matches();
     format!(
         "\n{} agents over {} links learned {} atoms from {} samples.\n\
          {}\n{} of {} planted atoms recovered (|cosine| of {RECOVERED} or more).\n\
@@ -20,7 +18,7 @@ pub fn report(result: &DemoResult, columns: Option<usize>) -> String {
         result.recovered.cols(),
         thousands((result.costs.len() * result.batch) as u64),
         columns.map_or(String::new(), |columns| atoms(result, &matches, columns)),
-        matching::recovered(&matches),
+        matches.iter().filter(|m| m.is_recovered()).count(),
         result.planted.cols(),
         result.cost_before,
         result.cost_after,
@@ -108,11 +106,11 @@ fn strategies(result: &DemoResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::fake_result;
+    use crate::commands::demo::tests::result;
 
     #[test]
     fn without_colours_the_text_is_ascii() {
-        let text = report(&fake_result(), None);
+        let text = report(&result(), None);
         assert!(text.is_ascii() && !text.contains('\x1b'));
         assert!(text.contains("  diffusion        > 3,000"), "{text}");
     }
@@ -120,7 +118,7 @@ mod tests {
     #[test]
     fn atoms_fit_the_columns_and_switch_their_colours_off() {
         for columns in [1, 80, 200] {
-            let text = report(&fake_result(), Some(columns));
+            let text = report(&result(), Some(columns));
             let across = ((columns.max(11) - 2) / 9).min(16);
             for line in text.lines().filter(|l| l.contains('\x1b')) {
                 assert!(line.ends_with("\x1b[0m"));

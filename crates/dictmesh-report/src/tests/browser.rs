@@ -1,8 +1,8 @@
 //! The page in a real browser. Skipped, with a message, where there is none.
 
-use super::super::*;
 use super::{sample, Scratch};
 use crate::canvas::escape;
+use crate::*;
 use resvg::tiny_skia::Pixmap;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};

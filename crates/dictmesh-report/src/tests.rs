@@ -2,9 +2,10 @@
 
 mod browser;
 mod odd;
-mod sample;
+pub mod sample;
 
 use super::*;
+use crate::canvas::Canvas;
 use std::fs;
 
 /// An empty directory that goes away with the test.
@@ -115,7 +116,7 @@ fn a_file_in_the_way_is_told_and_nothing_is_written() {
     let dir = Scratch::new("refuse");
     let file = dir.0.join("file");
     fs::write(&file, "mine").unwrap();
-    let message = Report::default().write(&file).unwrap_err();
+    let message = Report::default().write(&file).unwrap_err().to_string();
     assert!(message.contains("file") && message.ends_with("is not a directory"));
     assert_eq!(fs::read(&file).unwrap(), b"mine");
     assert_eq!(fs::read_dir(&dir.0).unwrap().count(), 1);

@@ -1,9 +1,9 @@
 //! Every plot on every odd input: a sheet that can be written, never a panic.
 
-use super::super::*;
 use super::check_xml;
 use crate::canvas::grey;
 use crate::canvas::ticks::Scale;
+use crate::*;
 
 /// Lists of numbers: ordinary, empty, one, constant, with holes, of all sizes.
 fn odd_values() -> Vec<Vec<f64>> {

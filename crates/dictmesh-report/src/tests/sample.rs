@@ -2,14 +2,71 @@
 
 mod learned;
 
-use super::super::*;
 use crate::canvas::ticks::Scale;
-use crate::demo::fake_result;
-use dictmesh::random::{gaussian, stream};
-use dictmesh_apps::roc::roc;
+use crate::*;
 
+/// About standard normal: sums of 12 uniform numbers, of a congruential generator.
 fn noise(n: usize, seed: u64) -> Vec<f64> {
-    gaussian(1, n, &mut stream(seed, 7)).as_slice().to_vec()
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut uniform = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as f64 / (1u64 << 31) as f64
+    };
+    (0..n)
+        .map(|_| (0..12).map(|_| uniform()).sum::<f64>() - 6.0)
+        .collect()
+}
+
+/// A sheet like that of a good run of 16 agents with three atoms each.
+pub fn poster() -> Poster {
+    let (agents, side) = (16, 8);
+    let entries = noise(48 * side * side, 11);
+    let atom = |(q, planted): (usize, &[f64])| {
+        let level = if q % 11 == 4 { 0.5 } else { 0.05 };
+        let other = noise(planted.len(), q as u64);
+        let learned = planted.iter().zip(other).map(|(a, b)| a + level * b);
+        PosterAtom {
+            agent: q / 3,
+            learned: learned.collect(),
+            planted: Some(planted.to_vec()),
+            cosine: 1.0 - 0.2 * level,
+            recovered: level < 0.1,
+        }
+    };
+    let mut edges: Vec<_> = (0..agents).map(|k| (k, (k + 1) % agents)).collect();
+    edges.extend([(0, 5), (2, 9), (3, 12), (7, 14), (1, 10), (4, 8), (6, 13)]);
+    edges.extend([(0, 11), (5, 15), (8, 12)]);
+    let jitter = noise(250, 5);
+    let cost = |t: usize| 0.34 + 0.75 * (-(t as f64) / 45.0).exp() + 0.03 * jitter[t];
+    let strategy = |name: &str, rounds: Option<usize>| PosterStrategy {
+        name: name.into(),
+        rounds,
+        bytes: rounds.unwrap_or(3000) as u64 * 52 * 64 * 8,
+    };
+    Poster {
+        informed: (0..agents).map(|k| k % 4 == 0).collect(),
+        edges,
+        batch: 16,
+        costs: (0..250).map(cost).collect(),
+        cost: (1.13, 0.335),
+        side,
+        atoms: entries.chunks(side * side).enumerate().map(atom).collect(),
+        planted: 48,
+        target: (
+            1e-4,
+            "relative distance of the dual to the exact one".into(),
+        ),
+        round_limit: 3000,
+        strategies: vec![
+            strategy("diffusion", None),
+            strategy("consensus", None),
+            strategy("jacobi-admm", Some(812)),
+            strategy("exact-diffusion", Some(341)),
+            strategy("relaxed-admm", Some(96)),
+        ],
+    }
 }
 
 pub fn report() -> Report {
@@ -45,11 +102,17 @@ fn scores() -> Section {
         let new: Vec<f64> = new.iter().map(|v| 0.32 + shift + 0.09 * v).collect();
         (known, new)
     };
+    let share = |values: &[f64], t: f64| {
+        values.iter().filter(|v| **v >= t).count() as f64 / values.len() as f64
+    };
     let curve = |name: &str, shift, seed| {
         let (known, new) = groups(shift, seed);
-        let scores: Vec<f64> = known.iter().chain(&new).copied().collect();
-        let labels: Vec<bool> = (0..scores.len()).map(|i| i >= known.len()).collect();
-        RocCurve::new(name, &roc(&scores, &labels).unwrap())
+        let levels = (0..=100).rev().map(|t| f64::from(t) / 100.0);
+        RocCurve {
+            name: name.into(),
+            points: levels.map(|t| (share(&known, t), share(&new, t))).collect(),
+            auc: 0.8 + shift / 2.0,
+        }
     };
     let rocs = RocPlot {
         curves: vec![
@@ -112,7 +175,7 @@ fn scores() -> Section {
 }
 
 fn learning() -> Section {
-    let result = fake_result();
+    let result = poster();
     let snr = |speed: f64, floor: f64| {
         let at = |i: u32| f64::from(i * 5);
         let value = |t: f64| (speed * t).min(floor) + 0.8 * (t / 17.0).sin();

@@ -20,6 +20,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Draws the groups over the same bins.
     pub fn draw(&self) -> Canvas {
         let finite = |values: &[f64]| -> Vec<f64> {
             values.iter().copied().filter(|v| v.is_finite()).collect()

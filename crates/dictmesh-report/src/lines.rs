@@ -10,8 +10,11 @@ use crate::canvas::{Canvas, Pen};
 pub struct Lines {
     /// The description for screen readers.
     pub title: String,
+    /// The horizontal axis.
     pub x: AxisSpec,
+    /// The vertical axis.
     pub y: AxisSpec,
+    /// The curves; the first is on top.
     pub series: Vec<Series>,
     /// Values of the vertical axis to be reached or kept, with their labels.
     pub levels: Vec<(f64, String)>,
@@ -20,17 +23,21 @@ pub struct Lines {
 /// The label of an axis, with its unit, and its scale.
 #[derive(Clone, Debug)]
 pub struct AxisSpec {
+    /// The quantity and its unit.
     pub label: String,
+    /// Linear or logarithmic.
     pub scale: Scale,
 }
 
 impl AxisSpec {
+    /// A linear axis.
     pub fn linear(label: &str) -> Self {
         AxisSpec {
             label: label.into(),
             scale: Scale::Linear,
         }
     }
+    /// A logarithmic axis.
     pub fn log(label: &str) -> Self {
         AxisSpec {
             label: label.into(),
@@ -42,13 +49,16 @@ impl AxisSpec {
 /// One curve; a point that is not finite (or not positive, on a log axis) is a gap in it.
 #[derive(Clone, Debug)]
 pub struct Series {
+    /// The name in the legend.
     pub name: String,
+    /// (x, y), in order of the line.
     pub points: Vec<(f64, f64)>,
     /// Drawn thin and pale, behind the others and without a legend: values before averaging.
     pub faint: bool,
 }
 
 impl Series {
+    /// A curve with a legend.
     pub fn new(name: &str, points: Vec<(f64, f64)>) -> Self {
         Series {
             name: name.into(),
@@ -89,6 +99,7 @@ impl Lines {
         }
     }
 
+    /// Draws the curves.
     pub fn draw(&self) -> Canvas {
         let strong: Vec<&Series> = self.series.iter().filter(|s| !s.faint).collect();
         let legend: Vec<Key> = match strong.len() {

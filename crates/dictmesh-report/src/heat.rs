@@ -11,10 +11,13 @@ use image::DynamicImage;
 pub struct HeatMap {
     /// The description for screen readers.
     pub title: String,
+    /// Rows of the table.
     pub rows: usize,
+    /// Columns of the table.
     pub columns: usize,
     /// Row after row; values that are not finite are grey.
     pub values: Vec<f64>,
+    /// The biclusters, framed.
     pub blocks: Vec<Block>,
     /// The plural nouns of rows and columns, for example "patients" and "genes".
     pub names: (String, String),
@@ -27,8 +30,11 @@ pub struct HeatMap {
 /// A bicluster: some rows and some columns.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
+    /// Its name in the legend.
     pub name: String,
+    /// Its rows of the table, from 0.
     pub rows: Vec<usize>,
+    /// Its columns, from 0.
     pub columns: Vec<usize>,
 }
 
@@ -42,6 +48,7 @@ const FRAME: Ink = Ink {
 const FINEST: (usize, usize) = (1000, 700);
 
 impl HeatMap {
+    /// Draws the table, with rows and columns sorted by bicluster.
     pub fn draw(&self) -> Canvas {
         let mut canvas = Canvas::new(WIDTH, 1.0, &self.title);
         let rows = order(self.rows, self.blocks.iter().map(|b| b.rows.as_slice()));

@@ -1,15 +1,30 @@
-//! `--report DIR`: a page with the plots of a run, and each plot as a file beside it.
+//! Pages of plots: data in, files out. Knows no command line and no terminal.
 //!
-//! A plot is a plain struct (`RocPlot`, `Lines`, `Gallery`, `HeatMap`, ...) whose `draw` returns a
-//! [`Canvas`]. A [`Report`] holds them in sections with text and tables, and `write`s
+//! A plot is a plain struct ([`RocPlot`], [`Lines`], [`Gallery`], [`HeatMap`], ...) whose `draw` returns a
+//! [`Canvas`](canvas::Canvas), which is SVG and, by `resvg`, PNG. A [`Report`] holds plots in sections with text and
+//! tables. [`Report::write`] writes
 //!
 //! ```text
 //! DIR/index.html    the whole page, self-contained: no scripts, no fonts, no network
 //! DIR/roc.svg       each figure by its name, for papers and slides
 //! DIR/roc.png
 //! ```
+//!
+//! ```
+//! use dictmesh_report::{AxisSpec, Lines, Series};
+//!
+//! let plot = Lines {
+//!     title: "Cost against samples".into(),
+//!     x: AxisSpec::linear("samples"),
+//!     y: AxisSpec::linear("cost"),
+//!     series: vec![Series::new("learning", vec![(0.0, 1.1), (100.0, 0.4)])],
+//!     levels: Vec::new(),
+//! };
+//! assert!(plot.draw().svg().starts_with("<svg"));
+//! ```
 
 mod bars;
+pub mod canvas;
 mod chart;
 mod gallery;
 mod heat;
@@ -17,8 +32,10 @@ mod histogram;
 mod layout;
 mod lines;
 mod mesh;
+pub mod numbers;
 mod page;
 mod pictures;
+mod poster;
 mod roc;
 mod scatter;
 mod terms;
@@ -30,6 +47,8 @@ use dictmesh_data::output::Folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+pub use image::DynamicImage;
+
 pub use self::{
     bars::{Bar, Bars},
     gallery::{pixels, Gallery, Shades},
@@ -38,6 +57,7 @@ pub use self::{
     lines::{AxisSpec, Lines, Series},
     mesh::{badge, MeshPlot},
     pictures::Picture,
+    poster::{Poster, PosterAtom, PosterStrategy},
     roc::{RocCurve, RocPlot},
     scatter::Scatter,
     terms::TopTerms,
@@ -46,10 +66,13 @@ pub use self::{
 /// The report of a run. Texts may hold any characters; they are shown literally.
 #[derive(Clone, Default)]
 pub struct Report {
+    /// The heading of the page.
     pub title: String,
+    /// The line below it.
     pub subtitle: String,
     /// The few numbers that matter most: (label, value).
     pub facts: Vec<(String, String)>,
+    /// From top to bottom.
     pub sections: Vec<Section>,
     /// The command line that made it.
     pub command: String,
@@ -60,12 +83,15 @@ pub struct Report {
 /// A part of the page.
 #[derive(Clone, Default)]
 pub struct Section {
+    /// Its heading; may be empty.
     pub heading: String,
     /// Paragraphs, with an empty line between them.
     pub text: String,
     /// Command lines to copy, under the text.
     pub commands: Vec<String>,
+    /// Its plots.
     pub figures: Vec<Figure>,
+    /// Its tables, under the plots.
     pub tables: Vec<Table>,
 }
 
@@ -76,6 +102,7 @@ pub struct Figure {
     pub name: String,
     /// What it shows.
     pub caption: String,
+    /// The plots.
     pub panels: Vec<Canvas>,
 }
 
@@ -103,8 +130,11 @@ impl Figure {
 /// Rows of cells under a head.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// The line above it; may be empty.
     pub caption: String,
+    /// The names of the columns.
     pub head: Vec<String>,
+    /// Rows of cells.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -113,26 +143,47 @@ const PNG_SCALE: f32 = 2.0;
 /// The largest PNG, in pixels: above it the scale is lower.
 const MOST_PIXELS: f32 = 40e6;
 
+/// Why a report is not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or the directory.
+    #[error("{0}")]
+    File(String),
+    /// A figure that does not become a PNG.
+    #[error("cannot draw the figure {name}: {why}")]
+    Figure {
+        /// The name of its files.
+        name: String,
+        /// The reason.
+        why: String,
+    },
+    /// The page.
+    #[error("cannot fill in the page: {0}")]
+    Page(#[from] minijinja::Error),
+}
+
 impl Report {
     /// Writes `index.html` and the figures into a directory, which is created if it is missing. Returns the
     /// page's path. Guarantees: each file is complete or absent, and the page is written last.
-    pub fn write(&self, dir: &Path) -> Result<PathBuf, String> {
-        let folder = Folder::check(dir)?;
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, Error> {
+        let folder = Folder::check(dir).map_err(Error::File)?;
         let names = self.file_names();
         let mut files = Vec::new();
         let figures = self.sections.iter().flat_map(|s| &s.figures);
         for (figure, name) in figures.zip(&names) {
             let sheet = figure.sheet();
             let scale = (MOST_PIXELS / sheet.pixels()).sqrt().min(PNG_SCALE);
-            let png = sheet
-                .png(scale)
-                .map_err(|e| format!("cannot draw the figure {name}: {e}"))?;
+            let png = sheet.png(scale).map_err(|why| Error::Figure {
+                name: name.clone(),
+                why,
+            })?;
             files.push((format!("{name}.svg"), sheet.svg().into_bytes()));
             files.push((format!("{name}.png"), png));
         }
-        let html = page::html(self, &names).map_err(|e| format!("cannot fill in the page: {e}"))?;
+        let html = page::html(self, &names)?;
         files.push(("index.html".into(), html.into_bytes()));
-        folder.write("the report", &files)?;
+        let written = folder.write("the report", &files);
+        written.map_err(Error::File)?;
         Ok(dir.join("index.html"))
     }
 

@@ -4,53 +4,35 @@
 //! drawn by `resvg` with Noto Sans compiled in, so that it is the same on every machine.
 
 pub mod palette;
+mod raster;
+mod text;
 pub mod ticks;
 
+pub use raster::{at_most, colour, grey};
+pub use text::{bold, escape, fit, plain, text_width, Anchor, Type};
+
 use base64::{engine::general_purpose::STANDARD, Engine};
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::DynamicImage;
 use palette::Ink;
+use raster::encode;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
-use ttf_parser::Face;
+use text::has_all;
 
 /// Noto Sans, and fonts of other systems that look like it.
 pub const FONTS: &str = "'Noto Sans','Open Sans',system-ui,-apple-system,'Segoe UI',Roboto,\
                          'Helvetica Neue',Arial,sans-serif";
 
-/// The side of a text that lies at its point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Anchor {
-    Start,
-    Middle,
-    End,
-}
-
-/// A text style; `size` in pixels.
-#[derive(Clone, Copy, Debug)]
-pub struct Type {
-    pub size: f32,
-    pub bold: bool,
-    pub ink: Ink,
-}
-
-pub fn plain(size: f32, ink: Ink) -> Type {
-    let bold = false;
-    Type { size, bold, ink }
-}
-
-pub fn bold(size: f32, ink: Ink) -> Type {
-    let bold = true;
-    Type { size, bold, ink }
-}
-
 /// A line style: width, colour and the length of a dash (0: solid).
 #[derive(Clone, Copy, Debug)]
 pub struct Pen {
+    /// In pixels.
     pub width: f32,
+    /// The colour.
     pub ink: Ink,
+    /// The length of a dash in pixels; 0 for a solid line.
     pub dash: f32,
 }
 
@@ -79,19 +61,26 @@ impl Pen {
 /// A rectangle of the drawing.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
+    /// The left edge in pixels.
     pub x: f32,
+    /// The top edge.
     pub y: f32,
+    /// The width.
     pub w: f32,
+    /// The height.
     pub h: f32,
 }
 
 impl Frame {
+    /// A rectangle by its left top corner and its sides.
     pub const fn new(x: f32, y: f32, w: f32, h: f32) -> Self {
         Frame { x, y, w, h }
     }
+    /// The right edge.
     pub fn right(&self) -> f32 {
         self.x + self.w
     }
+    /// The bottom edge.
     pub fn bottom(&self) -> f32 {
         self.y + self.h
     }
@@ -332,81 +321,6 @@ impl Canvas {
     }
 }
 
-/// A grey image of 8 bits, row after row; missing pixels are black.
-pub fn grey(width: usize, height: usize, mut pixels: Vec<u8>) -> DynamicImage {
-    pixels.resize(width * height, 0);
-    let image = image::GrayImage::from_raw(width as u32, height as u32, pixels);
-    image.unwrap_or_default().into()
-}
-
-/// A colour image, row after row, of three bytes a pixel; missing pixels are black.
-pub fn colour(width: usize, height: usize, mut pixels: Vec<u8>) -> DynamicImage {
-    pixels.resize(3 * width * height, 0);
-    let image = image::RgbImage::from_raw(width as u32, height as u32, pixels);
-    image.unwrap_or_default().into()
-}
-
-/// The image, made smaller if a side has more than `side` pixels.
-pub fn at_most(image: DynamicImage, side: u32) -> DynamicImage {
-    match image.width().max(image.height()) > side {
-        true => image.thumbnail(side, side),
-        false => image,
-    }
-}
-
-/// The image as a PNG file, if it has pixels.
-fn encode(image: &DynamicImage) -> Option<Vec<u8>> {
-    let mut png = Vec::new();
-    let encoder =
-        PngEncoder::new_with_quality(&mut png, CompressionType::Best, FilterType::Adaptive);
-    let has_pixels = image.width() > 0 && image.height() > 0;
-    (has_pixels && image.write_with_encoder(encoder).is_ok()).then_some(png)
-}
-
-#[allow(clippy::expect_used)] // The bytes are compiled in; every test that draws reads them.
-fn face(bold: bool) -> &'static Face<'static> {
-    static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
-        [ttf_noto_sans::REGULAR, ttf_noto_sans::BOLD]
-            .map(|bytes| Face::parse(bytes, 0).expect("the compiled-in font is a font"))
-    });
-    &FACES[usize::from(bold)]
-}
-
-/// The width of a text in pixels.
-pub fn text_width(style: Type, text: &str) -> f32 {
-    let face = face(style.bold);
-    let advance = |c| {
-        let glyph = face.glyph_index(c).unwrap_or_default();
-        f32::from(face.glyph_hor_advance(glyph).unwrap_or(0))
-    };
-    let units: f32 = text.chars().map(advance).sum();
-    units * style.size / f32::from(face.units_per_em())
-}
-
-/// Whether the font has every character of a text.
-fn has_all(style: Type, text: &str) -> bool {
-    let face = face(style.bold);
-    text.chars().all(|c| face.glyph_index(c).is_some())
-}
-
-/// The part of a text that `room` pixels hold, with "…" for the rest.
-pub fn fit(style: Type, text: &str, room: f32) -> String {
-    if text_width(style, text) <= room {
-        return text.into();
-    }
-    let room = room - text_width(style, "…");
-    let mut cut = String::new();
-    let mut width = 0.0;
-    for c in text.chars() {
-        width += text_width(style, c.encode_utf8(&mut [0; 4]));
-        if width > room {
-            break;
-        }
-        cut.push(c);
-    }
-    format!("{}…", cut.trim_end())
-}
-
 /// To a hundredth of a pixel.
 fn round(v: f32) -> f64 {
     (f64::from(v) * 100.0).round() / 100.0
@@ -435,26 +349,6 @@ fn path_data<P: AsRef<[(f32, f32)]>>(lines: &[P]) -> Option<String> {
         }
     }
     (!d.is_empty()).then_some(d)
-}
-
-/// A text for XML and HTML, in an element or in an attribute. Characters that XML forbids become U+FFFD.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\t' | '\n' => out.push(c),
-            '\r' => out.push('\n'),
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -511,24 +405,5 @@ mod tests {
         canvas.image(Frame::new(0.0, 20.0, 40.0, 20.0), &grey(0, 3, vec![]));
         assert_eq!(canvas.svg().matches("<image").count(), 1);
         assert_eq!(at_most(grey(400, 100, vec![7; 40_000]), 100).height(), 25);
-    }
-
-    #[test]
-    fn the_font_has_every_character_of_our_texts() {
-        for bold in [false, true] {
-            for c in "Az09 .,:|-+<>×→·−≥…∞".chars() {
-                let glyph = face(bold).glyph_index(c);
-                assert!(glyph.is_some_and(|g| g.0 != 0), "{c}, bold: {bold}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_text_without_room_ends_in_an_ellipsis() {
-        let style = plain(12.0, TEXT);
-        assert_eq!(fit(style, "short", 100.0), "short");
-        let cut = fit(style, "a very long name indeed", 60.0);
-        assert!(cut.ends_with('…') && text_width(style, &cut) <= 60.0);
-        assert_eq!(fit(style, "long", 0.0), "…");
     }
 }

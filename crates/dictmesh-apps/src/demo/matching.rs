@@ -53,10 +53,11 @@ pub fn greedy(planted: &Matrix, recovered: &Matrix) -> Vec<Match> {
     pairs
 }
 
-/// The number of recovered pairs.
-pub fn recovered(matches: &[Match]) -> usize {
-    let good = |m: &&Match| m.cosine.abs() >= RECOVERED;
-    matches.iter().filter(good).count()
+impl Match {
+    /// Whether the planted atom is recovered.
+    pub fn is_recovered(&self) -> bool {
+        self.cosine.abs() >= RECOVERED
+    }
 }
 
 #[cfg(test)]
@@ -79,7 +80,7 @@ mod tests {
             let sign = if m.recovered % 2 == 0 { -1.0 } else { 1.0 };
             assert!((m.cosine - sign).abs() < 1e-12);
         }
-        assert_eq!(recovered(&matches), 10);
+        assert!(matches.iter().all(Match::is_recovered));
     }
 
     #[test]

@@ -1,13 +1,18 @@
-//! `dictmesh demo`: a planted dictionary, learned by a mesh, and a comparison of strategies.
+//! A planted dictionary, learned by a mesh, and a comparison of strategies.
 
-use crate::planted::{Planted, ATOMS, PIXELS};
-use crate::progress::Progress;
+mod matching;
+mod planted;
+
+pub use matching::{Match, RECOVERED};
+pub use planted::{Planted, ATOMS, COHERENCE, NOISE, PIXELS, SIDE};
+
+use crate::progress::{report, Observer, Progress};
 use dictmesh::problem::Task;
 use dictmesh::strategy;
 use dictmesh::{AtomInit, Error, Matrix, Mesh, Samples, Stopping, Topology, Update};
 use std::ops::ControlFlow;
 
-/// The data of the demo's picture and text.
+/// What the mesh learned, and what each strategy needed.
 #[derive(Clone, Debug)]
 pub struct DemoResult {
     /// The planted atoms, one a column.
@@ -58,8 +63,18 @@ const HELD_OUT: usize = 200;
 const TARGET: f64 = 1e-3;
 const ROUND_LIMIT: usize = 3_000;
 
+impl DemoResult {
+    /// Pairs of planted and learned atoms, best pair first; each atom is in at most one.
+    pub fn matches(&self) -> Vec<Match> {
+        matching::greedy(&self.planted, &self.recovered)
+    }
+}
+
 /// Learns the planted dictionary of a seed and compares the strategies.
-pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, Error> {
+///
+/// # Errors
+/// [`Error::Interrupted`] if the observer breaks.
+pub fn run(seed: u64, observer: &mut Observer<'_>) -> Result<DemoResult, Error> {
     let mut planted = Planted::new(seed);
     let held_out = Samples::dense(planted.next_batch(HELD_OUT))?;
     let first = Samples::dense(planted.next_batch(200))?;
@@ -85,12 +100,13 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
             costs.push(event.cost);
             ControlFlow::Continue(())
         })?;
-        progress(Progress {
+        let progress = Progress {
             phase: "learning",
             done: done + 1,
             total,
             cost: costs.last().copied(),
-        });
+        };
+        report(observer, progress)?;
         // Unused atoms restart from the current batch.
         if done % 50 == 49 && done + 100 < total {
             mesh.restart_atoms(&mesh.unused_atoms(), AtomInit::Samples(&batch))?;
@@ -110,7 +126,7 @@ pub fn run(seed: u64, progress: &mut dyn FnMut(Progress)) -> Result<DemoResult, 
         target: TARGET,
         measure: "relative error of the worst agent's dual vector".into(),
         round_limit: ROUND_LIMIT,
-        strategies: compare(&mut mesh, &held_out.range(0..1), progress)?,
+        strategies: compare(&mut mesh, &held_out.range(0..1), observer)?,
     })
 }
 
@@ -129,7 +145,7 @@ fn connected_graph(seed: u64) -> Result<Topology, Error> {
 fn compare(
     mesh: &mut Mesh,
     x: &Samples,
-    progress: &mut dyn FnMut(Progress),
+    observer: &mut Observer<'_>,
 ) -> Result<Vec<StrategyRow>, Error> {
     let exact = mesh.exact(x)?.duals;
     let mut rows = Vec::new();
@@ -150,12 +166,11 @@ fn compare(
             bytes: run.bytes(),
             accuracy,
         });
-        progress(Progress {
-            phase: "comparing strategies",
-            done: done + 1,
-            total: strategy::GOSSIP.len(),
-            cost: None,
-        });
+        let total = strategy::GOSSIP.len();
+        report(
+            observer,
+            Progress::steps("comparing strategies", done + 1, total),
+        )?;
     }
     Ok(rows)
 }
@@ -165,55 +180,4 @@ fn relative_error(nu: &Matrix, exact: &Matrix) -> f64 {
     let (a, b) = (nu.as_slice(), exact.as_slice());
     let error = square(&mut a.iter().zip(b).map(|(a, b)| a - b));
     (error / square(&mut b.iter().copied())).sqrt()
-}
-
-/// A result like that of a good run, for tests of drawing.
-#[cfg(test)]
-pub fn fake_result() -> DemoResult {
-    use dictmesh::random::{gaussian, stream};
-    let planted = Planted::new(1).dictionary().clone();
-    let atoms = planted.cols();
-    let noise = gaussian(64, atoms, &mut stream(5, 1));
-    // Permuted, with other signs; most atoms are good.
-    let recovered = Matrix::from_fn(64, atoms, |i, k| {
-        let p = (k * 5 + 3) % atoms;
-        let sign = if k % 3 == 0 { -1.0 } else { 1.0 };
-        let level = if k % 11 == 4 { 0.12 } else { 0.012 };
-        sign * planted.get(i, p) + level * noise.get(i, k)
-    });
-    let agents = 16;
-    let mut edges: Vec<_> = (0..agents).map(|k| (k, (k + 1) % agents)).collect();
-    edges.extend([(0, 5), (2, 9), (3, 12), (7, 14), (1, 10), (4, 8), (6, 13)]);
-    edges.extend([(0, 11), (5, 15), (8, 12)]);
-    let jitter = gaussian(1, 250, &mut stream(5, 2));
-    let costs = (0..250)
-        .map(|t| 0.34 + 0.75 * (-(t as f64) / 45.0).exp() + 0.03 * jitter.get(0, t))
-        .collect();
-    let row = |name: &str, rounds: Option<usize>, accuracy| StrategyRow {
-        name: name.into(),
-        rounds,
-        bytes: rounds.unwrap_or(3000) as u64 * 52 * 64 * 8,
-        accuracy,
-    };
-    DemoResult {
-        planted,
-        recovered,
-        owner: (0..atoms).map(|k| k * agents / atoms).collect(),
-        edges,
-        informed: (0..agents).map(|k| k % 4 == 0).collect(),
-        batch: 16,
-        costs,
-        cost_before: 1.13,
-        cost_after: 0.335,
-        target: 1e-4,
-        measure: "relative distance of the dual to the exact one".into(),
-        round_limit: 3000,
-        strategies: vec![
-            row("diffusion", None, 3.1e-2),
-            row("consensus", None, 5.7e-2),
-            row("jacobi-admm", Some(812), 9.9e-5),
-            row("exact-diffusion", Some(341), 9.8e-5),
-            row("relaxed-admm", Some(96), 9.1e-5),
-        ],
-    }
 }

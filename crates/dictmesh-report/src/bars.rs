@@ -11,7 +11,9 @@ use crate::numbers::number;
 pub struct Bars {
     /// The quantity and its unit, shown above the bars.
     pub label: String,
+    /// The scale of the axis.
     pub scale: Scale,
+    /// From top to bottom.
     pub bars: Vec<Bar>,
     /// The source of the references, for example "the paper".
     pub reference: String,
@@ -20,7 +22,9 @@ pub struct Bars {
 /// One bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
+    /// The text at its left.
     pub name: String,
+    /// Its length.
     pub value: f64,
     /// The text beside it; empty: the value.
     pub words: String,
@@ -31,6 +35,7 @@ pub struct Bar {
 }
 
 impl Bar {
+    /// A bar whose value was reached, without a reference.
     pub fn new(name: &str, value: f64) -> Self {
         Bar {
             name: name.into(),
@@ -64,6 +69,7 @@ struct Plot {
 }
 
 impl Bars {
+    /// Draws at most 60 bars.
     pub fn draw(&self) -> Canvas {
         let bars = &self.bars[..self.bars.len().min(MOST)];
         let mut canvas = Canvas::new(WIDTH, 1.0, &self.label);

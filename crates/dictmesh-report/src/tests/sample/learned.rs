@@ -1,22 +1,19 @@
 //! What was learned: atoms, biclusters, pictures.
 
-use super::super::super::*;
-use super::noise;
+use super::{noise, poster};
 use crate::canvas::grey;
-use crate::demo::fake_result;
+use crate::*;
 
 pub fn atoms() -> Section {
-    let result = fake_result();
+    let result = poster();
     let gallery = Gallery {
         title: "48 learned atoms".into(),
         height: 8,
         width: 8,
         shades: Shades::Signed,
-        atoms: (0..48)
-            .map(|q| result.recovered.column(q).to_vec())
-            .collect(),
+        atoms: result.atoms.iter().map(|a| a.learned.clone()).collect(),
         labels: Vec::new(),
-        owners: (result.owner.clone(), 16),
+        owners: (result.atoms.iter().map(|a| a.agent).collect(), 16),
     };
     let wave = |q: usize, i: usize, phase: f64| {
         let (x, y) = ((i % 14) as f64, (i / 14) as f64);

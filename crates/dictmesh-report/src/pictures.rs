@@ -7,8 +7,11 @@ use image::DynamicImage;
 /// A picture with its name and a note, for example "denoised" and "29.4 dB".
 #[derive(Clone, Debug)]
 pub struct Picture {
+    /// The name above it.
     pub title: String,
+    /// A line under the name; may be empty.
     pub note: String,
+    /// Its pixels.
     pub image: DynamicImage,
 }
 
@@ -17,6 +20,7 @@ const WIDTH: f32 = 340.0;
 const LARGEST: u32 = 768;
 
 impl Picture {
+    /// Draws the picture at a width of a chart.
     pub fn draw(&self) -> Canvas {
         let title = format!("{}: {}", self.title, self.note);
         let mut canvas = Canvas::new(WIDTH, 1.0, &title);

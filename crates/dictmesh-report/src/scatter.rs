@@ -1,18 +1,20 @@
 //! Points in the plane, coloured by class.
 
-use super::chart::{marker, Chart, Key, Labels, Sign};
+use super::chart::{marker, ring, Chart, Key, Labels, Sign};
 use crate::canvas::palette::{series, WARN};
 use crate::canvas::ticks::{Axis, Ends, Scale};
-use crate::canvas::{Canvas, Pen};
-use std::f32::consts::TAU;
+use crate::canvas::Canvas;
 
 /// Points, for example samples by their coefficients in two layers.
 #[derive(Clone, Debug)]
 pub struct Scatter {
     /// The description for screen readers.
     pub title: String,
+    /// The label of the horizontal axis.
     pub x: String,
+    /// The label of the vertical axis.
     pub y: String,
+    /// (x, y) of each point.
     pub points: Vec<(f64, f64)>,
     /// The class of every point; empty if they have none.
     pub classes: Vec<String>,
@@ -26,6 +28,7 @@ pub struct Scatter {
 const MOST: usize = 4000;
 
 impl Scatter {
+    /// Draws the points by class.
     pub fn draw(&self) -> Canvas {
         let mut names: Vec<&String> = Vec::new();
         for class in &self.classes {
@@ -97,13 +100,4 @@ impl Scatter {
         }
         legend
     }
-}
-
-/// A circle around a point.
-pub fn ring(canvas: &mut Canvas, (x, y): (f32, f32), r: f32) {
-    let circle: Vec<_> = (0..=24u8)
-        .map(|i| (TAU * f32::from(i) / 24.0).sin_cos())
-        .map(|(sin, cos)| (x + r * cos, y + r * sin))
-        .collect();
-    canvas.line(&circle, Pen::new(1.8, WARN));
 }
