@@ -32,3 +32,14 @@ def on_config(config: Any) -> Any:
                 if commands:
                     pages.append({"Commands": commands})
     return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """The first page of the decisions lists them."""
+    if page.file.src_uri != "decisions/index.md":
+        return markdown
+    folder = pathlib.Path(config["docs_dir"]) / "decisions"
+    records = sorted(folder.glob("[0-9]*.md"))
+    titles = [record.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ") for record in records]
+    rows = [f"| [{title}]({record.name}) |" for title, record in zip(titles, records)]
+    return "\n".join([markdown, "| record |", "|---|", *rows, ""])

@@ -157,8 +157,7 @@ pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
     match costs.iter().position(|cost| !cost.is_finite()) {
         None => Ok(()),
         Some(j) => Err(format!(
-            "sample {}: coding it costs {}, beyond all numbers: its entries, or the model's, are too large; \
-             scale the data (learn has --norm l2)",
+            "sample {}: its cost is {}, as its entries, or the model's, are too large; scale the data (learn has --norm l2)",
             first + j,
             costs[j]
         ).into()),

@@ -59,7 +59,7 @@ pub struct Preparation {
 pub enum How {
     /// Numbers, centred and scaled.
     Numbers(Numbers),
-    /// Counts of terms, weighed by TF-IDF.
+    /// Counts of terms, weighted by TF-IDF.
     Counts {
         /// The weights.
         tfidf: TfIdf,
@@ -273,7 +273,7 @@ impl How {
                 format!("numbers {centre}{norm}")
             }
             How::Counts { tfidf } => format!(
-                "counts of {} terms, weighed by TF-IDF with the frequencies of {} documents",
+                "counts of {} terms, weighted by TF-IDF with the frequencies of {} documents",
                 tfidf.rows(),
                 tfidf.documents()
             ),
@@ -285,7 +285,7 @@ impl How {
                     Vocabulary::Hashing { bits } => format!("terms hashed to {bits} bits"),
                 };
                 format!(
-                    "text, {words}, weighed by TF-IDF with the frequencies of {} documents",
+                    "text, {words}, weighted by TF-IDF with the frequencies of {} documents",
                     vectoriser.documents()
                 )
             }

@@ -105,7 +105,7 @@ impl Source {
             0 => Err(self.error(
                 "the file is empty",
                 "data",
-                "Check that what wrote it came to its end.",
+                "Check that it was written completely.",
             )),
             _ => Ok(self),
         }

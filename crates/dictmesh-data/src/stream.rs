@@ -162,7 +162,7 @@ impl Stream {
             true => Err(self.source.error(
                 "the input is empty",
                 "data",
-                "Check that what wrote it came to its end.",
+                "Check that it was written completely.",
             )),
             false => Ok(line),
         }

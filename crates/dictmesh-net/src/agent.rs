@@ -176,7 +176,7 @@ impl Agent {
         self.state.position
     }
 
-    /// After [`Outcome::Diverged`]: whose numbers grew beyond all bounds, as it was told.
+    /// After [`Outcome::Diverged`]: whose numbers diverged, as it was told.
     pub fn diverged(&self) -> &str {
         &self.diverged
     }
@@ -250,17 +250,17 @@ impl Agent {
             Fault::NewEpoch { epoch, by } => tracing::info!(
                 neighbour = by,
                 epoch,
-                "it tells that somebody came, went or was started anew: all agree on who is there"
+                "it reports that an agent joined, left or restarted: agreeing on the members"
             ),
             Fault::Missing { missing } => {
                 let neighbours = listed(missing);
                 match self.settings.policy {
                     Policy::Wait => {
-                        tracing::info!(%neighbours, "not heard of in time: all agree on who is there");
+                        tracing::info!(%neighbours, "no message in time: agreeing on the members");
                     }
                     Policy::GoOn { deadline } => tracing::warn!(
                         %neighbours, seconds = deadline.as_secs_f64(),
-                        "lost: not heard of for so long; going on without them and their atoms until they return"
+                        "lost: no message for this time; continuing without them and their atoms until they return"
                     ),
                 }
             }

@@ -71,7 +71,7 @@ pub enum Refusal {
     #[error("it does not begin as a frame of this protocol does")]
     Magic,
     /// A field of the header is out of range.
-    #[error("the header's {field} is {value}, which this protocol does not know")]
+    #[error("the header's {field} is {value}, which this protocol does not have")]
     Header {
         /// Which.
         field: &'static str,

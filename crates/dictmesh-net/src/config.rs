@@ -235,8 +235,7 @@ fn check_secrecy<'a>(
     match addresses.find(|address| !is_loopback(address)) {
         None => Ok(()),
         Some(address) => Err(ConfigError::new(format!(
-            "{address} is not of this machine, and there is no {without}: everyone on the way could read and change what \
-             agents say. Make certificates with dictmesh mesh init --tls, or take it upon you with plain-text = true"
+            "{address} is not of this machine, and there is no {without}: messages could be read and changed on the way. Make certificates with dictmesh mesh init --tls, or set plain-text = true to allow it"
         ))),
     }
 }

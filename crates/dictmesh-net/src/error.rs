@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// Nobody sees the samples.
     #[error(
-        "nobody informed is left: there is nobody but {}, and no sample can come; start an agent that has a \
+        "no informed agent is left: there is only {}, and no sample can come; start an agent that has a \
          source of samples",
         agents(members)
     )]
@@ -70,8 +70,7 @@ pub enum Error {
     },
     /// Agents have no checkpoint in common.
     #[error(
-        "the agents have no sample in common to go on from (agent {agent} can go on from {}, others from \
-         {}); restore its state directory, or remove it and put joins = true into its agent.toml: it comes in with new atoms",
+        "the agents have no sample in common to continue from (agent {agent} can continue from {}, others from {}); restore its state directory, or remove it and put joins = true into its agent.toml: it joins with new atoms",
         listed(can), listed(others)
     )]
     NoCommonSample {
@@ -84,9 +83,8 @@ pub enum Error {
     },
     /// This agent has lost what it had learned, and the others have not.
     #[error(
-        "the state directory of this agent has nothing of what was learned: it can go on from sample 0 only, and the others \
-         from {}; they wait for it. Restore the directory; or put joins = true into its agent.toml (where dictmesh launch \
-         runs it: into its part of mesh.toml): it comes in with new atoms. To begin anew, remove the state directories of all agents",
+        "the state directory of this agent has nothing of what was learned: it can continue from sample 0 only, and the others from {}; they wait for it. Restore the directory; or put joins = true into its agent.toml (where dictmesh launch \
+         runs it: into its part of mesh.toml): it joins with new atoms. To start again, remove the state directories of all agents",
         listed(others)
     )]
     NothingLearned {
@@ -108,8 +106,7 @@ pub enum Error {
     },
     /// Somebody is informed, as it says, and tells nothing of its samples.
     #[error(
-        "at sample {position} some agent that says it sees the samples told neither how many it has nor that it waits for \
-         more: do all agents run the same version?"
+        "at sample {position} an informed agent reports neither the number of its samples nor that it waits for more; check that all agents run the same version"
     )]
     NotAnnounced {
         /// The number of samples before the batch.

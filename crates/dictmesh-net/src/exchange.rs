@@ -123,7 +123,7 @@ pub struct Frame {
 pub enum Fault {
     /// Somebody began a new epoch (it restarted, joined, left, or lost a neighbour): the batch is begun again after
     /// an agreement.
-    #[error("agent {by} tells of a new epoch, {epoch}")]
+    #[error("agent {by} announces a new epoch, {epoch}")]
     NewEpoch {
         /// Its number.
         epoch: u32,
@@ -137,7 +137,7 @@ pub enum Fault {
         missing: Vec<AgentId>,
     },
     /// A neighbour knows that all agents have come to their end, which this one has too.
-    #[error("agent {by} knows that all have come to their end")]
+    #[error("agent {by} reports that all agents have ended")]
     AllEnded {
         /// The neighbour.
         by: AgentId,

@@ -57,7 +57,7 @@ fn who_has_them_says_so() {
         assert_eq!(done.outcome, Outcome::Diverged);
         let (own, other) = (
             "this agent's own dual vectors",
-            "says that its dual vectors",
+            "reports that its dual vectors",
         );
         let said = &done.diverged;
         assert!(said.contains(own) || said.contains(other), "{k}: {said}");
@@ -90,7 +90,10 @@ fn who_is_informed_and_tells_nothing_of_its_samples_ends_the_run() {
     };
     let (silent, other) = (start(0), start(1));
     let why = other.wait().unwrap_err().to_string();
-    assert!(why.contains("told neither how many it has"), "{why}");
+    assert!(
+        why.contains("reports neither the number of its samples"),
+        "{why}"
+    );
     silent.control.interrupt.store(true, Ordering::Relaxed);
     silent.wait().unwrap();
 }
@@ -105,7 +108,7 @@ fn who_only_claims_it_is_named_by_those_who_heard_it() {
         for (k, done) in ended(|_| {}, says).iter().enumerate() {
             assert_eq!((done.outcome, done.position), (Outcome::Diverged, 4));
             if k != 1 {
-                let words = "none that they were its own, as agent 1 told";
+                let words = "passed on by agent 1, but no agent names its own";
                 assert!(done.diverged.contains(words), "{k}: {}", done.diverged);
             }
         }
@@ -117,11 +120,11 @@ fn who_blames_another_is_named_too() {
     let all = ended(|_| {}, |frame| lie(frame, 2.0));
     let said = |k: usize| all[k].diverged.as_str();
     assert!(
-        said(0).contains("agent 1 told that this agent's own"),
+        said(0).contains("agent 1 reports that this agent's own"),
         "{}",
         said(0)
     );
-    let words = ["agent 0 says that its", "as agent 1 told"];
+    let words = ["agent 0 reports that its", "passed on by agent 1"];
     assert!(words.iter().all(|w| said(2).contains(w)), "{}", said(2));
 }
 
@@ -175,7 +178,7 @@ fn who_is_told_of_in_two_ways_ends_the_others_only_if_it_goes_on() {
         for agent in agents {
             agent.control.interrupt.store(true, Ordering::Relaxed);
             match agent.wait() {
-                Err(error) => assert!(error.to_string().contains("tells of agent"), "{error}"),
+                Err(error) => assert!(error.to_string().contains("reports agent"), "{error}"),
                 Ok(done) => assert_eq!(done.outcome, Outcome::Interrupted),
             }
         }

@@ -165,8 +165,8 @@ fn check_score(args: &Args, config: &AgentConfig) -> Result<()> {
 fn ending(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Ended => "the samples have ended",
-        Outcome::Interrupted => "it was asked to; started again, it goes on from here",
-        Outcome::Left => "it has left for good, and the others go on without it",
+        Outcome::Interrupted => "interrupted; after a restart it continues from here",
+        Outcome::Left => "it has left the mesh; the others continue without it",
         Outcome::Diverged => "dual vectors grew without bound",
     }
 }

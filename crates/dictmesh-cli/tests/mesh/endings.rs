@@ -50,11 +50,7 @@ fn agents_that_are_run_again_tell_one_that_missed_the_end() {
     fs::rename(&copy, &state).unwrap();
     feeding.run.start(2);
     let until = Instant::now() + PATIENCE;
-    while !feeding
-        .run
-        .log(2)
-        .contains("also if they have come to their end")
-    {
+    while !feeding.run.log(2).contains("also if they have ended") {
         assert!(Instant::now() < until, "{}", feeding.run.log(2));
         std::thread::sleep(Duration::from_millis(20));
     }

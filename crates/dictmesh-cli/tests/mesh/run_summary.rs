@@ -254,5 +254,5 @@ fn a_resumed_run_says_where_in_the_whole_it_is() {
         (&40.into(), &80.into())
     );
     let said = ok(at, &format!("{resume} -o three"));
-    assert!(said.contains("gone on from sample 40 of 120"), "{said}");
+    assert!(said.contains("continued from sample 40 of 120"), "{said}");
 }

@@ -14,7 +14,7 @@ fn whoever_starts_first_waits_for_somebody_with_samples() {
     json(&place, "mesh add m --neighbours 1 --informed --json");
     run.agents.push(None);
     run.start(1);
-    run.until_said(1, &["nobody informed is among those who are here"]);
+    run.until_said(1, &["no informed agent is present"]);
     run.start(2);
     for k in [1, 2] {
         assert_eq!(run.wait(k), Some(0), "{}", run.log(k));

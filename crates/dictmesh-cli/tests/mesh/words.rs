@@ -56,11 +56,11 @@ fn every_line_of_a_log_can_be_read() {
         assert_eq!(doubled, None, "agent {k}:\n{log}");
     }
     let left = feeding.run.log(3);
-    for words in ["asked to leave", "leaving for good", "it has left for good"] {
+    for words in ["asked to leave", "leaving the mesh", "it has left the mesh"] {
         assert!(left.contains(words), "{left}");
     }
     assert!(
-        feeding.run.log(0).contains("it leaves for good"),
+        feeding.run.log(0).contains("it leaves the mesh"),
         "{}",
         feeding.run.log(0)
     );
@@ -196,7 +196,7 @@ fn a_newcomer_gets_ports_that_are_free() {
     refused(
         place,
         "mesh add m --neighbours 0 --address 127.0.0.1:0",
-        &["must know its port"],
+        &["dial it, which needs a port"],
     );
     // A port of 0 is none.
     let file = place.join("m/mesh.toml");

@@ -63,7 +63,7 @@ impl Survey {
             return Err(source.error(
                 "only blank lines",
                 "lines of numbers",
-                "Check that what wrote the file came to its end.",
+                "Check that the file was written completely.",
             ));
         };
         let first = records.texts();
@@ -148,7 +148,7 @@ impl Layout {
             return Err(source.error(
                 "only a header",
                 "lines of numbers below it",
-                "Check that what wrote the file came to its end; if line 1 is data, say so with \
+                "Check that the file was written completely; if line 1 is data, say so with \
                  <header: no>.",
             ));
         }

@@ -87,7 +87,7 @@ impl fmt::Display for Record {
         let (links, samples) = (self.degree, listed(&self.positions));
         write!(
             f,
-            "{informed}, with {links} links, able to go on from sample {samples}"
+            "{informed}, with {links} links, able to continue from sample {samples}"
         )
     }
 }
@@ -249,7 +249,7 @@ pub(super) fn agree(
             for record in heard {
                 match records.get(&record.id) {
                     None if records.len() >= AGENTS => {
-                        let why = format!("it tells of more than {AGENTS} agents");
+                        let why = format!("it reports more than {AGENTS} agents");
                         return Err(Error::Protocol { from, why }.into());
                     }
                     None => {
@@ -276,7 +276,7 @@ pub(super) fn agree(
     }
     if diameter >= records.len() {
         let why = format!(
-            "it tells of a distance of {diameter} links among {} agents",
+            "it reports a distance of {diameter} links among {} agents",
             records.len()
         );
         return Err(Error::Protocol { from: told_by, why }.into());
@@ -285,7 +285,7 @@ pub(super) fn agree(
     let (_, root, told_by) = root.unwrap_or((0, id, id));
     let parent = towards.get(&root).copied();
     if parent.is_none() && root != id {
-        let why = format!("it tells of a root {root}, of which there is no record");
+        let why = format!("it reports a root {root} without a record");
         return Err(Error::Protocol { from: told_by, why }.into());
     }
     let mut masks = mask.map(|run| Masks::new(id, run));
@@ -340,7 +340,7 @@ fn introduce(
             why: why.to_string(),
         };
         let (theirs, key) = (frame.bytes.split_first_chunk())
-            .ok_or_else(|| bad("it does not tell its parent in the tree"))?;
+            .ok_or_else(|| bad("it does not report its parent in the tree"))?;
         match u64::from_le_bytes(*theirs) == id as u64 {
             true if parent == Some(from) => {
                 return Err(bad("it and this agent cannot be each other's parent").into());
@@ -378,7 +378,7 @@ fn prepare<'a>(
 /// What becomes of an epoch in which an agent is told of in two ways: another one, if it may pass.
 fn two_of_one(from: AgentId, known: &Record, record: &Record, epoch: Option<u32>) -> Halt {
     let why = format!(
-        "it tells of agent {} as {record}, and somebody else as {known}",
+        "it reports agent {} as {record}, and another agent as {known}",
         known.id
     );
     let Some(epoch) = epoch else {
@@ -396,7 +396,7 @@ type Told = (usize, Option<(usize, AgentId)>, Vec<Record>);
 fn read(from: AgentId, scalars: &[f64]) -> Result<Told, Error> {
     let bad = || Error::Protocol {
         from,
-        why: "what it says of the agents it knows cannot be read".to_string(),
+        why: "its records of agents cannot be read".to_string(),
     };
     let ([largest, hops, root], records) = scalars.split_first_chunk().ok_or_else(bad)?;
     let small = |v: &f64| (0.0..1e9).contains(v);

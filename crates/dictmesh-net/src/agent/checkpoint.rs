@@ -19,9 +19,8 @@ const KEPT: usize = 3;
 const PREFIX: &str = "checkpoint-";
 /// What to do when nothing can be gone on from.
 const ALL_DAMAGED: &str =
-    ". Look at the disk, and restore the state directory; or remove it and put joins = true into this agent's agent.toml \
-     (where dictmesh launch runs it: into its part of mesh.toml): it comes in with new atoms. To begin anew, remove the \
-     state directories of all agents";
+    ". Check the disk, and restore the state directory; or remove it and put joins = true into this agent's agent.toml \
+     (where dictmesh launch runs it: into its part of mesh.toml): it joins with new atoms. To start again, remove the state directories of all agents";
 
 /// An agent at a batch boundary.
 #[derive(Clone, Debug)]
@@ -110,7 +109,7 @@ impl Checkpoints {
                     newest = Some(found);
                 }
                 Err(format::Refused::Settings(why)) if positions == [0] => {
-                    tracing::info!("nothing was learned yet, so that all begins anew: {why}");
+                    tracing::info!("nothing was learned yet, so learning starts again: {why}");
                     all.files.push(0); // It is written over.
                 }
                 Err(format::Refused::Foreign(why) | format::Refused::Settings(why)) => {

@@ -53,7 +53,7 @@ impl Agent {
                 (Opened::Leaves(id), _) if id == self.settings.id => return self.leave(),
                 (Opened::Leaves(id), _) => return Err(self.let_leave(id, mesh.members.ids())),
                 (Opened::Change, _) => {
-                    tracing::info!("somebody wants to come in: all agree on who is there");
+                    tracing::info!("an agent asks to join: agreeing on the members");
                     return Err(self.change(self.settings.id));
                 }
                 (Opened::Diverged(trouble, told_by), _) => {
@@ -201,7 +201,7 @@ impl Agent {
         if first {
             tracing::warn!(
                 agents = %listed(&members), seconds = waits.map(|waits| waits.as_secs_f64()),
-                "nobody informed is among those who are here; waiting for one: start an agent that has a source of samples"
+                "no informed agent is present; waiting for one: start an agent that has a source of samples"
             );
         }
         std::thread::sleep(PAUSE); // no source is waited for that would give the others a rest
@@ -356,12 +356,12 @@ impl Agent {
         if !self.control.leave.load(Ordering::Relaxed) {
             return Err(Error::Protocol {
                 from: id,
-                why: "somebody says that this agent leaves, which it does not".into(),
+                why: "an agent reports that this agent leaves, which it does not".into(),
             }
             .into());
         }
         let sample = self.state.position;
-        tracing::info!(sample, "leaving for good: the others know it");
+        tracing::info!(sample, "leaving the mesh: the others have confirmed it");
         // Who has confirmed it may be in the next epoch already, or have forgotten this agent: no reason to stay.
         let _ = opening::confirm(&mut self.talk, 1, Some(self.settings.linger));
         // It may be ended while it lingers; nobody would be there for it when it returns.
@@ -376,7 +376,7 @@ impl Agent {
     fn let_leave(&mut self, id: AgentId, mut members: Vec<AgentId>) -> Halt {
         tracing::info!(
             agent = id,
-            "it leaves for good; the others go on without its atoms"
+            "it leaves the mesh; the others continue without its atoms"
         );
         self.around.active.retain(|l| *l != id);
         self.around.gone.push(id);
@@ -407,16 +407,16 @@ impl Agent {
         told_by: Option<AgentId>,
         known: impl Fn(AgentId) -> bool,
     ) {
-        let what = "dual vectors, costs or atoms grew beyond all bounds";
-        let told = told_by.map_or_else(String::new, |by| format!(", as agent {by} told"));
+        let what = "dual vectors, costs or atoms diverged";
+        let told = told_by.map_or_else(String::new, |by| format!(", passed on by agent {by}"));
         self.diverged = match trouble {
             Trouble::Of(id) if id == self.settings.id => match told_by {
                 None => format!("this agent's own {what}"),
-                Some(by) => format!("agent {by} told that this agent's own {what}, which they did not"),
+                Some(by) => format!("agent {by} reports that this agent's own {what}, which they did not"),
             },
-            Trouble::Of(id) if known(id) => format!("agent {id} says that its {what}{told}"),
+            Trouble::Of(id) if known(id) => format!("agent {id} reports that its {what}{told}"),
             _ => format!(
-                "some agent said that somebody's {what}, but none that they were its own{told}; the neighbours are {}",
+                "an agent reports that {what}{told}, but no agent names its own; the neighbours are {}",
                 listed(self.talk.neighbours())
             ),
         };

@@ -58,7 +58,7 @@ impl Agent {
                 neighbour = by,
                 epoch,
                 seconds = pause.as_secs_f64(),
-                "it tells of one epoch after the other; it is followed after a pause only"
+                "it begins epoch after epoch; it is followed after a pause only"
             );
             while now.elapsed() < pause && !self.control.interrupt.load(Ordering::Relaxed) {
                 std::thread::sleep(LOOK.min(pause));

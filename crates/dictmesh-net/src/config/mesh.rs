@@ -190,7 +190,9 @@ impl MeshConfig {
             }
         }
         if !self.agents.iter().any(|agent| agent.informed) {
-            return wrong("agents: nobody is informed; set informed = true for some agent".into());
+            return wrong(
+                "agents: no agent is informed; set informed = true for one or more".into(),
+            );
         }
         // As the agents would: `launch` writes their files before they look at them.
         let each = self.agents.iter();

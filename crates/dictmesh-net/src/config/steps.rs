@@ -76,7 +76,7 @@ impl MeshConfig {
         let (mu, largest) = self.step(&all).ok()??;
         (self.policy == Policy::GoOn && mu > largest).then(|| {
             format!(
-                "mu = {mu:.3e}: known to be stable, whoever is lost, are steps up to {largest:.3e}; left out, it is chosen so"
+                "mu = {mu:.3e}: known to be stable, whichever agent is lost, are steps up to {largest:.3e}; left out, it is chosen so"
             )
         })
     }

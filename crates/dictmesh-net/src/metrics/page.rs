@@ -48,7 +48,7 @@ impl Metrics {
             (
                 "epoch",
                 "gauge",
-                "Number of the agreement on who is there; it rises when an agent comes, goes or is started anew.",
+                "Number of the agreement on the members; it rises when an agent joins, leaves or restarts.",
                 count(&self.epoch),
             ),
             (

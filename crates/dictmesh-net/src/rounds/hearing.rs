@@ -175,10 +175,10 @@ impl Edge {
             Ordering::Greater if is_next(own, header.tag) => self.keep_early(came),
             // It has gone on without us, and takes us back when it is through with the batch: it answers our knocking.
             Ordering::Greater if own.phase == Phase::Agreement => {
-                self.pass_over(from, "it goes on without this agent still");
+                self.pass_over(from, "it still continues without this agent");
             }
             Ordering::Greater => {
-                self.refuse(from, "it is of a round that nobody can have come to yet");
+                self.refuse(from, "it is of a round that no agent can have reached");
             }
         }
     }

@@ -115,11 +115,10 @@ impl<W: Wire> Rounds<W> {
 fn purpose(tag: Tag) -> &'static str {
     match tag.phase {
         Phase::Agreement => {
-            "waiting for these neighbours to agree on who is there; start those that do not run, also if they have come to \
-             their end"
+            "waiting for these neighbours to agree on the members; start those that do not run, also if they have ended"
         }
         Phase::Closing if tag.is_going() => "going; waiting until these neighbours have let this agent go",
-        Phase::Closing => "the samples have ended; waiting until these neighbours know it too",
+        Phase::Closing => "the samples have ended; waiting for these neighbours to confirm it",
         Phase::Opening | Phase::Inference | Phase::Cost => {
             "these neighbours have not answered yet; the round waits for them"
         }

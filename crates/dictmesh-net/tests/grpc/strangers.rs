@@ -135,7 +135,7 @@ fn of_a_wrong_run_or_no_neighbour() {
     let _nobody = GrpcWire::start(nobody).unwrap();
     logged(&[
         "refused",
-        "it says it is agent 9, who is no neighbour of agent 1",
+        "it claims to be agent 9, which is no neighbour of agent 1",
     ]);
     talk(&mut zero, &mut one);
 }

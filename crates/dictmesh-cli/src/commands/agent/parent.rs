@@ -15,7 +15,7 @@ pub fn follow(parent: u32) -> Result<()> {
         while lives(parent) {
             thread::sleep(LOOK);
         }
-        tracing::warn!("the process that started this one is gone");
+        tracing::warn!("the process that started this one has ended");
         std::process::exit(crate::interrupt::INTERRUPTED.into());
     };
     beside("parent", look)

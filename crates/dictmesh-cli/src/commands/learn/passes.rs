@@ -261,7 +261,7 @@ impl Session<'_> {
         let path = checkpoint(&self.args.output);
         if let Err(e) = save_model(&self.data.model(self.state)?, &path) {
             if !std::mem::replace(&mut self.pause.told, true) {
-                eprintln!("dictmesh: no checkpoint: {e}; learning goes on");
+                eprintln!("dictmesh: no checkpoint: {e}; learning continues");
             }
         }
         self.pause.last_saved = Instant::now();

@@ -32,7 +32,7 @@ pub fn check(args: &Args) -> Result<()> {
     match (&args.resume, place.exists()) {
         (Some(resumed), _) if !resumed.join("mesh.toml").is_file() => Err(format!(
             "--resume {}: with --over processes give the directory MODEL.mesh that an interrupted run of it left; a \
-             model or checkpoint is gone on from in one process, without --over",
+             model or checkpoint is continued in one process, without --over",
             resumed.display()
         ).into()),
         (None, true) => Err(format!(

@@ -230,7 +230,7 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
     let now = match learned.from {
         0 => String::new(),
         from => format!(
-            "gone on from sample {} of {} in all; costs are of the batches since\n",
+            "continued from sample {} of {}; costs are of the batches since then\n",
             thousands(from as u64),
             thousands(begun.passes as u64 * total),
         ),

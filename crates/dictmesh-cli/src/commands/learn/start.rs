@@ -195,7 +195,7 @@ pub fn same_choices(path: &Path, model: &Model, options: &Options) -> Result<()>
                 _ => "what it had by default".into(),
             };
             return Err(format!(
-                "--{name} {value}: {} was begun with {was} and goes on with it; leave --{name} out, or learn \
+                "--{name} {value}: {} was begun with {was} and continues with it; leave --{name} out, or learn \
                  anew without --resume",
                 path.display()
             ).into());

@@ -141,7 +141,7 @@ fn entry(args: &Args, mesh: &MeshConfig) -> Result<AgentEntry> {
     };
     if ports::split(&address).is_some_and(|(_, port)| port == 0) {
         return Err(format!(
-            "--address {address}: its neighbours dial it, so that they must know its port; name one"
+            "--address {address}: its neighbours dial it, which needs a port; give HOST:PORT"
         )
         .into());
     }

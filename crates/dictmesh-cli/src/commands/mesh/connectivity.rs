@@ -49,8 +49,7 @@ fn check_alone(config: &AgentConfig, looked: Option<&Path>) -> Result<()> {
     }
     let looked = looked.map_or_else(PathBuf::new, Path::to_path_buf);
     Err(format!(
-        "{}: {} is not there, so that it cannot be told whether the others would still reach each other and see samples: \
-         if not, the whole run would end. Give mesh.toml by --mesh FILE, or --unchecked if you know it",
+        "{}: {} is not there, so that it is not known whether the others still reach each other and the samples; if not, the whole run ends. Give mesh.toml by --mesh FILE, or --unchecked to leave all the same",
         config.name,
         looked.display()
     ).into())
@@ -72,8 +71,9 @@ fn check_others(mesh: &MeshConfig, config: &AgentConfig, others: &BTreeSet<usize
     let name = &config.name;
     if others.is_empty() {
         return Err(format!(
-            "{name}: it is the last agent of this mesh, and there is nobody to leave; SIGTERM ends it"
-        ).into());
+            "{name}: it is the last agent of this mesh, which cannot lose it; end it by SIGTERM"
+        )
+        .into());
     }
     let parts = parts(mesh, others);
     if parts.len() > 1 {

@@ -232,8 +232,7 @@ fn check_secrecy(args: &Args, agents: &[AgentEntry]) -> Result<()> {
     match far.filter(|_| !args.tls && !args.plain_text) {
         None => Ok(()),
         Some(agent) => Err(format!(
-            "{} is not of this machine: everyone on the way could read and change what agents say. Give --tls for \
-             certificates, or take it upon you with --plain-text",
+            "{} is not of this machine: messages could be read and changed on the way. Give --tls for certificates, or --plain-text to allow it",
             agent.address
         ).into()),
     }
@@ -268,7 +267,7 @@ fn source(args: &Args) -> Result<Option<SourceConfig>> {
 fn rows(args: &Args) -> Result<usize> {
     let Some(data) = &args.data else {
         return args.rows.ok_or_else(|| {
-            "how long is a sample? Say --rows M: the data are not there yet to tell".into()
+            "the dimension of a sample is not known before there are data; give --rows M".into()
         });
     };
     let (reading, shown) = (DataOptions::default(), data.display());
@@ -342,8 +341,7 @@ fn tell(args: &Args, mesh: &MeshConfig, drawn: Option<u64>) -> Result<()> {
         }
         text += &format!("strategy: {}\n", plain(&mesh.agreed.strategy));
         if mesh.tls {
-            text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, whoever has \
-                     it can make agents of this run\n";
+            text += "certificates: valid for 825 days; keep authority.key away from the agents' hosts, it admits agents to this run\n";
         }
         for warning in &warnings {
             text += &format!("warning: {warning}\n");

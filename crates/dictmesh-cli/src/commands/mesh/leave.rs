@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<()> {
     };
     args.speech.reply(&leaving, || match running {
         true => format!(
-            "{name} leaves after the batch under way{waits}: its process ends then, with its atoms written; the others go on\n"
+            "{name} leaves after the batch under way{waits}: its process then exits, with its atoms written; the others continue\n"
         ),
         false => format!("{name} does not run; it leaves when it is started again\n"),
     })

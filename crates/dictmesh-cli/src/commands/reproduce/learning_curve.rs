@@ -103,7 +103,7 @@ pub fn run(args: Args) -> Result<()> {
     })
 }
 
-/// The first documents of TDT2, or generated ones, weighed by TF-IDF; with their description.
+/// The first documents of TDT2, or generated ones, weighted by TF-IDF; with their description.
 fn documents(args: &Args) -> Result<(Samples, String)> {
     let count = args.documents as usize;
     let (counts, what) = match &args.data {

@@ -95,7 +95,7 @@ pub(super) fn read(bytes: &[u8], owner: &Owner) -> Result<(State, Surroundings),
     let version = version.filter(|_| whole).ok_or_else(damaged)?;
     if !(OLDEST..=VERSION).contains(&version) {
         return Err(Refused::Foreign(format!(
-            "it is of version {version}, and this program reads {OLDEST} to {VERSION}; go on with the dictmesh that wrote it"
+            "it is of version {version}, and this program reads {OLDEST} to {VERSION}; use the dictmesh that wrote it"
         )));
     }
     let mut body = Reader(header.0);
@@ -143,8 +143,7 @@ fn compare(before: &[(String, String)], now: &[(String, String)]) -> Result<(), 
     match differ.is_empty() {
         true => Ok(()),
         false => Err(Refused::Settings(format!(
-            "the settings have changed since it was written: {}. Restore them to go on, or remove the state directories \
-             of all agents to begin anew",
+            "the settings have changed since it was written: {}. Restore them to continue, or remove the state directories of all agents to start again",
             differ.join(", ")
         ))),
     }

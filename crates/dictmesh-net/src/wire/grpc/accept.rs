@@ -125,7 +125,7 @@ pub fn tls_words(e: &io::Error) -> String {
         Some(E::InvalidCertificate(C::NotValidYet | C::NotValidYetContext { .. })) => {
             "its certificate is not valid yet"
         }
-        Some(E::InvalidMessage(_)) => "what it says is not TLS",
+        Some(E::InvalidMessage(_)) => "its bytes are not TLS",
         _ if e.kind() == io::ErrorKind::UnexpectedEof => {
             return "it ended the connection in the TLS hand-shake".into()
         }
@@ -258,7 +258,7 @@ async fn hand_shake(
         .and_then(|id| shared.edge(id));
     let Some(edge) = edge else {
         let (from, own) = (hello.from, shared.terms.own);
-        let why = format!("it says it is agent {from}, who is no neighbour of agent {own}");
+        let why = format!("it claims to be agent {from}, which is no neighbour of agent {own}");
         return Err(Status::new(Code::PermissionDenied, why));
     };
     check_name(peer, edge)?;
@@ -282,7 +282,7 @@ fn check_name(peer: &Peer, edge: &Edge) -> Result<(), Status> {
         Some(certificate) if !tls::is_for(certificate, name) => {
             let names = shown(&tls::names(certificate));
             let why = format!(
-                "it says it is agent {id}, whose certificate is for {name}, but its own is for {names}"
+                "it claims to be agent {id}, whose certificate is for {name}, but its own is for {names}"
             );
             Err(Status::new(Code::PermissionDenied, why))
         }

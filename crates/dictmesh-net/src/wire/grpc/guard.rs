@@ -140,9 +140,9 @@ impl<IO> Guarded<IO> {
         let why = if is_first && Tongue::of(new) == Some(Tongue::Tls) {
             Tongue::Tls.words("it")
         } else if expected[..compared] != new[..compared] {
-            "what it says is not HTTP/2".into()
+            "its bytes are not HTTP/2".into()
         } else if self.read > ALLOWANCE {
-            "it says too much before the end of the hand-shake".into()
+            "it sends too much before the end of the hand-shake".into()
         } else {
             return Ok(());
         };

@@ -53,7 +53,7 @@ fn broken_words(error: &h2::Error) -> String {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     match error.get_io().map(std::io::Error::kind) {
         Some(UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe) => {
-            "its process ended without a word, or the connection was cut".into()
+            "its process ended, or the connection was cut".into()
         }
         _ => error.to_string(),
     }

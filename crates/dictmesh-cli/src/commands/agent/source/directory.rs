@@ -122,8 +122,7 @@ impl DirectorySource {
         match self.files.iter().find(|file| file.name.as_str() > new) {
             None => Ok(()),
             Some(file) => Err(format!(
-                "{}: it came when {}, whose name is after its own, was taken already, and an agent that looks at another \
-                 time would take them the other way round. Names must rise as text does (009.csv, 010.csv): rename it, \
+                "{}: it came after {}, whose name sorts after its own, was taken; another agent could take them in the other order. Names must rise in text order (009.csv, 010.csv): rename it, \
                  and start this agent again. If other agents watch this directory they may have taken it before, and \
                  what was learned from sample {} on is of mixed samples: then remove the state directories of all \
                  agents, to learn anew",
