@@ -109,7 +109,7 @@ impl Wire {
 }
 
 /// Seconds that all threads of this process have computed.
-fn cpu() -> f64 {
+pub fn cpu() -> f64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     now.tv_sec as f64 + 1e-9 * now.tv_nsec as f64
 }

@@ -10,6 +10,7 @@
 //! | [`products`] | nu y' for codes that are mostly 0 |
 //! | [`combine`] | weighted sums of vectors of equal length |
 //! | [`subset_sums`] | sums over neighbours on dense graphs with one common weight |
+//! | [`unit_columns`] | W'v in single precision with a bound of its error |
 //!
 //! The caller checks shapes: on a mismatch a kernel panics, like an index out of range, or ignores
 //! what the shorter operand lacks; memory stays safe. `dictmesh` checks shapes once, at its public
@@ -29,6 +30,7 @@ pub mod products;
 pub mod quadratic;
 pub mod simd;
 pub mod subset_sums;
+pub mod unit_columns;
 pub mod weighted_sums;
 #[cfg(feature = "count-work")]
 pub mod work;

@@ -107,6 +107,42 @@ pub fn dot<S: Simd>(simd: S, a: &[f64], x: &[f64]) -> f64 {
     sum_over(simd, a, x, |a, x, sum| simd.mul_add_e_f64s(a, x, sum))
 }
 
+/// a'x and a'y, bit-identical to [`dot`]; a is loaded once.
+#[inline(always)]
+pub fn two_dots<S: Simd>(simd: S, a: &[f64], x: &[f64], y: &[f64]) -> (f64, f64) {
+    let n = a.len().min(x.len()).min(y.len());
+    count(2 * n);
+    let (a, a_rest) = S::as_simd_f64s(&a[..n]);
+    let (x, x_rest) = S::as_simd_f64s(&x[..n]);
+    let (y, y_rest) = S::as_simd_f64s(&y[..n]);
+    let mut sums = [[simd.splat_f64s(0.0); 2]; SUMS];
+    let whole = a.len() / SUMS * SUMS;
+    let tiles = a[..whole].chunks_exact(SUMS).zip(x.chunks_exact(SUMS));
+    for ((a, x), y) in tiles.zip(y.chunks_exact(SUMS)) {
+        for i in 0..SUMS {
+            sums[i][0] = simd.mul_add_e_f64s(a[i], x[i], sums[i][0]);
+            sums[i][1] = simd.mul_add_e_f64s(a[i], y[i], sums[i][1]);
+        }
+    }
+    for ((a, x), y) in a[whole..].iter().zip(&x[whole..]).zip(&y[whole..]) {
+        sums[0][0] = simd.mul_add_e_f64s(*a, *x, sums[0][0]);
+        sums[0][1] = simd.mul_add_e_f64s(*a, *y, sums[0][1]);
+    }
+    if !a_rest.is_empty() {
+        let a = simd.partial_load_f64s(a_rest);
+        sums[1][0] = simd.mul_add_e_f64s(a, simd.partial_load_f64s(x_rest), sums[1][0]);
+        sums[1][1] = simd.mul_add_e_f64s(a, simd.partial_load_f64s(y_rest), sums[1][1]);
+    }
+    let total = |k: usize| {
+        let (low, high) = (
+            simd.add_f64s(sums[0][k], sums[1][k]),
+            simd.add_f64s(sums[2][k], sums[3][k]),
+        );
+        simd.reduce_sum_f64s(simd.add_f64s(low, high))
+    };
+    (total(0), total(1))
+}
+
 /// |a - scale x|^2.
 #[inline(always)]
 pub fn distance_squared<S: Simd>(simd: S, a: &[f64], scale: f64, x: &[f64]) -> f64 {
@@ -116,6 +152,9 @@ pub fn distance_squared<S: Simd>(simd: S, a: &[f64], scale: f64, x: &[f64]) -> f
         simd.mul_add_e_f64s(apart, apart, sum)
     })
 }
+
+/// Several accumulators hide the latency of dependent additions.
+const SUMS: usize = 4;
 
 /// Sums over the pairs up to the end of the shorter slice. `more(a, x, sum)` adds the term of a
 /// pair; it must add 0 for two zeros.
@@ -130,8 +169,6 @@ fn sum_over<S: Simd>(
     count(n);
     let (a, a_rest) = S::as_simd_f64s(&a[..n]);
     let (x, x_rest) = S::as_simd_f64s(&x[..n]);
-    // Several accumulators hide the latency of dependent additions.
-    const SUMS: usize = 4;
     let mut sums = [simd.splat_f64s(0.0); SUMS];
     let whole = a.len() / SUMS * SUMS;
     for (a, x) in a[..whole].chunks_exact(SUMS).zip(x.chunks_exact(SUMS)) {

@@ -5,12 +5,13 @@
 
 mod common;
 
-use common::{summing, Plan};
-use dictmesh::{Spec, Topology};
-use dictmesh_net::agent::{Agent, Control, Outcome};
+use common::{summing, unreachable, Plan};
+use dictmesh::{Mesh, Spec, Stop, Topology};
+use dictmesh_net::agent::{Agent, Control, Event, Outcome};
 use dictmesh_net::mpi::Job;
 use std::ops::ControlFlow::Continue;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 /// Starts this very test program as a job; each rank runs [`rank`].
 #[test]
@@ -41,6 +42,17 @@ fn rank() {
         _ => Topology::path(ranks),
     };
     let topology = topology.unwrap();
+    for residual in [Spec::new("ball").with("sigma", 0.05), Spec::new("equality")] {
+        // With 20 atoms, agents take products with few of them.
+        for atoms in [3, 20] {
+            let (plan, mesh) = unreachable::plan(topology.clone(), atoms, residual.clone(), "tree");
+            let stops = assert_equal(&job, &plan, mesh);
+            let is_infeasible = |(i, stop): (usize, &Stop)| {
+                (*stop == Stop::Infeasible) == (i == unreachable::BATCH)
+            };
+            assert!(stops.iter().enumerate().all(is_infeasible), "{stops:?}");
+        }
+    }
     let sums = summing::plan(topology.clone(), 7, 20);
     // On a complete graph, arrays of doubles would be summed in an order of MPI's own.
     let graphs = [topology, Topology::complete(ranks).unwrap()];
@@ -55,17 +67,19 @@ fn rank() {
     for mut plan in std::iter::once(sums).chain(few_bits) {
         plan.batch = 3;
         plan.informed = vec![ranks - 1];
-        assert_equal(&job, &plan);
+        assert_equal(&job, &plan, plan.mesh(false));
     }
     job.barrier().unwrap();
     println!("rank {k} equals the mesh");
 }
 
-fn assert_equal(job: &Job, plan: &Plan) {
+/// Learns as a rank and in one process from `mesh`; returns the outcome of each batch.
+fn assert_equal(job: &Job, plan: &Plan, mut mesh: Mesh) -> Vec<Stop> {
     let k = job.rank();
-    let mut mesh = plan.mesh(false);
     let exchange = job.exchange(plan.topology.neighbours(k)).unwrap();
-    let (observer, control) = (Box::new(|_: &_| {}), Control::default());
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let seen = events.clone();
+    let observer = Box::new(move |event: &Event| seen.lock().unwrap().push(event.clone()));
     let mut agent = Agent::new(
         plan.settings(&mesh, k),
         Box::new(exchange),
@@ -73,15 +87,24 @@ fn assert_equal(job: &Job, plan: &Plan) {
         plan.source(k),
         None,
         observer,
-        control,
+        Control::default(),
     )
     .unwrap();
     assert_eq!(agent.run().unwrap(), Outcome::Ended);
-    mesh.learn(&plan.x, |_| Continue(())).unwrap();
+    let mut expected = Vec::new();
+    mesh.learn(&plan.x, |event| {
+        expected.push((event.rounds, event.stop));
+        Continue(())
+    })
+    .unwrap();
+    let batches = common::batches(&events.lock().unwrap());
+    let own: Vec<_> = batches.iter().map(|b| (b.rounds, b.stop)).collect();
+    assert_eq!(own, expected, "{}", plan.strategy);
     assert_eq!(
         agent.block().atoms(),
         mesh.block(k).atoms(),
         "{}",
         plan.strategy
     );
+    expected.into_iter().map(|(_, stop)| stop).collect()
 }

@@ -5,8 +5,8 @@
 mod common;
 
 use bytes::Bytes;
-use common::{start_all, summing, Dripping, Plan, Running, Started};
-use dictmesh::{Mesh, Spec, Topology};
+use common::{start_all, summing, unreachable, Dripping, Plan, Running, Started};
+use dictmesh::{Mesh, Spec, Stop, Topology};
 use dictmesh_net::agent::{Agent, Control, Outcome, Policy};
 use dictmesh_net::codec::Limits;
 use dictmesh_net::grpc::{GrpcWire, Neighbour, Settings};
@@ -95,6 +95,55 @@ fn lost_doubled_and_late_frames_change_nothing() {
         });
         let agents = start_all(&plan, &mesh, &hub);
         assert_equal(&plan, &mesh, agents, name);
+    }
+}
+
+/// Feasible and infeasible samples of the ball and of the equality by `tree`, with few atoms at each
+/// agent and with so many that products are taken with few of them.
+#[test]
+fn a_sample_that_no_code_can_reach_is_found_by_all_agents() {
+    for residual in [Spec::new("ball").with("sigma", 0.05), Spec::new("equality")] {
+        for (n, atoms) in [(1, 20), (2, 3), (5, 20)] {
+            let topology = Topology::path(n).unwrap();
+            let (plan, start) = unreachable::plan(topology, atoms, residual.clone(), "tree");
+            let (mut mesh, mut expected) = (start.clone(), Vec::new());
+            mesh.learn(&plan.x, |event| {
+                expected.push((event.rounds, event.stop));
+                Continue(())
+            })
+            .unwrap();
+            for (i, (_, stop)) in expected.iter().enumerate() {
+                let is_infeasible = *stop == Stop::Infeasible;
+                assert_eq!(is_infeasible, i == unreachable::BATCH, "{residual} {i}");
+            }
+            let agents = start_all(&plan, &start, &Hub::new(0));
+            for (k, agent) in agents.into_iter().enumerate() {
+                let events = agent.events.clone();
+                let done = agent.wait().unwrap();
+                let batches = common::batches(&events.lock().unwrap());
+                let own: Vec<_> = batches.iter().map(|b| (b.rounds, b.stop)).collect();
+                assert_eq!(own, expected, "{residual}, {n} agents, {k}");
+                assert_eq!(done.atoms, *mesh.block(k).atoms(), "{residual} {k}");
+            }
+        }
+    }
+}
+
+/// Agents of a network take the products of [`Mesh`] in one process, whichever atoms are left out.
+#[test]
+fn many_atoms_at_each_agent_equal_the_mesh_in_one_process() {
+    for (topology, atoms, rows) in [
+        (Topology::ring(4).unwrap(), 24, 10),
+        (Topology::path(3).unwrap(), 70, 33),
+    ] {
+        let mut plan = Plan::new(topology, rows, 20);
+        plan.strategy = Spec::new("tree");
+        plan.stopping = dictmesh::Stopping::tolerance(1e-5);
+        plan.batch = 5;
+        plan.sizes = vec![atoms; plan.topology.agents()];
+        let mesh = plan.mesh(false);
+        let agents = start_all(&plan, &mesh, &Hub::new(0));
+        assert_equal(&plan, &mesh, agents, "many atoms");
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses a part of it
 
 pub mod summing;
+pub mod unreachable;
 
 use dictmesh::accel::Accels;
 use dictmesh::mesh::MeshBuilder;

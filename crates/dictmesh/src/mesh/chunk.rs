@@ -14,6 +14,7 @@ use crate::strategy::{AgentStrategy, Certified, Combine, Exchange, Local, Worksp
 use crate::Stop;
 use dictmesh_kernels::matrix::{axpy, norm, Matrix};
 use dictmesh_kernels::pool::recycle;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -153,11 +154,13 @@ impl<'m> SampleChunk<'m> {
     /// Resets to nu = 0, or begins at the nu of the last batch.
     fn start(&mut self, is_warm: bool) {
         let mut agents = std::mem::take(&mut self.agents);
-        for (k, agent) in agents.iter_mut().enumerate() {
-            match is_warm {
-                true => agent.resume(&self.local(k)),
-                false => agent.start(&self.local(k)),
-            }
+        let start = |(k, agent): (usize, &mut Box<dyn AgentStrategy>)| match is_warm {
+            true => agent.resume(&self.local(k)),
+            false => agent.start(&self.local(k)),
+        };
+        match self.parallel {
+            true => agents.par_iter_mut().enumerate().for_each(start),
+            false => agents.iter_mut().enumerate().for_each(start),
         }
         self.agents = agents;
         (self.rounds, self.hops) = (0, 0);

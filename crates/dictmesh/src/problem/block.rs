@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use dictmesh_kernels::gram::{gram, renew};
 use dictmesh_kernels::matrix::Matrix;
+use dictmesh_kernels::unit_columns::UnitColumns;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::OnceLock;
 
 /// Memory limit in bytes for all stored Gram matrices of one mesh or one `exact` problem: 4,096
 /// atoms at one agent, or 512 at each of 64.
@@ -36,6 +38,8 @@ pub fn stores_grams(sizes: impl IntoIterator<Item = usize>, rows: usize) -> bool
 pub struct Block {
     atoms: Matrix,
     gram: Option<Matrix>,
+    /// The atoms divided by their norms in single precision, after first use.
+    unit: OnceLock<UnitColumns>,
     /// Unique within the process, as a cache key for results computed from the atoms.
     version: u64,
 }
@@ -63,6 +67,7 @@ impl Block {
         Ok(Block {
             atoms,
             gram: None,
+            unit: OnceLock::new(),
             version: VERSIONS.fetch_add(1, Ordering::Relaxed),
         })
     }
@@ -72,6 +77,7 @@ impl Block {
         Block {
             gram: Some(gram(&atoms.columns().collect::<Vec<_>>())),
             atoms,
+            unit: OnceLock::new(),
             version: VERSIONS.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -104,6 +110,7 @@ impl Block {
 
     fn renew_gram(&mut self, changed: &[usize]) {
         self.version = VERSIONS.fetch_add(1, Ordering::Relaxed);
+        self.unit = OnceLock::new();
         if let Some(gram) = &mut self.gram {
             renew(&self.atoms.columns().collect::<Vec<_>>(), changed, gram);
         }
@@ -127,6 +134,13 @@ impl Block {
     /// W_k'W_k, if it is stored.
     pub fn gram(&self) -> Option<&Matrix> {
         self.gram.as_ref()
+    }
+
+    /// The atoms divided by their norms in single precision, stored where W'W is: memory for a copy
+    /// of half the size of the atoms is available there.
+    pub(crate) fn unit_atoms(&self) -> Option<&UnitColumns> {
+        let stored = self.gram.is_some();
+        stored.then(|| self.unit.get_or_init(|| UnitColumns::of(&self.atoms)))
     }
 
     pub(crate) fn version(&self) -> u64 {

@@ -66,6 +66,20 @@ impl Integers {
         self.sections.push(Section { width, count });
     }
 
+    /// Changes the layout to these sections (width, count) and returns the integers, which are
+    /// unspecified. All must be written, each within its width.
+    pub fn lay_out(&mut self, sections: impl Iterator<Item = (u32, usize)>) -> &mut [i64] {
+        self.sections.clear();
+        let sections = sections.map(|(width, count)| Section {
+            width: width.clamp(1, MAX_WIDTH),
+            count,
+        });
+        self.sections.extend(sections);
+        let count = self.sections.iter().map(|section| section.count).sum();
+        self.values.resize(count, 0);
+        &mut self.values
+    }
+
     /// The integers of all sections in order.
     pub fn values(&self) -> &[i64] {
         &self.values
@@ -294,6 +308,17 @@ mod tests {
         let mut five = Integers::default();
         five.push(5, [1]);
         assert_eq!(five.unpack(&[0b1110_0000]), None, "unused bits are set");
+    }
+
+    #[test]
+    fn integers_that_are_written_equal_those_that_are_pushed() {
+        let (mut written, mut pushed) = (Integers::default(), Integers::default());
+        written.push(3, [1; 9]);
+        let values = written.lay_out([(9, 2), (4, 1)].into_iter());
+        values.copy_from_slice(&[0, -5, 7]);
+        pushed.push(9, [0, -5]);
+        pushed.push(4, [7]);
+        assert_eq!(written, pushed);
     }
 
     #[test]

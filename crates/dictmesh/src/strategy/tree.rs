@@ -34,6 +34,7 @@ mod proximal;
 mod reply;
 mod root;
 mod sample;
+mod screen;
 mod search;
 mod send;
 
@@ -247,11 +248,9 @@ impl AgentStrategy for Iterates {
         match self.stage {
             Stage::Sizes => Part::sizes(local, &mut self.sum),
             Stage::Work => {
-                // Freed at once: the replies of all agents of a process are as large as their nu.
-                let mut reply = Reply::default();
-                let to = (self.bits, &mut reply);
-                self.part.work(local, &self.common, to);
-                reply.write(self.bits, local.agents, &mut self.sum);
+                let (common, widths) = (&*self.common, (self.bits, local.agents));
+                let mut reply = Reply::new(&common.tasks, local.rows(), widths, &mut self.sum);
+                self.part.work(local, common, (self.bits, &mut reply));
             }
             Stage::Order | Stage::Ended => return Exchange::Broadcast,
         }

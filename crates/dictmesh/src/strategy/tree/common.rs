@@ -5,6 +5,7 @@
 
 use super::order::{decode, power, Probe, Task};
 use super::root::capacity;
+use super::screen::Singles;
 use super::DIRECTION_BITS;
 use crate::problem::residual::Residual;
 use crate::strategy::{Certified, Local};
@@ -37,6 +38,8 @@ pub(super) struct Common {
     pub samples: Vec<usize>,
     pub tasks: Vec<Task>,
     pub paths: Vec<Path>,
+    /// The directions that these tasks begin, in the order of the samples.
+    pub directions: Singles,
     /// Which of the samples before these tasks are still being coded, if not all.
     pub kept: Option<Vec<bool>>,
     pub next: Next,
@@ -156,6 +159,7 @@ impl Common {
                 path.p.resize(probe.q.len(), 0.0);
                 direction(residual, self.nu.column(*j), probe, &mut path.p);
                 path.length = norm(&path.p);
+                self.directions.push(&path.p);
             }
             let t = match task {
                 Task::Trial(..) => 1.0,

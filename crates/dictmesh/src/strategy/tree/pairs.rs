@@ -20,6 +20,28 @@ pub(super) struct Pairs {
 struct Pair {
     s: Vec<f64>,
     y: Vec<f64>,
+    /// s'y, beyond rounding.
+    sy: f64,
+}
+
+impl Pair {
+    /// `None` if its curvature is not positive beyond rounding.
+    fn new(s: Vec<f64>, y: Vec<f64>) -> Option<Self> {
+        let sy = dot(&s, &y);
+        let has_curvature = sy > CURVATURE * norm(&s) * norm(&y) && sy.is_normal();
+        has_curvature.then_some(Pair { s, y, sy })
+    }
+
+    /// The pair in these rows.
+    fn within(&self, free: &[bool]) -> Option<Self> {
+        Pair::new(within(&self.s, free), within(&self.y, free))
+    }
+}
+
+/// v in the rows that `free` names; 0 in the others.
+fn within(v: &[f64], free: &[bool]) -> Vec<f64> {
+    let kept = |(v, free): (&f64, &bool)| if *free { *v } else { 0.0 };
+    v.iter().zip(free).map(kept).collect()
 }
 
 impl Pairs {
@@ -45,59 +67,57 @@ impl Pairs {
 
     /// Follows a change of the curvature by `change` in all directions.
     pub fn bend(&mut self, change: f64) {
-        (self.pairs.iter_mut()).for_each(|pair| axpy(change, &pair.s, &mut pair.y));
-        (self.pairs).retain(|Pair { s, y }| has_curvature(dot(s, y), s, y));
+        let bent = |Pair { s, mut y, .. }: Pair| {
+            axpy(change, &s, &mut y);
+            Pair::new(s, y)
+        };
+        self.pairs = self.pairs.drain(..).filter_map(bent).collect();
     }
 
     /// Adds a pair if its curvature is positive beyond rounding; drops the oldest for it.
     pub fn push(&mut self, s: Vec<f64>, y: Vec<f64>) {
-        if !has_curvature(dot(&s, &y), &s, &y) {
+        let Some(pair) = Pair::new(s, y) else {
             return;
-        }
+        };
         if self.pairs.len() >= self.capacity {
             self.pairs.pop_front();
         }
-        self.pairs.push_back(Pair { s, y });
+        self.pairs.push_back(pair);
     }
 
     /// -H g by the two-loop recursion, in the rows that `free` names; the other rows are 0.
     /// H is an approximate inverse Hessian on the free rows; the identity without pairs.
     pub fn direction(&self, g: &[f64], free: Option<&[bool]>) -> Vec<f64> {
-        let kept = |v: &[f64]| match free {
-            Some(free) => v
-                .iter()
-                .zip(free)
-                .map(|(v, f)| if *f { *v } else { 0.0 })
-                .collect(),
-            None => v.to_vec(),
+        let Some(free) = free else {
+            return two_loops(self.pairs.iter().rev(), g.to_vec());
         };
-        let mut q: Vec<f64> = kept(g);
-        // s, y, s'y and the coefficient of the first loop, the newest first.
-        let mut used: Vec<(Vec<f64>, Vec<f64>, f64, f64)> = Vec::new();
-        for Pair { s, y } in self.pairs.iter().rev() {
-            let (s, y) = (kept(s), kept(y));
-            let sy = dot(&s, &y);
-            if !has_curvature(sy, &s, &y) {
-                continue; // its curvature is in the rows that are not free
-            }
-            let a = dot(&s, &q) / sy;
-            axpy(-a, &y, &mut q);
-            used.push((s, y, sy, a));
-        }
-        if let Some((_, y, sy, _)) = used.first() {
-            let scale = FLATTER * sy / dot(y, y);
-            q.iter_mut().for_each(|q| *q *= scale);
-        }
-        for (s, y, sy, a) in used.iter().rev() {
-            axpy(a - dot(y, &q) / sy, s, &mut q);
-        }
-        q.iter_mut().for_each(|q| *q = -*q);
-        q
+        // Without those whose curvature is in the rows that are not free.
+        let pairs = self.pairs.iter().rev();
+        let pairs: Vec<Pair> = pairs.filter_map(|pair| pair.within(free)).collect();
+        two_loops(pairs.iter(), within(g, free))
     }
 }
 
-fn has_curvature(sy: f64, s: &[f64], y: &[f64]) -> bool {
-    sy > CURVATURE * norm(s) * norm(y) && sy.is_normal()
+/// -H q, with the pairs from the newest.
+fn two_loops<'a>(
+    pairs: impl DoubleEndedIterator<Item = &'a Pair> + Clone,
+    mut q: Vec<f64>,
+) -> Vec<f64> {
+    let first = |Pair { s, y, sy }: &Pair| {
+        let a = dot(s, &q) / sy;
+        axpy(-a, y, &mut q);
+        a
+    };
+    let coefficients: Vec<f64> = pairs.clone().map(first).collect();
+    if let Some(Pair { y, sy, .. }) = pairs.clone().next() {
+        let scale = FLATTER * sy / dot(y, y);
+        q.iter_mut().for_each(|q| *q *= scale);
+    }
+    for (Pair { s, y, sy }, a) in pairs.rev().zip(coefficients.iter().rev()) {
+        axpy(a - dot(y, &q) / sy, s, &mut q);
+    }
+    q.iter_mut().for_each(|q| *q = -*q);
+    q
 }
 
 #[cfg(test)]

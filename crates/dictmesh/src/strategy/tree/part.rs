@@ -1,10 +1,11 @@
 //! The arithmetic of one agent: its parts of the gradients as integers, and its slopes.
 
 use super::common::{retain, Common};
-use super::near::{along, refresh, Intervals, Products};
+use super::near::{along, Products, Taken};
 use super::order::{exponent_of, power, Probe, Scales, Task};
 use super::reply::{Reply, FLAG_BITS};
-use super::send::send;
+use super::screen::Screen;
+use super::send::{send, Sent};
 use crate::strategy::infeasible::parts;
 use crate::strategy::integers::{width_of_sum, Integers};
 use crate::strategy::Local;
@@ -19,26 +20,33 @@ const EXPONENT_BITS: u32 = 13;
 #[derive(Debug, Default)]
 pub(super) struct Part {
     products: Vec<Products>,
-    /// The part of each sample as the root has it.
-    known: Vec<Vec<f64>>,
-    intervals: Option<Intervals>,
+    known: Vec<Known>,
+    screen: Option<Screen>,
     /// Scratch: codes and a part.
     y: Vec<f64>,
     part: Vec<f64>,
 }
 
+/// The part of a sample as the root has it.
+#[derive(Clone, Debug)]
+struct Known {
+    part: Vec<f64>,
+    is_zero: bool,
+}
+
 impl Part {
     /// For these columns of nu, with nothing known to the root.
     pub fn new(local: &Local, nu: &Matrix, samples: &[usize]) -> Self {
-        let (rows, atoms, count) = (local.rows(), local.block.len(), samples.len());
-        let mut products: Vec<_> = (0..count).map(|_| Products::new(atoms)).collect();
-        let is_warm = |(_, j): &(usize, usize)| nu.column(*j).iter().any(|nu| *nu != 0.0);
-        let warm = samples.iter().copied().enumerate().filter(is_warm);
-        refresh(&mut products, local, nu, &warm.collect::<Vec<_>>());
+        let screen = Screen::new(local);
+        let products = |j: &usize| Products::new(local, screen.as_ref(), nu.column(*j));
+        let known = Known {
+            part: vec![0.0; local.rows()],
+            is_zero: true,
+        };
         Part {
-            products,
-            known: vec![vec![0.0; rows]; count],
-            intervals: Intervals::new(local),
+            products: samples.iter().map(products).collect(),
+            known: vec![known; samples.len()],
+            screen,
             ..Part::default()
         }
     }
@@ -106,25 +114,24 @@ impl Part {
         let mut taken = Vec::new();
         for (i, (j, task)) in common.samples.iter().zip(&common.tasks).enumerate() {
             if let Task::Slopes(..) | Task::Trial(..) = task {
-                let last = task.points().last().map_or(1.0, |t| t.max(1.0));
-                taken.push((i, *j, last));
+                taken.push(Taken {
+                    i,
+                    j: *j,
+                    column: taken.len(),
+                    reach: task.points().last().map_or(1.0, |t| t.max(1.0)),
+                });
             }
         }
-        let (intervals, from) = (
-            self.intervals.as_ref(),
-            (&*common.before, &common.paths[..]),
-        );
-        along(&mut self.products, local, intervals, from, &taken);
+        let screen = self.screen.as_ref();
+        along(&mut self.products, local, screen, common, &taken);
     }
 
     /// The products after a step of t p.
     fn step(&mut self, local: &Local, common: &Common, (i, j): (usize, usize), t: f64) {
         self.products[i].step(t);
         if common.paths[i].projected {
-            refresh(&mut self.products, local, &common.nu, &[(i, j)]);
-            // Another step may follow along p, now with all atoms.
-            let from = (&*common.nu, &common.paths[..]);
-            along(&mut self.products, local, None, from, &[(i, j, 1.0)]);
+            // Another step may follow along p.
+            self.products[i].all(local, common.nu.column(j), &common.paths[i].p);
         }
     }
 
@@ -141,21 +148,31 @@ impl Part {
         self.part.clear();
         self.part.resize(local.rows(), 0.0);
         let (part, atoms) = (&mut self.part, local.block.atoms());
+        let mut is_zero = true;
         let mut cost = codes(
             local,
-            self.intervals.as_ref(),
+            self.screen.as_ref(),
             &self.products[i],
             &mut self.y,
             |q, y| {
+                is_zero = false;
                 axpy(y, atoms.column(q), part);
             },
         );
         if let Some(x) = local.sample(j) {
+            is_zero = false;
             axpy(-1.0, &x, part);
             cost -= dot(&x, nu);
         }
-        let known = &mut self.known[i];
-        let sent = send(part, known, power(scales.part), bits, &mut reply.entries);
+        let (known, to) = (&mut self.known[i], reply.entries(local.rows()));
+        let sent = match is_zero && known.is_zero {
+            true => {
+                to.fill(0);
+                Sent::ZERO
+            }
+            false => send(part, &mut known.part, power(scales.part), bits, to),
+        };
+        known.is_zero = sent.leaves_zero;
         reply.push_cost(&sent, cost, power(scales.cost));
     }
 
@@ -170,21 +187,11 @@ impl Part {
         reply: &mut Reply,
     ) {
         let (products, h) = (&self.products[i], local.task.regularizer());
-        let (s, d, unit) = (&products.s, &products.d, power(probe.slope));
-        let mut grown = vec![0.0; points.len()];
-        let last = points.last().copied().unwrap_or(0.0);
-        match &self.intervals {
-            Some(intervals) => products.each(|q| {
-                // s + t d is outside of the interval for no t if it is not for the last one.
-                let stays = intervals.is_zero(q, s[q]) && intervals.is_zero(q, s[q] + last * d[q]);
-                if let Some(h) = h.scalar(q).filter(|_| !stays) {
-                    let first = h.coordinate_argmax(s[q], 0.0);
-                    for (grown, t) in grown.iter_mut().zip(points) {
-                        *grown += (h.coordinate_argmax(s[q] + t * d[q], 0.0) - first) * d[q];
-                    }
-                }
-            }),
+        let unit = power(probe.slope);
+        let grown: Vec<f64> = match &self.screen {
+            Some(screen) => products.slopes(screen, points)[..points.len()].to_vec(),
             None => {
+                let (s, d) = (&products.s, &products.d);
                 let mut slope = |t: f64| {
                     self.y.clear();
                     self.y.extend(s.iter().zip(d).map(|(s, d)| s + t * d));
@@ -192,10 +199,9 @@ impl Part {
                     dot(&self.y, d)
                 };
                 let first = slope(0.0);
-                let each = grown.iter_mut().zip(points);
-                each.for_each(|(grown, t)| *grown = slope(*t) - first);
+                points.iter().map(|t| slope(*t) - first).collect()
             }
-        }
+        };
         let each = grown.iter().map(|grown| grown / unit);
         each.for_each(|grown| reply.push_slope(grown, local.agents));
     }
@@ -204,23 +210,27 @@ impl Part {
 /// Calls `work` for every code y that is not 0 and returns h*(W_k'nu) = s'y - h(y).
 fn codes(
     local: &Local,
-    intervals: Option<&Intervals>,
+    screen: Option<&Screen>,
     products: &Products,
     scratch: &mut Vec<f64>,
     mut work: impl FnMut(usize, f64),
 ) -> f64 {
-    let (h, s) = (local.task.regularizer(), &products.s);
+    let h = local.task.regularizer();
     let mut conjugate = 0.0;
-    if let Some(intervals) = intervals {
-        products.each(|q| {
-            if let Some(h) = h.scalar(q).filter(|_| !intervals.is_zero(q, s[q])) {
-                let y = h.coordinate_argmax(s[q], 0.0);
-                conjugate += s[q] * y - h.value_at(y);
+    if let Some(screen) = screen {
+        products.each(|q, s, _| {
+            if screen.is_zero(q, s) {
+                return;
+            }
+            if let Some(h) = h.scalar(q) {
+                let y = h.coordinate_argmax(s, 0.0);
+                conjugate += s * y - h.value_at(y);
                 work(q, y);
             }
         });
         return conjugate;
     }
+    let s = &products.s;
     scratch.clear();
     scratch.extend_from_slice(s);
     h.argmax(0.0, scratch);

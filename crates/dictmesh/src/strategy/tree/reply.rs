@@ -33,35 +33,90 @@ pub(super) fn proof_unit(size: f64, direction: &[f64], agents: usize) -> i32 {
     exponent_of(bound) - (PROOF_BITS as i32 - 8) + width_of_sum(0, agents) as i32
 }
 
-/// The integers of one agent, by their width.
-#[derive(Debug, Default)]
-pub(super) struct Reply {
+/// The integers of one agent for the tasks of the root, by their width: what is left to be written
+/// of each section.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
     /// The entries of parts with their errors.
-    pub entries: Vec<i64>,
-    flags: Vec<i64>,
-    costs: Vec<i64>,
-    slopes: Vec<i64>,
-    terms: Vec<i64>,
+    entries: &'a mut [i64],
+    flags: &'a mut [i64],
+    costs: &'a mut [i64],
+    slopes: &'a mut [i64],
+    terms: &'a mut [i64],
 }
 
-impl Reply {
-    /// The flags and the local cost of a part whose entries have been sent.
+/// The first integers of a section, which is left with the others.
+fn first<'a>(section: &mut &'a mut [i64], count: usize) -> &'a mut [i64] {
+    let all = std::mem::take(section);
+    let (own, rest) = all.split_at_mut(count.min(all.len()));
+    *section = rest;
+    own
+}
+
+impl<'a> Reply<'a> {
+    /// The reply to `tasks` for samples of `rows` rows, with entries of `bits` bits.
+    pub fn new(
+        tasks: &[Task],
+        rows: usize,
+        (bits, agents): (u32, usize),
+        out: &'a mut Integers,
+    ) -> Self {
+        let parts = tasks.iter().filter(|task| task.scales().is_some()).count();
+        let points = tasks.iter().map(|task| task.points().len()).sum();
+        let is_proof = |task: &&Task| matches!(task, Task::Prove(_));
+        let proofs = tasks.iter().filter(is_proof).count();
+        let counts = [
+            parts * (rows + 1),
+            parts * FLAGS,
+            parts,
+            points,
+            proofs * TERMS,
+        ];
+        let bits = [
+            bits,
+            FLAG_BITS,
+            COST_BITS,
+            slope_bits(agents) + 1,
+            PROOF_BITS,
+        ];
+        let sections = bits.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        let mut rest =
+            out.lay_out(sections.map(|(bits, count)| (width_of_sum(bits, agents), count)));
+        let [entries, flags, costs, slopes, terms] = counts.map(|count| first(&mut rest, count));
+        Reply {
+            entries,
+            flags,
+            costs,
+            slopes,
+            terms,
+        }
+    }
+
+    /// The entries of the next part and its error, to be written.
+    pub fn entries(&mut self, rows: usize) -> &'a mut [i64] {
+        first(&mut self.entries, rows + 1)
+    }
+
+    /// The flags and the local cost of a part whose entries have been written.
     pub fn push_cost(&mut self, sent: &Sent, cost: f64, unit: f64) {
         let largest = ((1_i64 << (COST_BITS - 1)) - 1) as f64;
         let cost = (cost / unit).round();
         let saturated = sent.saturated || cost.abs() > largest;
         let trouble = !sent.finite || !cost.is_finite();
         let cost = if trouble { 0.0 } else { cost };
-        self.costs.push(cost.clamp(-largest, largest) as i64);
+        let cost = cost.clamp(-largest, largest) as i64;
+        first(&mut self.costs, 1).fill(cost);
         let flags = [saturated, sent.clipped, sent.large, trouble];
-        self.flags.extend(flags.map(i64::from));
+        let to = first(&mut self.flags, FLAGS).iter_mut();
+        to.zip(flags).for_each(|(to, flag)| *to = i64::from(flag));
     }
 
     /// The growth of a slope from step length 0, in its unit. NaN becomes 0; the evaluation that
     /// follows reports it.
     pub fn push_slope(&mut self, grown: f64, agents: usize) {
         let largest = largest_slope(agents) as f64;
-        self.slopes.push(grown.round().clamp(0.0, largest) as i64);
+        let grown = grown.round().clamp(0.0, largest) as i64;
+        first(&mut self.slopes, 1).fill(grown);
     }
 
     /// The terms of a certificate of infeasibility, rounded to the safe side.
@@ -70,24 +125,9 @@ impl Reply {
         let seen = (seen / unit).floor().clamp(-largest, largest);
         // A support beyond the range proves nothing.
         let support = (support / unit).ceil().clamp(-largest, largest);
-        self.terms.extend([seen as i64, support as i64]);
-    }
-
-    /// All integers in sections, for entries of `bits` bits.
-    pub fn write(&self, bits: u32, agents: usize, out: &mut Integers) {
-        out.clear();
-        let sections = [
-            (bits, &self.entries),
-            (FLAG_BITS, &self.flags),
-            (COST_BITS, &self.costs),
-            (slope_bits(agents) + 1, &self.slopes),
-            (PROOF_BITS, &self.terms),
-        ];
-        for (bits, values) in sections {
-            if !values.is_empty() {
-                out.push(width_of_sum(bits, agents), values.iter().copied());
-            }
-        }
+        let to = first(&mut self.terms, TERMS).iter_mut();
+        to.zip([seen, support])
+            .for_each(|(to, term)| *to = term as i64);
     }
 }
 
