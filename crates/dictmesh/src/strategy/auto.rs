@@ -11,8 +11,8 @@
 //! Every carrier therefore takes the same strategy. A mesh makes the choice once, when it is built;
 //! models and mesh files store the chosen strategy.
 //!
-//! A single agent takes [`RelaxedAdmm`], which solves alone. So does a residual whose gap [`Tree`]
-//! cannot bound.
+//! A single agent takes [`RelaxedAdmm`], which solves alone. So do a residual whose gap [`Tree`]
+//! cannot bound, and a delta below [`tree::LEAST_DELTA`].
 
 use super::{tree, AgentStrategy, RelaxedAdmm, SharedConstants, Strategy, Tree};
 use crate::error::{Error, Result};
@@ -113,8 +113,9 @@ impl Strategy for Auto {
     fn choose(&self, shared: &SharedConstants) -> Result<Option<Arc<dyn Strategy>>> {
         let (latency, bandwidth) = self.checked()?;
         let seconds = |cost: Cost| cost.rounds * (cost.hops * latency + cost.bytes / bandwidth);
+        let converges = shared.bounds_gap && shared.delta >= tree::LEAST_DELTA;
         let sums = shared.agents > 1
-            && shared.bounds_gap
+            && converges
             && seconds(Cost::of_tree(shared)) < seconds(Cost::of_gossip(shared));
         Ok(Some(match sums {
             true => Arc::new(Tree::default()),

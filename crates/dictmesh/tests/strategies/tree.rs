@@ -261,6 +261,49 @@ fn a_small_delta_does_not_diverge() {
     }
 }
 
+/// The curvature of the dual cost reaches |W|^2 / delta.
+#[test]
+fn every_delta_from_the_least_one_on_is_solved() {
+    let w = atoms(20, 12, 21);
+    let x = reachable(&w, 5, 22);
+    for residual in residuals() {
+        for delta in [strategy::tree::LEAST_DELTA, 1e-3, 1.0, 1e4, 1e8] {
+            let net = Spec::new("elastic-net")
+                .with("gamma", 0.1)
+                .with("delta", delta);
+            let task = task(&residual, net);
+            let mesh = mesh_on(Topology::ring(4).unwrap(), task, 8, 1e-4, &w);
+            let found = mesh.infer(&x).unwrap();
+            let (.., cost) = errors(&mesh, &x, &found);
+            let label = format!("{residual}, delta {delta:e}, {} rounds", found.rounds);
+            println!("{label}: {cost:.1e}");
+            assert_eq!(found.stop, Stop::Converged, "{label}");
+            assert!(cost < 1e-4, "{label}: {cost:e}");
+        }
+    }
+}
+
+/// Below it, thousands of rounds leave large errors.
+#[test]
+fn a_delta_below_the_least_one_is_refused_and_left_to_gossip() {
+    let build = |spec: Spec, delta: f64| {
+        Mesh::builder(
+            Task::sparse_svd(0.1, delta).unwrap(),
+            Topology::ring(4).unwrap(),
+        )
+        .strategy(strategy::build(&spec).unwrap())
+        .build(20, &[3; 4], AtomInit::Random)
+    };
+    let words = build(Spec::new("tree"), 9e-5).unwrap_err().to_string();
+    for word in ["delta", "0.00009", "0.0001 or above", "relaxed-admm"] {
+        assert!(words.contains(word), "{words}");
+    }
+    let by_bytes = || Spec::new("auto").with("latency", 0.0);
+    let auto = |delta| build(by_bytes(), delta).unwrap().strategy().name();
+    assert_eq!(auto(9e-5), "relaxed-admm");
+    assert_eq!(auto(1e-4), "tree");
+}
+
 /// Magnitudes far from 1, zero samples and empty blocks.
 #[test]
 fn scales_of_samples_do_not_matter() {
