@@ -6,6 +6,10 @@
 
 mod arrays;
 mod batches;
+mod documents;
+mod ipc;
+
+pub use documents::{first_texts, ColumnDocuments};
 
 use crate::delimited::{Cells, ColumnStats, Field, Index, Layout, TableFile, Texts};
 use crate::dense::Values;
@@ -13,12 +17,13 @@ use crate::error::{DataError, Result};
 use crate::format::Format;
 use crate::options::ReadOptions;
 use crate::source::Source;
-use crate::text::{Document, DocumentOptions, DocumentReader, TextColumns};
 use arrays::{list_length, numbers, texts, Holds};
 use arrow_array::{Array, RecordBatch};
 use batches::ColumnarFile;
 use std::sync::Arc;
 
+/// The columns of a vector of which no row is there, at most.
+const MOST_UNSEEN: usize = 1 << 16;
 /// The index of a table that pandas wrote.
 const INDEX: &str = "__index_level_0__";
 
@@ -65,9 +70,10 @@ impl Columns {
             match Holds::of(field.data_type()) {
                 Holds::Vectors(_) if dropped.contains(&name) => {}
                 Holds::Vectors(width) => {
-                    let width = match width {
+                    // A damaged type may claim any length; lists that are there have theirs.
+                    let width = match first_length(&file, root)? {
                         Some(width) => width,
-                        None => first_length(&file, root)?,
+                        None => width.unwrap_or(0).min(MOST_UNSEEN),
                     };
                     let named = |entry| (format!("{name}[{entry}]"), Some((entry, width)));
                     let entries = (0..width).map(named);
@@ -192,14 +198,14 @@ impl Columns {
     }
 }
 
-/// The length of the lists of a column, by the first.
-fn first_length(file: &ColumnarFile, root: usize) -> Result<usize> {
+/// The length of the lists of a column, by the first; `None` if all are missing.
+fn first_length(file: &ColumnarFile, root: usize) -> Result<Option<usize>> {
     for batch in file.batches(&[root], 1 << 10)? {
         if let Some(length) = list_length(batch?.column(0)) {
-            return Ok(length);
+            return Ok(Some(length));
         }
     }
-    Ok(0)
+    Ok(None)
 }
 
 /// Rows of some columns.
@@ -350,64 +356,4 @@ fn values_of(
         };
         values.into_iter().map(Ok).chain(error)
     }))
-}
-
-/// Documents in a column of texts.
-pub struct ColumnDocuments {
-    texts: Texts,
-    labels: Option<Texts>,
-    note: Option<String>,
-    row: u64,
-}
-
-impl ColumnDocuments {
-    /// Finds the columns as in a table with a header.
-    pub fn open(source: &Arc<Source>, format: Format, options: &DocumentOptions) -> Result<Self> {
-        let columns = Columns::open(source, format, &[])?;
-        let chosen = TextColumns::find(source, columns.names(), options)?;
-        if columns.columns[chosen.text].holds != Holds::Texts {
-            return Err(chosen.no_texts(source));
-        }
-        Ok(ColumnDocuments {
-            texts: columns.texts(chosen.text)?,
-            labels: chosen.label.map(|label| columns.texts(label)).transpose()?,
-            note: chosen.note(source, options, None),
-            row: 0,
-        })
-    }
-}
-
-impl DocumentReader for ColumnDocuments {
-    fn advance(&mut self) -> Result<Option<Document>> {
-        let Some(text) = self.texts.next().transpose()? else {
-            return Ok(None);
-        };
-        self.row += 1;
-        let label = self.labels.as_mut().map(|labels| labels.next().transpose());
-        Ok(Some(Document {
-            text,
-            label: label.transpose()?.map(Option::unwrap_or_default),
-            name: format!("row {}", self.row),
-            line: self.row,
-        }))
-    }
-
-    fn note(&self, _: &DocumentOptions) -> Option<String> {
-        self.note.clone()
-    }
-}
-
-/// The names of all columns, and the first texts of each: none where a column holds no texts.
-pub fn first_texts(
-    source: &Arc<Source>,
-    format: Format,
-    count: usize,
-) -> Result<Vec<(String, Option<Vec<String>>)>> {
-    let columns = Columns::open(source, format, &[])?;
-    let all = columns.columns.iter().enumerate().map(|(at, column)| {
-        let texts = (column.holds == Holds::Texts).then(|| columns.texts(at));
-        let texts = texts.map(|texts| texts?.take(count).collect()).transpose();
-        Ok((column.name.clone(), texts?))
-    });
-    all.collect()
 }

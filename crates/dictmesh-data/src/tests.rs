@@ -4,6 +4,8 @@ mod bytes;
 #[cfg(feature = "columnar")]
 mod columnar;
 mod compressed;
+#[cfg(feature = "columnar")]
+mod damaged_columns;
 mod errors;
 mod formats;
 mod json_lines;

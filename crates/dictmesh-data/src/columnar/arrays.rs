@@ -148,6 +148,9 @@ fn lists<O: OffsetSizeTrait>(array: &dyn Array, width: usize) -> Result<Vec<f64>
 pub fn list_length(array: &dyn Array) -> Option<usize> {
     let first = (0..array.len()).find(|row| !array.is_null(*row))?;
     Some(match array.data_type() {
+        DataType::FixedSizeList(..) => {
+            usize::try_from(array.as_fixed_size_list().value_length()).unwrap_or(0)
+        }
         DataType::LargeList(_) => array.as_list::<i64>().value(first).len(),
         _ => array.as_list::<i32>().value(first).len(),
     })

@@ -28,6 +28,9 @@ for codec in ("snappy", "gzip", "lz4", "zstd", "none"):
 feather.write_feather(table, "pyarrow-lz4.feather", compression="lz4")
 with pa.ipc.new_stream("pyarrow.arrows", table.schema) as stream:
     stream.write_table(table, max_chunksize=3)
+packed = pa.ipc.IpcWriteOptions(compression="zstd")
+with pa.ipc.new_stream("pyarrow-zstd.arrows", table.schema, options=packed) as stream:
+    stream.write_table(table, max_chunksize=3)
 pl.from_arrow(table).write_parquet("polars.parquet")
 pl.from_arrow(table).write_ipc("polars.arrow", compression="zstd")
 indexed = pd.DataFrame({"u": [1.5, 2.5], "v": [3, 4]}, index=["r", "s"])
