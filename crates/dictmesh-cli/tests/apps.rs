@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Scratch;
+use common::{noise, Scratch};
 use std::fs;
 
 /// The records of a CSV file, the head first.
@@ -12,19 +12,6 @@ fn csv(scratch: &Scratch, name: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(scratch.0.join(name)).unwrap();
     let fields = |line: &str| line.split(',').map(String::from).collect();
     text.lines().map(fields).collect()
-}
-
-/// Nearly normal numbers of deviation 1, always the same.
-fn noise(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    let mut uniform = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0
 }
 
 const ROWS: usize = 30;

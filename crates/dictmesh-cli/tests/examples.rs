@@ -2,28 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::Path;
-use std::process::Command;
+mod common;
 
-fn run(dir: &Path, line: &str) -> String {
-    let out = Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-        .args(line.split_whitespace())
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{line}: {said}");
-    String::from_utf8(out.stdout).unwrap()
-}
+use common::ok;
 
 #[test]
 fn a_seed_gives_the_same_data_and_another_seed_others() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
-    let files = run(at, "examples a --json");
+    let files = ok(at, "examples a --json");
     let files: serde_json::Value = serde_json::from_str(&files).unwrap();
-    run(at, "examples b --quiet");
-    run(at, "examples c --seed 2 --quiet");
+    ok(at, "examples b --quiet");
+    ok(at, "examples c --seed 2 --quiet");
     let files = files["files"].as_array().unwrap();
     assert_eq!(
         std::fs::read_dir(at.join("a")).unwrap().count(),
@@ -45,8 +35,8 @@ fn a_seed_gives_the_same_data_and_another_seed_others() {
 fn the_late_topic_is_on_top() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path();
-    run(at, "examples data --quiet");
-    run(
+    ok(at, "examples data --quiet");
+    ok(
         at,
         "novelty data/news.csv --text-column text --label-column topic --block 200 --agents-start 6 \
          --atoms-per-block 2 -o scores.csv",
@@ -75,12 +65,12 @@ fn the_late_topic_is_on_top() {
     assert!(late > 10);
     assert!(last[..late].iter().all(|s| s.1 == "space"), "{last:?}");
 
-    run(
+    ok(
         at,
         "learn data/past.txt --atoms 8 --agents 4 --passes 5 -o news.model --quiet",
     );
     let today = std::fs::read_to_string(at.join("data/today.txt")).unwrap();
-    let scores = run(at, "score news.model data/today.txt --json");
+    let scores = ok(at, "score news.model data/today.txt --json");
     let mut scores: Vec<(f64, bool)> = scores
         .lines()
         .zip(today.lines())
@@ -99,7 +89,7 @@ fn the_late_topic_is_on_top() {
 #[test]
 fn the_settings_of_the_page_are_those_of_the_examples() {
     let dir = tempfile::tempdir().unwrap();
-    run(dir.path(), "examples data --quiet");
+    ok(dir.path(), "examples data --quiet");
     let written = std::fs::read_to_string(dir.path().join("data/settings.toml")).unwrap();
     let page = concat!(
         env!("CARGO_MANIFEST_DIR"),

@@ -2,13 +2,17 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod common;
+
+use common::live::signal;
+use common::PROGRAM;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 fn command(dir: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dictmesh"));
+    let mut command = Command::new(PROGRAM);
     command.args(args).current_dir(dir);
     command
 }
@@ -34,15 +38,6 @@ fn wait_for(path: &Path, child: &mut Child) {
         );
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-fn signal(child: &Child, name: &str) {
-    let id = child.id().to_string();
-    assert!(Command::new("kill")
-        .args([name, &id])
-        .status()
-        .unwrap()
-        .success());
 }
 
 /// Some hundred batches, with names that a shell would take apart.
@@ -114,7 +109,7 @@ fn ctrl_c_and_kill_lose_nothing_and_the_model_is_the_same_to_the_last_bit() {
         assert!(go_on.contains(word), "{go_on}");
     }
     // As a person does it: the line pasted into a shell.
-    let script = format!("exec '{}' {go_on} --json", env!("CARGO_BIN_EXE_dictmesh"));
+    let script = format!("exec '{}' {go_on} --json", PROGRAM);
     let again = Command::new("sh")
         .args(["-c", &script])
         .current_dir(dir)
@@ -152,11 +147,7 @@ fn an_echo_of_ctrl_c_is_no_second_and_hang_ups_stay_ignored() {
     fs::write(dir.join(DATA), samples(300)).unwrap();
     let args = learn("m", &["--rounds", "1000000000000", "--tolerance", "1e-300"]);
     let quoted: Vec<String> = args.iter().map(|a| format!("'{a}'")).collect();
-    let script = format!(
-        "trap '' HUP; exec '{}' {}",
-        env!("CARGO_BIN_EXE_dictmesh"),
-        quoted.join(" ")
-    );
+    let script = format!("trap '' HUP; exec '{}' {}", PROGRAM, quoted.join(" "));
     let child = Command::new("sh")
         .args(["-c", &script])
         .current_dir(dir)
@@ -212,10 +203,7 @@ fn ctrl_c_behind_the_model_ends_it_and_the_model_is_whole() {
 
 /// Runs with files of at most 1 kB (what a full disk looks like), the signal for it ignored.
 fn without_room(dir: &Path, args: &str) -> Output {
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 1; exec '{}' {args}",
-        env!("CARGO_BIN_EXE_dictmesh")
-    );
+    let script = format!("trap '' XFSZ; ulimit -f 1; exec '{}' {args}", PROGRAM);
     Command::new("sh")
         .args(["-c", &script])
         .current_dir(dir)
@@ -311,10 +299,7 @@ fn matrices_larger_than_memory_are_scored_and_coded() {
     );
     assert!({ made }.status().unwrap().success());
     let limited = |args: &str| {
-        let script = format!(
-            "ulimit -v 400000; exec '{}' {args}",
-            env!("CARGO_BIN_EXE_dictmesh")
-        );
+        let script = format!("ulimit -v 400000; exec '{}' {args}", PROGRAM);
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &script])

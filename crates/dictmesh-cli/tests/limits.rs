@@ -166,12 +166,7 @@ fn interrupted(dir: &Path, args: &str) -> Output {
         );
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let id = child.id().to_string();
-    assert!(Command::new("kill")
-        .args(["-INT", &id])
-        .status()
-        .unwrap()
-        .success());
+    common::live::signal(&child, "-INT");
     child.wait_with_output().unwrap()
 }
 

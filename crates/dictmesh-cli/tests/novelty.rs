@@ -2,19 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod common;
+
+use common::{files, run_words as dictmesh};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
-
-fn dictmesh(dir: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dictmesh"))
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap()
-}
+use std::process::Output;
 
 fn told(output: &Output) -> String {
     assert!(
@@ -27,7 +22,7 @@ fn told(output: &Output) -> String {
 
 /// Exit code 1, nothing on stdout, one sentence with these words, and no file that was not there.
 fn refused(dir: &Path, args: &[&str], words: &[&str]) {
-    let before = names(dir);
+    let before = files(dir);
     let output = dictmesh(dir, args);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
@@ -37,16 +32,7 @@ fn refused(dir: &Path, args: &[&str], words: &[&str]) {
     for word in words {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
-    assert_eq!(names(dir), before, "{args:?} left something behind");
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
+    assert_eq!(files(dir), before, "{args:?} left something behind");
 }
 
 const TOPICS: [(&str, &str); 3] = [
@@ -158,7 +144,7 @@ fn a_topic_that_appears_late_comes_out_on_top() {
     assert_eq!(top, [60, 65, 70, 75, 80, 85]);
     assert!(rows.iter().all(|r| r.2 == format!("line {}", r.1 + 1)));
     assert_eq!(
-        names(dir.path()),
+        files(dir.path()),
         ["m.dictmesh", "scores.csv", "stream.txt"]
     );
     told(&dictmesh(dir.path(), &["inspect", "m.dictmesh"]));

@@ -4,61 +4,12 @@
 
 mod common;
 
+use common::live::Live;
 use common::{files, ok, said, shell, Scratch, PROGRAM};
 use serde_json::Value;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-
-/// A run whose input is still being written.
-struct Live {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Live {
-    fn start(dir: &Path, args: &str) -> Live {
-        let mut child = Command::new(PROGRAM)
-            .args(args.split_whitespace())
-            .current_dir(dir)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Live {
-            input: child.stdin.take(),
-            output,
-            child,
-        }
-    }
-
-    fn write(&mut self, text: &str) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(text.as_bytes()).unwrap();
-        input.flush().unwrap();
-    }
-
-    /// The next line of output. Waits for it: the input is still open.
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        line.trim_end().to_string()
-    }
-
-    /// Ends the input; the exit code, the rest of the output and what was said.
-    fn end(mut self) -> (Option<i32>, String, String) {
-        drop(self.input.take());
-        let (mut rest, mut said) = (String::new(), String::new());
-        self.output.read_to_string(&mut rest).unwrap();
-        let mut errors = self.child.stderr.take().unwrap();
-        errors.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), rest, said)
-    }
-}
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 const TOPICS: [&str; 2] = ["moon rocket orbit crater", "bread flour oven yeast"];
 
@@ -313,13 +264,7 @@ fn ctrl_c_ends_a_stream_and_keeps_its_results() {
     live.write(&texts(47));
     assert!(live.line().starts_with("block 0"));
     assert!(live.line().starts_with("block 1"));
-    let id = live.child.id().to_string();
-    assert!(Command::new("kill")
-        .args(["-INT", &id])
-        .status()
-        .unwrap()
-        .success());
-    assert_eq!(live.child.wait().unwrap().code(), Some(130));
+    assert_eq!(live.interrupted(), Some(130));
     assert_eq!(files(&dir.0), ["m", "s.csv"]);
     let scores = std::fs::read_to_string(dir.0.join("s.csv")).unwrap();
     assert_eq!(scores.lines().count(), 21);
@@ -330,13 +275,7 @@ fn ctrl_c_ends_a_stream_and_keeps_its_results() {
     live.write("moon rocket\n");
     live.line();
     live.line();
-    let id = live.child.id().to_string();
-    assert!(Command::new("kill")
-        .args(["-INT", &id])
-        .status()
-        .unwrap()
-        .success());
-    assert_eq!(live.child.wait().unwrap().code(), Some(130));
+    assert_eq!(live.interrupted(), Some(130));
     assert!(dir.0.join("page/index.html").is_file());
 }
 
@@ -354,15 +293,7 @@ fn memory_does_not_grow_with_the_stream() {
             let document = format!("{} {}", TOPICS[block % 2], "word ".repeat(600));
             live.write(&format!("{document}\n").repeat(200));
             live.line();
-            let status =
-                std::fs::read_to_string(format!("/proc/{}/status", live.child.id())).unwrap();
-            let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
-            peak = line
-                .split_whitespace()
-                .nth(1)
-                .unwrap()
-                .parse::<u64>()
-                .unwrap();
+            peak = live.peak_memory();
         }
         assert_eq!(live.end().0, Some(0));
         peak

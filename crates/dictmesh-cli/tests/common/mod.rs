@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test program takes what it needs.
 
+pub mod live;
+
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,6 +77,19 @@ pub fn samples(count: usize, shift: usize) -> String {
     let row = |i: usize| (0..6).map(move |j| format!("{:.3}", entry(i, j)));
     let line = |i: usize| row(i).collect::<Vec<_>>().join(",") + "\n";
     (0..count).map(line).collect()
+}
+
+/// Nearly normal numbers of deviation 1, always the same.
+pub fn noise(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    let mut uniform = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    move || (0..12).map(|_| uniform()).sum::<f64>() - 6.0
 }
 
 /// The names in a directory, sorted.
