@@ -8,9 +8,10 @@
 //!
 //! high where no atom expresses x. [`Method`] says who solves the minimisation.
 
-use dictmesh::mesh::Mesh;
+use dictmesh::mesh::{AtomStats, Mesh, Progress};
 use dictmesh::problem::samples::Samples;
-use dictmesh::{Result, Stop};
+use dictmesh::problem::TaskSpec;
+use dictmesh::{Result, Stop, Topology};
 use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -183,13 +184,37 @@ pub fn code(mesh: &Mesh, x: &Samples, method: Method) -> Result<Coded> {
     }
 }
 
+/// A mesh of one agent with these atoms as they are, to code samples by a dictionary from elsewhere.
+///
+/// Learning keeps atoms in the set of the task; nothing is projected here, as the code of a sample
+/// does not depend on that set.
+///
+/// ```
+/// use dictmesh::problem::TaskSpec;
+/// use dictmesh::{Matrix, Samples};
+/// use dictmesh_apps::coding::{around, code, Method};
+/// let atom = Matrix::from_columns(2, &[[3.0, 0.0]])?;
+/// let mesh = around(&TaskSpec::preset("sparse-svd")?, atom)?;
+/// assert_eq!(mesh.dictionary().column(0), [3.0, 0.0]);
+/// # Ok::<(), dictmesh::Error>(())
+/// ```
+///
+/// Errors: a task with constants out of their ranges, no atoms, and atoms that are not finite.
+pub fn around(task: &TaskSpec, atoms: Matrix) -> Result<Mesh> {
+    let (rows, stats) = (atoms.rows(), AtomStats::fresh(atoms.cols()));
+    let builder = Mesh::builder(task.build()?, Topology::complete(1)?);
+    builder.restore(rows, vec![(atoms, stats)], Progress::default())
+}
+
 /// Statistics of codes that are not kept.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CodeStats {
-    /// The cost of each sample.
+    /// The number of samples.
+    pub samples: usize,
+    /// The cost of each sample; empty after [`CodeStats::none`].
     pub costs: Vec<f64>,
-    /// The number of nonzero entries of each code.
+    /// The number of nonzero entries of each code; empty after [`CodeStats::none`].
     pub nonzeros: Vec<usize>,
     /// The number of samples that use each atom.
     pub uses: Vec<u64>,
@@ -199,31 +224,54 @@ pub struct CodeStats {
     #[serde(serialize_with = "stop_name")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub stop: Stop,
+    /// The sum of the costs.
+    #[serde(skip)]
+    cost: f64,
+    /// Whether the vectors with an entry per sample grow.
+    #[serde(skip)]
+    each: bool,
 }
 
 impl CodeStats {
-    /// Of no samples, for a number of atoms.
+    /// Of no samples, for a number of atoms. Memory does not grow with the samples.
     pub fn none(atoms: usize) -> Self {
         CodeStats {
+            samples: 0,
             costs: Vec::new(),
             nonzeros: Vec::new(),
             uses: vec![0; atoms],
             gap: None,
             stop: Stop::Converged,
+            cost: 0.0,
+            each: false,
+        }
+    }
+
+    /// The same with the cost and the number of nonzero entries of each sample.
+    pub fn of_each(atoms: usize) -> Self {
+        CodeStats {
+            each: true,
+            ..CodeStats::none(atoms)
         }
     }
 
     /// Adds the codes of more samples.
     pub fn add(&mut self, coded: &Coded) {
         let gap = largest(&coded.gaps);
-        self.gap = match self.costs.is_empty() {
-            true => gap,
-            false => self.gap.zip(gap).and_then(|(a, b)| largest(&[a, b])),
+        self.gap = match self.samples {
+            0 => gap,
+            _ => self.gap.zip(gap).and_then(|(a, b)| largest(&[a, b])),
         };
-        self.costs.extend(&coded.costs);
+        self.samples += coded.costs.len();
+        coded.costs.iter().for_each(|cost| self.cost += cost);
+        if self.each {
+            self.costs.extend(&coded.costs);
+        }
         for y in coded.codes.columns() {
             let used = y.iter().enumerate().filter(|(_, y)| **y != 0.0);
-            self.nonzeros.push(used.clone().count());
+            if self.each {
+                self.nonzeros.push(used.clone().count());
+            }
             used.for_each(|(q, _)| self.uses[q] += 1);
         }
         self.stop = self.stop.worse(coded.stop);
@@ -231,12 +279,12 @@ impl CodeStats {
 
     /// The mean cost of a sample; NaN of no samples.
     pub fn mean_cost(&self) -> f64 {
-        self.costs.iter().sum::<f64>() / self.costs.len() as f64
+        self.cost / self.samples as f64
     }
 
     /// The mean number of nonzero entries of a code; NaN of no samples.
     pub fn mean_nonzeros(&self) -> f64 {
-        self.nonzeros.iter().sum::<usize>() as f64 / self.nonzeros.len() as f64
+        self.uses.iter().sum::<u64>() as f64 / self.samples as f64
     }
 
     /// The number of atoms that no sample uses.

@@ -16,6 +16,7 @@ pub mod launch;
 pub mod learn;
 pub mod man;
 pub mod mesh;
+mod model_args;
 pub mod novelty;
 mod pages;
 mod prepare;

@@ -4,7 +4,7 @@ use crate::options;
 use clap::{Arg, Command};
 
 /// The flags that `-h` lists, for commands with more of them than a screen holds. `--help` lists all.
-const FREQUENT: [(&str, &[&str]); 6] = [
+const FREQUENT: [(&str, &[&str]); 8] = [
     (
         "learn",
         &[
@@ -24,6 +24,46 @@ const FREQUENT: [(&str, &[&str]); 6] = [
             "resume",
             "over",
             "dry_run",
+            "report",
+            "json",
+            "quiet",
+            "config",
+        ],
+    ),
+    (
+        "infer",
+        &[
+            "model",
+            "data",
+            "output",
+            "dictionary",
+            "gamma",
+            "delta",
+            "method",
+            "strategy",
+            "reconstruct",
+            "format",
+            "header",
+            "report",
+            "json",
+            "quiet",
+            "config",
+        ],
+    ),
+    (
+        "score",
+        &[
+            "model",
+            "data",
+            "threshold",
+            "quantile",
+            "dictionary",
+            "gamma",
+            "delta",
+            "method",
+            "strategy",
+            "format",
+            "header",
             "report",
             "json",
             "quiet",

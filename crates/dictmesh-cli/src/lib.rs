@@ -309,7 +309,7 @@ fn perform(command: Command) -> commands::Result<Ended> {
         Command::Launch(args) => return commands::launch::run(&args),
         Command::Join(args) => commands::join::run(&args),
         Command::Mesh(args) => commands::mesh::run(args),
-        Command::Infer(args) => commands::infer::run(*args),
+        Command::Infer(args) => return commands::infer::run(*args),
         Command::Score(args) => return commands::score::run(*args),
         Command::Bicluster(args) => commands::bicluster::run(*args),
         Command::Denoise(args) => commands::denoise::run(args),

@@ -9,14 +9,22 @@ use std::path::Path;
 
 /// The codes of samples as an .npz of compressed sparse rows, which `scipy.sparse.load_npz` reads.
 ///
-/// Memory holds one number per sample; temporary files hold the entries until the end. Errors are
+/// Temporary files hold the codes until the end, so that memory does not grow with them. Errors are
 /// messages that name the file.
 pub struct CodesFile {
     draft: Draft,
-    start: Vec<i64>,
+    parts: Parts,
+    samples: u64,
+    entries: u64,
+    atoms: usize,
+}
+
+/// The arrays of the archive, each in a temporary file.
+struct Parts {
+    /// Where each row ends among the entries, from the second on.
+    end: BufWriter<File>,
     index: BufWriter<File>,
     value: BufWriter<File>,
-    atoms: usize,
 }
 
 impl CodesFile {
@@ -24,9 +32,13 @@ impl CodesFile {
     pub fn create(path: &Path, atoms: usize) -> Result<Self, String> {
         Ok(CodesFile {
             draft: Draft::create("the codes", path)?,
-            start: vec![0],
-            index: BufWriter::new(tempfile::tempfile().map_err(|e| waiting(&e))?),
-            value: BufWriter::new(tempfile::tempfile().map_err(|e| waiting(&e))?),
+            parts: Parts {
+                end: spool()?,
+                index: spool()?,
+                value: spool()?,
+            },
+            samples: 0,
+            entries: 0,
             atoms,
         })
     }
@@ -34,43 +46,45 @@ impl CodesFile {
     /// Adds the columns of `y`.
     pub fn add(&mut self, y: &Matrix) -> Result<(), String> {
         for y in y.columns() {
-            let mut end = self.start.last().copied().unwrap_or(0);
-            for (q, y) in y.iter().enumerate().filter(|(_, y)| **y != 0.0) {
-                let index = self.index.write_all(&(q as i64).to_le_bytes());
-                let both = index.and_then(|()| self.value.write_all(&y.to_le_bytes()));
-                both.map_err(|e| waiting(&e))?;
-                end += 1;
-            }
-            self.start.push(end);
+            self.add_one(y).map_err(|e| waiting(&e))?;
         }
         Ok(())
+    }
+
+    fn add_one(&mut self, y: &[f64]) -> io::Result<()> {
+        for (q, y) in y.iter().enumerate().filter(|(_, y)| **y != 0.0) {
+            self.parts.index.write_all(&(q as i64).to_le_bytes())?;
+            self.parts.value.write_all(&y.to_le_bytes())?;
+            self.entries += 1;
+        }
+        self.samples += 1;
+        self.parts.end.write_all(&self.entries.to_le_bytes())
     }
 
     /// Writes the archive and moves it to its place.
     pub fn finish(self) -> Result<(), String> {
         let CodesFile {
             mut draft,
-            start,
-            index,
-            value,
+            parts,
+            samples,
+            entries,
             atoms,
         } = self;
-        let written = write_archive(&mut draft, &start, index, value, atoms);
+        let written = write_archive(&mut draft, parts, [samples, atoms as u64], entries);
         written.map_err(|e| draft.failed(&e))?;
         draft.finish()
     }
 }
 
-fn write_archive(
-    draft: &mut Draft,
-    start: &[i64],
-    index: BufWriter<File>,
-    value: BufWriter<File>,
-    atoms: usize,
-) -> io::Result<()> {
+fn spool() -> Result<BufWriter<File>, String> {
+    let file = tempfile::tempfile().map_err(|e| waiting(&e))?;
+    Ok(BufWriter::new(file))
+}
+
+fn write_archive(draft: &mut Draft, parts: Parts, shape: [u64; 2], entries: u64) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new(draft);
     // Flushed here, so that closing the archive, which stays in the buffer, does not meet a full disk.
-    let written = write_entries(&mut zip, start, index, value, atoms).and_then(|()| zip.flush());
+    let written = write_entries(&mut zip, parts, shape, entries).and_then(|()| zip.flush());
     if written.is_err() {
         // Its destructor would try to close the archive and print the error.
         std::mem::forget(zip);
@@ -82,30 +96,33 @@ fn write_archive(
 
 fn write_entries(
     zip: &mut zip::ZipWriter<&mut Draft>,
-    start: &[i64],
-    index: BufWriter<File>,
-    value: BufWriter<File>,
-    atoms: usize,
+    parts: Parts,
+    shape: [u64; 2],
+    entries: u64,
 ) -> io::Result<()> {
-    let entries = start.last().copied().unwrap_or(0) as u64;
-    let shape = [start.len() as i64 - 1, atoms as i64];
-    let large = 8 * entries.max(start.len() as u64) >= u64::from(u32::MAX);
+    let starts = shape[0] + 1;
+    let large = 8 * entries.max(starts) >= u64::from(u32::MAX);
     let options = zip::write::SimpleFileOptions::default().large_file(large);
     let mut entry = |name: &str, header: Vec<u8>, content: &mut dyn Read| -> io::Result<()> {
         zip.start_file(format!("{name}.npy"), options)?;
         zip.write_all(&header)?;
         io::copy(content, zip).map(|_| ())
     };
-    let numbers = |n: &[i64]| n.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
-    entry("indices", header::<i64>(&[entries])?, &mut again(index)?)?;
+    let shape = shape.map(u64::to_le_bytes).concat();
+    let of_first = 0_u64.to_le_bytes();
+    entry(
+        "indices",
+        header::<i64>(&[entries])?,
+        &mut again(parts.index)?,
+    )?;
     entry(
         "indptr",
-        header::<i64>(&[start.len() as u64])?,
-        &mut &numbers(start)[..],
+        header::<i64>(&[starts])?,
+        &mut of_first.as_slice().chain(again(parts.end)?),
     )?;
     entry("format", Vec::new(), &mut &format_entry()?[..])?;
-    entry("shape", header::<i64>(&[2])?, &mut &numbers(&shape)[..])?;
-    entry("data", header::<f64>(&[entries])?, &mut again(value)?)
+    entry("shape", header::<i64>(&[2])?, &mut &shape[..])?;
+    entry("data", header::<f64>(&[entries])?, &mut again(parts.value)?)
 }
 
 /// A temporary file from its beginning.
@@ -118,39 +135,53 @@ fn again(file: BufWriter<File>) -> io::Result<BufReader<File>> {
 fn waiting(e: &io::Error) -> String {
     let directory = std::env::temp_dir();
     format!(
-        "the codes cannot be kept in a temporary file in {}: {} (set TMPDIR)",
+        "the results cannot be kept in a temporary file in {}: {} (set TMPDIR)",
         directory.display(),
         refusal(e)
     )
 }
 
-/// Vectors as the rows of an .npy.
+/// Vectors as the rows of an .npy. A temporary file holds them until their number is known.
 pub struct RowsFile {
     draft: Draft,
+    values: BufWriter<File>,
+    samples: u64,
+    rows: usize,
 }
 
 impl RowsFile {
-    /// Starts a file of this many rows of this length.
-    pub fn create(path: &Path, samples: usize, rows: usize) -> Result<Self, String> {
-        let mut draft = Draft::create("the reconstruction", path)?;
-        let header = header::<f64>(&[samples as u64, rows as u64]).map_err(|e| e.to_string())?;
-        draft.write_all(&header).map_err(|e| draft.failed(&e))?;
-        Ok(RowsFile { draft })
+    /// Starts a file of rows of this length.
+    pub fn create(path: &Path, rows: usize) -> Result<Self, String> {
+        Ok(RowsFile {
+            draft: Draft::create("the reconstruction", path)?,
+            values: spool()?,
+            samples: 0,
+            rows,
+        })
     }
 
     /// Adds the columns of `x` as rows.
     pub fn add(&mut self, x: &Matrix) -> Result<(), String> {
         for v in x.as_slice() {
-            let written = self.draft.write_all(&v.to_le_bytes());
-            written.map_err(|e| self.draft.failed(&e))?;
+            let written = self.values.write_all(&v.to_le_bytes());
+            written.map_err(|e| waiting(&e))?;
         }
+        self.samples += x.cols() as u64;
         Ok(())
     }
 
-    /// Moves the file to its place.
+    /// Writes the file and moves it to its place.
     pub fn finish(self) -> Result<(), String> {
-        self.draft.finish()
+        let mut draft = self.draft;
+        let written = write_rows(&mut draft, self.values, [self.samples, self.rows as u64]);
+        written.map_err(|e| draft.failed(&e))?;
+        draft.finish()
     }
+}
+
+fn write_rows(draft: &mut Draft, values: BufWriter<File>, shape: [u64; 2]) -> io::Result<()> {
+    draft.write_all(&header::<f64>(&shape)?)?;
+    io::copy(&mut again(values)?, draft).map(|_| ())
 }
 
 /// The head of an .npy of this shape; the numbers follow it in little-endian order.

@@ -1,9 +1,10 @@
 //! The error of every reader. It names parameters; each front end writes them its own way.
 
 /// The parameters that messages name.
-const PARAMETERS: [&str; 14] = [
+const PARAMETERS: [&str; 15] = [
     "array",
     "counts",
+    "dictionary",
     "drop",
     "first",
     "force",

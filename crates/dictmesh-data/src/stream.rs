@@ -107,14 +107,14 @@ impl Stream {
         Err(source.error(found, expected, "Give a file, which can be read twice."))
     }
 
-    /// Raw data for a model of `rows` rows, read by `options`, and by the model's where they are silent;
-    /// `features` are the names of what the model learned from.
+    /// Raw data for a model of `rows` rows (`None`: as many as the first record has), read by `options`,
+    /// and by the model's where they are silent; `features` are the names of what the model learned from.
     pub fn for_model(
         input: impl Read + Send + 'static,
         name: &str,
         options: &DataOptions,
         model: &Preparation,
-        rows: usize,
+        rows: Option<usize>,
         features: Option<&[String]>,
     ) -> crate::preparation::Result<Self> {
         let kind = model.how.kind();
@@ -127,7 +127,7 @@ impl Stream {
         check_flags(Path::new(name), shape, &options.read, column)?;
         let options = model.reading.data_options(options, features);
         let mut stream = Stream::new(input, name, kind, &options)?;
-        stream.rows = (kind == Kind::Numbers).then_some(rows);
+        stream.rows = rows.filter(|_| kind == Kind::Numbers);
         Ok(stream)
     }
 

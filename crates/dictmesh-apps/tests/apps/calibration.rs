@@ -82,12 +82,19 @@ fn codes_and_scores_agree_between_methods() {
     for (a, b) in exact.scores.iter().zip(&by_mesh.scores) {
         assert!((a - b).abs() < 1e-5 * a.abs(), "{a} {b}");
     }
-    let mut stats = CodeStats::none(mesh.atoms());
+    let mut stats = CodeStats::of_each(mesh.atoms());
+    let mut sums = CodeStats::none(mesh.atoms());
     for range in [0..13, 13..40] {
-        stats.add(&code(&mesh, &x.range(range), Method::Exact).unwrap());
+        let coded = code(&mesh, &x.range(range), Method::Exact).unwrap();
+        stats.add(&coded);
+        sums.add(&coded);
     }
-    assert_eq!(stats.costs.len(), 40);
+    assert_eq!((stats.samples, stats.costs.len()), (40, 40));
     let used: usize = stats.uses.iter().map(|n| *n as usize).sum();
     assert_eq!(stats.nonzeros.iter().sum::<usize>(), used);
     assert!(stats.gap.unwrap() < 1e-9);
+    let mean = stats.costs.iter().sum::<f64>() / 40.0;
+    assert!((sums.mean_cost() - mean).abs() < 1e-12 * mean);
+    assert_eq!(sums.mean_nonzeros(), used as f64 / 40.0);
+    assert!(sums.costs.is_empty() && sums.nonzeros.is_empty());
 }

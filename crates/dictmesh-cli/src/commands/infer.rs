@@ -1,34 +1,36 @@
 //! `dictmesh infer`: the codes of samples under a model.
 
 mod page;
+mod sink;
 
-use super::prepare::{DataArgs, Opened};
+use super::model_args::{no_samples, Input, ModelArgs};
+use super::prepare::{DataArgs, LoadedModel, Opened};
 use super::{
-    check_apart, check_finite, check_place, fail, given_up, page_place, say, Result, Speech,
+    check_apart, check_finite, check_place, given_up, page_place, say, Ended, Result, Speech,
 };
 use crate::options::MethodArgs;
 use crate::progress::{Bar, Progress};
-use crate::render::Reply;
+use crate::render::{json, Reply};
 use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::coding::{self, CodeStats, Coded, Method};
 use dictmesh_data::output::Folder;
-use dictmesh_data::{CodesFile, RowsFile};
+use dictmesh_data::Batches;
 use dictmesh_report::numbers::counted;
 use dictmesh_report::numbers::fixed;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+pub use sink::CodeLine;
+use sink::{check_extension, is_stdout, Sink};
+use std::path::PathBuf;
 
 /// Samples coded together.
 const BATCH: usize = 256;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The model
-    pub model: PathBuf,
-    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is
-    /// standard input. The model stores their preparation
-    pub data: PathBuf,
-    /// The file of the codes: an .npz that scipy.sparse.load_npz opens, a row per sample
+    #[command(flatten)]
+    pub by: ModelArgs,
+    /// The file of the codes: an .npz that scipy.sparse.load_npz opens, a row per sample; - is
+    /// standard output, a line of JSON per sample, as the samples come
     #[arg(short, long, value_name = "CODES")]
     pub output: PathBuf,
     #[command(flatten)]
@@ -45,25 +47,10 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// A name that says what the file is.
-fn check_extension(path: &Path, extension: &str) -> Result<()> {
-    match path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case(extension))
-    {
-        true => Ok(()),
-        false => fail(format!(
-            "{}: it would be written as numpy's .{extension}; name it {}",
-            path.display(),
-            path.with_extension(extension).display()
-        )),
-    }
-}
-
 /// What `infer --json` prints.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct InferReply {
-    /// The file of the codes.
+    /// The file of the codes; "-" if they are lines of their own.
     codes: PathBuf,
     /// The file of the reconstructions W y, if they were asked for.
     reconstruction: Option<PathBuf>,
@@ -95,34 +82,65 @@ impl Reply for InferReply {
     const COMMAND: &'static str = "infer";
 }
 
-pub fn run(args: Args) -> Result<()> {
-    check_place(&args.output)?;
-    check_extension(&args.output, "npz")?;
+pub fn run(args: Args) -> Result<Ended> {
+    check_outputs(&args)?;
+    let quiet = args.speech.quiet;
+    let (input, method) = args.by.open(&args.method, &args.data_args, !quiet)?;
+    let (model, stats, ended) = match input {
+        Input::Stream(model, batches) => {
+            let (stats, ended) = code_stream(&args, &model, batches, method)?;
+            (model, stats, ended)
+        }
+        Input::File(opened) => {
+            let stats = code_file(&args, &opened, method)?;
+            (opened.model, stats, Ended::Complete)
+        }
+    };
+    let report = match &args.report {
+        Some(dir) => {
+            let page = page::report(&args, &model.mesh, &stats, &how(&model.mesh, method));
+            Some(page.write(dir)?)
+        }
+        None => None,
+    };
+    let reply = reply(&args, &model.mesh, method, &stats, report);
+    tell(&args, &reply, stats.stop)?;
+    Ok(ended)
+}
+
+/// Refuses places that cannot be written to.
+fn check_outputs(args: &Args) -> Result<()> {
+    args.by.check()?;
     let page = page_place(args.report.as_ref());
-    let outputs = std::iter::once(&args.output).chain(&args.reconstruct);
-    check_apart(outputs.chain(&page), [&args.model, &args.data])?;
-    if let Some(path) = &args.reconstruct {
+    let codes = (!is_stdout(&args.output)).then_some(&args.output);
+    let outputs = codes.into_iter().chain(&args.reconstruct);
+    check_apart(outputs.chain(&page), [args.by.coder(), args.by.data()])?;
+    for (path, extension) in codes
+        .map(|path| (path, "npz"))
+        .into_iter()
+        .chain(args.reconstruct.as_ref().map(|path| (path, "npy")))
+    {
         check_place(path)?;
-        check_extension(path, "npy")?;
+        check_extension(path, extension)?;
     }
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let mut opened = Opened::new(&args.model, &args.data, &args.data_args, !args.speech.quiet)?;
-    let method = args.method.apply(&mut opened.model.mesh)?;
-    opened.check_memory(&args.model, BATCH, method)?;
-    let bar = Bar::new(args.speech.quiet);
-    let coded = code_all(&args, &opened, method, &bar);
-    bar.clear();
-    let stats = coded?;
-    let report = match &args.report {
-        Some(dir) => Some(
-            page::report(&args, &opened, &stats, &how(&opened.model.mesh, method)).write(dir)?,
-        ),
-        None => None,
-    };
-    let reply = reply(&args, &opened.model.mesh, method, &stats, report);
-    args.speech.reply(&reply, || text(&reply, stats.stop))
+    Ok(())
+}
+
+/// Prints the summary; beside lines of codes, as a line of its own with --json, else on standard error.
+fn tell(args: &Args, reply: &InferReply, stop: Stop) -> Result<()> {
+    match (is_stdout(&args.output), args.speech.json) {
+        (true, false) => {
+            if !args.speech.quiet {
+                eprint!("{}", text(reply, stop));
+            }
+            Ok(())
+        }
+        (true, true) => super::print(&(json::line(reply) + "\n")),
+        (false, _) => args.speech.reply(reply, || text(reply, stop)),
+    }
 }
 
 /// The method or the strategy of the mesh.
@@ -147,7 +165,7 @@ fn reply(
         report,
         method,
         strategy: by_mesh.then(|| mesh.strategy().name()),
-        samples: stats.costs.len(),
+        samples: stats.samples,
         atoms: mesh.atoms(),
         cost: stats.mean_cost(),
         nonzeros: stats.mean_nonzeros(),
@@ -175,8 +193,9 @@ fn text(reply: &InferReply, stop: Stop) -> String {
              --method exact and --strategy relaxed-admm converge to the codes\n"
         );
     }
+    let codes = (!is_stdout(&reply.codes)).then_some(&reply.codes);
     for (what, path) in [
-        ("codes", Some(&reply.codes)),
+        ("codes", codes),
         ("reconstruction", reply.reconstruction.as_ref()),
         ("report", reply.report.as_ref()),
     ] {
@@ -187,39 +206,85 @@ fn text(reply: &InferReply, stop: Stop) -> String {
     text
 }
 
+/// Nothing coded yet; a page shows the cost of each sample.
+fn no_stats(args: &Args, mesh: &Mesh) -> CodeStats {
+    match args.report {
+        Some(_) => CodeStats::of_each(mesh.atoms()),
+        None => CodeStats::none(mesh.atoms()),
+    }
+}
+
 /// Codes part after part; the files appear when all is coded.
-fn code_all(args: &Args, opened: &Opened, method: Method, bar: &Bar) -> Result<CodeStats> {
+fn code_file(args: &Args, opened: &Opened, method: Method) -> Result<CodeStats> {
+    opened.check_memory(args.by.coder(), BATCH, method)?;
     let (mesh, feed) = (&opened.model.mesh, opened.feed(BATCH));
     let total = feed.samples().map_err(say)?;
-    let mut file = CodesFile::create(&args.output, mesh.atoms())?;
-    let w = mesh.dictionary();
-    let mut rows = match &args.reconstruct {
-        Some(path) => Some(RowsFile::create(path, total, mesh.rows())?),
-        None => None,
-    };
-    let mut stats = CodeStats::none(mesh.atoms());
-    for part in feed.parts(0).map_err(say)? {
-        let part = part.map_err(say)?;
-        for from in (0..part.len()).step_by(BATCH) {
-            let x = part.range(from..(from + BATCH).min(part.len()));
-            let coded = code(mesh, &x, method)?;
-            check_finite(&coded.costs, stats.costs.len())?;
-            stats.add(&coded);
-            file.add(&coded.codes)?;
-            if let Some(rows) = &mut rows {
-                rows.add(&w.times(&coded.codes))?;
+    let mut sink = Sink::open(&args.output, args.reconstruct.as_deref(), mesh)?;
+    let mut stats = no_stats(args, mesh);
+    let mut names = opened.raw.names(&opened.model.preparation.how);
+    let bar = Bar::new(args.speech.quiet);
+    let done = (|| {
+        for part in feed.parts(0).map_err(say)? {
+            let part = part.map_err(say)?;
+            for from in (0..part.len()).step_by(BATCH) {
+                let x = part.range(from..(from + BATCH).min(part.len()));
+                let coded = code(mesh, &x, method)?;
+                check_finite(&coded.costs, stats.samples)?;
+                stats.add(&coded);
+                if !sink.add(&mut names, &coded)? {
+                    return Ok(());
+                }
+                bar.show(Progress {
+                    phase: "coding",
+                    done: stats.samples,
+                    total,
+                    cost: Some(coded.costs.iter().sum::<f64>() / x.len() as f64),
+                });
             }
-            bar.show(Progress {
-                phase: "coding",
-                done: stats.costs.len(),
-                total,
-                cost: Some(coded.costs.iter().sum::<f64>() / x.len() as f64),
-            });
+        }
+        Ok(())
+    })();
+    bar.clear();
+    done.and_then(|()| sink.finish())?;
+    Ok(stats)
+}
+
+/// Codes the samples of a stream: lines as they come, files in full batches. Memory holds one batch. Ctrl-C
+/// ends the stream, and files keep what was coded.
+fn code_stream(
+    args: &Args,
+    model: &LoadedModel,
+    mut batches: Batches,
+    method: Method,
+) -> Result<(CodeStats, Ended)> {
+    model.check_memory(args.by.coder(), BATCH, method)?;
+    if batches.first().is_none() {
+        return Err(no_samples(args.by.data()));
+    }
+    let mesh = &model.mesh;
+    let mut sink = Sink::open(&args.output, args.reconstruct.as_deref(), mesh)?;
+    let mut stats = no_stats(args, mesh);
+    loop {
+        let records = match is_stdout(&args.output) {
+            true => batches.soon(BATCH)?,
+            false => batches.full(BATCH)?,
+        };
+        let Some(records) = records else {
+            break;
+        };
+        let coded = code(mesh, &model.prepare(&records)?, method)?;
+        check_finite(&coded.costs, stats.samples)?;
+        stats.add(&coded);
+        let mut names = records.into_iter().map(|record| record.name);
+        if !sink.add(&mut names, &coded)? {
+            break;
         }
     }
-    file.finish()?;
-    rows.map(RowsFile::finish).transpose()?;
-    Ok(stats)
+    sink.finish()?;
+    match batches.is_interrupted() {
+        true => Ok((stats, Ended::Interrupted)),
+        false => Ok((stats, Ended::Complete)),
+    }
 }
 
 fn code(mesh: &Mesh, x: &Samples, method: Method) -> Result<Coded> {

@@ -2,6 +2,7 @@
 
 mod page;
 
+use super::model_args::{no_samples, Input, ModelArgs};
 use super::prepare::{DataArgs, LoadedModel, Opened};
 use super::{check_finite, fail, given_up, refusal, say, Ended, Result, Speech};
 use crate::options::MethodArgs;
@@ -27,12 +28,8 @@ const TOP: usize = 20;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The model
-    pub model: PathBuf,
-    /// The samples, as the model was learned from: numbers, counts, raw text or pictures; - is
-    /// standard input. The model stores their preparation. Lines that come through a pipe are
-    /// scored as they arrive
-    pub data: PathBuf,
+    #[command(flatten)]
+    pub by: ModelArgs,
     #[command(flatten)]
     pub threshold: ThresholdArgs,
     #[command(flatten)]
@@ -128,20 +125,17 @@ pub fn run(args: Args) -> Result<Ended> {
     if let Some(dir) = &args.report {
         Folder::check(dir)?;
     }
-    let mut model = LoadedModel::load(&args.model)?;
-    let method = args.method.apply(&mut model.mesh)?;
-    match model.stream(&args.data, &args.data_args)? {
-        Some(batches) => score_stream(&args, &model, batches, threshold, method),
-        None => {
-            let opened = model.open(&args.data, &args.data_args, !args.speech.quiet)?;
-            score_file(&args, &opened, threshold, method)
-        }
+    let quiet = args.speech.quiet;
+    let (input, method) = args.by.open(&args.method, &args.data_args, !quiet)?;
+    match input {
+        Input::Stream(model, batches) => score_stream(&args, &model, batches, threshold, method),
+        Input::File(opened) => score_file(&args, &opened, threshold, method),
     }
 }
 
 /// Scores all samples, and prints when the threshold is known.
 fn score_file(args: &Args, opened: &Opened, threshold: Threshold, method: Method) -> Result<Ended> {
-    opened.check_memory(&args.model, BATCH, method)?;
+    opened.check_memory(args.by.coder(), BATCH, method)?;
     let mut scored = Scored::new(threshold, &opened.model, method);
     let bar = Bar::new(args.speech.quiet);
     let done = score_parts(args, opened, method, &mut scored, &bar);
@@ -209,19 +203,16 @@ fn score_stream(
     threshold: Threshold,
     method: Method,
 ) -> Result<Ended> {
-    model.check_memory(&args.model, BATCH, method)?;
+    model.check_memory(args.by.coder(), BATCH, method)?;
     if model.past.is_none() && matches!(threshold, Threshold::Quantile(_)) {
         return fail(format!(
-            "{}: this model keeps no scores of what it learned from, and the scores of a stream are not known \
+            "{}: it has no scores of samples that it was learned from, and the scores of a stream are not known \
              in advance; give --threshold, or write the samples into a file first",
-            args.model.display()
+            args.by.coder().display()
         ));
     }
     if batches.first().is_none() {
-        return fail(format!(
-            "{}: it has no samples; check that what writes into the pipe comes to its end",
-            args.data.display()
-        ));
+        return Err(no_samples(args.by.data()));
     }
     let mut scored = Scored::new(threshold, model, method);
     scored.tell(args);

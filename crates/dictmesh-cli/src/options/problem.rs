@@ -16,15 +16,13 @@ pub struct ProblemArgs {
     /// What to solve (a row of the paper's table)
     #[arg(long, value_parser = OneOf::new(names::TASKS), value_name = "NAME")]
     pub task: Option<String>,
-    /// The residual f [default: the task's: squared-l2, or huber in nmf-huber]
+    /// The residual f
     #[arg(long, value_parser = OneOf::new(names::RESIDUALS), value_name = "NAME")]
     pub residual: Option<String>,
-    /// The regularizer of the codes [default: the task's: elastic-net; non-negative-elastic-net in nmf and
-    /// nmf-huber]
+    /// The regularizer of the codes
     #[arg(long, value_parser = OneOf::new(names::REGULARIZERS), value_name = "NAME")]
     pub regularizer: Option<String>,
-    /// The set of the atoms [default: the task's: unit-ball; non-negative-unit-ball in nmf and
-    /// nmf-huber]
+    /// The set of the atoms
     #[arg(long, value_parser = OneOf::new(names::SETS), value_name = "NAME")]
     pub atoms_set: Option<String>,
     /// Weight of |y|_1: more makes codes sparser
@@ -51,6 +49,15 @@ pub struct ProblemArgs {
 }
 
 impl ProblemArgs {
+    /// A flag that was given.
+    pub fn given(&self) -> Option<String> {
+        let fields = serde_json::to_value(self).ok()?;
+        let mut fields = fields.as_object()?.iter();
+        fields
+            .find(|(_, value)| !value.is_null())
+            .map(|(name, _)| name.clone())
+    }
+
     /// The preset that is named, or else `base`, with the pieces and constants given.
     pub fn task(&self, base: TaskSpec) -> Result<TaskSpec> {
         let mut task = match &self.task {

@@ -27,6 +27,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         of::<commands::bicluster::Biclusters>(),
         of::<commands::denoise::Restoration>(),
         of::<commands::examples::Examples>(),
+        of::<commands::infer::CodeLine>(),
         of::<commands::infer::InferReply>(),
         of::<commands::inspect::Inspection>(),
         of::<commands::join::Joined>(),

@@ -108,6 +108,21 @@ impl Raw {
         Raw::fitting(path, args, model, (rows, names), ["the model", advice])
     }
 
+    /// Opens numbers for a dictionary from elsewhere, which is no model.
+    pub fn for_dictionary(path: &Path, args: &DataOptions) -> Result<Raw> {
+        let seen = Kind::of(path, args);
+        if !Kind::Numbers.may_be(seen, path, args) && path.exists() {
+            return Err(format!(
+                "{}: {}; <dictionary> codes numbers as they are. Learn a model of these data and give it \
+                 instead.",
+                path.display(),
+                seen.words()
+            )
+            .into());
+        }
+        Raw::open(path, Kind::Numbers, args, &Reading::default(), None)
+    }
+
     /// As [`Raw::for_model`] for an agent: `advice` says how to change its settings.
     pub fn for_agent(
         path: &Path,

@@ -150,7 +150,7 @@ fn a_model_takes_its_features_by_name() {
         let input = std::io::Cursor::new(content.to_string());
         let options = DataOptions::default();
         let name = "standard input";
-        let stream = Stream::for_model(input, name, &options, &plain, 2, Some(&features));
+        let stream = Stream::for_model(input, name, &options, &plain, Some(2), Some(&features));
         let records: Vec<Record> = stream.unwrap().collect::<Result<_>>()?;
         Ok::<_, DataError>(columns(&plain.how.prepare(2, &records).unwrap()))
     };

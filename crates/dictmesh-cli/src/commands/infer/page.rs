@@ -2,8 +2,8 @@
 
 use super::super::command_line;
 use super::super::pages::{mesh_section, objective, versions};
-use super::super::prepare::Opened;
 use super::Args;
+use dictmesh::Mesh;
 use dictmesh_apps::coding::CodeStats;
 use dictmesh_report::canvas::ticks::Scale;
 use dictmesh_report::{Bar, Bars, Figure, Histogram, Report, Section};
@@ -11,10 +11,9 @@ use dictmesh_report::{Bar, Bars, Figure, Histogram, Report, Section};
 /// Atoms whose use is drawn.
 const ATOMS: usize = 30;
 
-pub fn report(args: &Args, opened: &Opened, found: &CodeStats, method: &str) -> Report {
-    let mesh = &opened.model.mesh;
+pub fn report(args: &Args, mesh: &Mesh, found: &CodeStats, method: &str) -> Report {
     let mut facts = vec![
-        ("samples".into(), found.costs.len().to_string()),
+        ("samples".into(), found.samples.to_string()),
         ("mean cost".into(), format!("{:.5}", found.mean_cost())),
         (
             "entries not zero".into(),
@@ -25,11 +24,15 @@ pub fn report(args: &Args, opened: &Opened, found: &CodeStats, method: &str) -> 
     if let Some(gap) = found.gap {
         facts.push(("certified relative gap".into(), format!("{gap:.0e}")));
     }
-    let mut sections = vec![spread(opened, found), use_of_atoms(found)];
+    let mut sections = vec![spread(mesh, found), use_of_atoms(found)];
     sections.extend(mesh_section(mesh));
     Report {
         title: "Samples coded".into(),
-        subtitle: format!("{} by {}", args.data.display(), args.model.display()),
+        subtitle: format!(
+            "{} by {}",
+            args.by.data().display(),
+            args.by.coder().display()
+        ),
         facts,
         sections,
         command: command_line(),
@@ -37,7 +40,7 @@ pub fn report(args: &Args, opened: &Opened, found: &CodeStats, method: &str) -> 
     }
 }
 
-fn spread(opened: &Opened, found: &CodeStats) -> Section {
+fn spread(mesh: &Mesh, found: &CodeStats) -> Section {
     let histogram = |title: &str, x: &str, values: &[f64]| Histogram {
         title: title.into(),
         x: x.into(),
@@ -45,7 +48,7 @@ fn spread(opened: &Opened, found: &CodeStats) -> Section {
         threshold: None,
     };
     let nonzeros: Vec<f64> = found.nonzeros.iter().map(|n| *n as f64).collect();
-    let task = opened.model.mesh.task().spec();
+    let task = mesh.task().spec();
     Section {
         heading: "Costs and sparsity".into(),
         text: format!("Each code minimises its part of: {}.", objective(&task)),

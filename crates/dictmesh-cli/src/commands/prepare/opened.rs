@@ -32,6 +32,16 @@ impl LoadedModel {
         })
     }
 
+    /// A mesh without names of features and past scores.
+    pub fn plain(mesh: Mesh, preparation: Preparation) -> Self {
+        LoadedModel {
+            mesh,
+            preparation,
+            names: None,
+            past: None,
+        }
+    }
+
     /// The data as a stream, if they are a pipe with text in lines. From then on, Ctrl-C ends the
     /// stream, not the program.
     pub fn stream(&self, data: &Path, args: &DataArgs) -> Result<Option<Batches>> {
@@ -41,7 +51,7 @@ impl LoadedModel {
             return Ok(None);
         };
         let (rows, names) = (self.mesh.rows(), self.names.as_deref());
-        let records = Stream::for_model(input, &name, &options, model, rows, names);
+        let records = Stream::for_model(input, &name, &options, model, Some(rows), names);
         Ok(Some(Batches::new(
             records.map_err(say)?,
             interrupt::gently(),

@@ -47,7 +47,11 @@ pub fn report(args: &Args, model: &LoadedModel, scored: &Scored) -> Result<Repor
     }
     Ok(Report {
         title: "How novel the samples are".into(),
-        subtitle: format!("{} by {}", args.data.display(), args.model.display()),
+        subtitle: format!(
+            "{} by {}",
+            args.by.data().display(),
+            args.by.coder().display()
+        ),
         facts,
         sections: vec![spread, top(model, scored)?],
         command: command_line(),
