@@ -27,11 +27,12 @@ pub struct Options {
     /// The total number of atoms [default: as many as agents, or 64]
     #[arg(long, value_name = "K", help_heading = "The mesh")]
     pub atoms: Option<usize>,
-    /// The number of agents that share them [default: 1 without a topology, a grid's number, else
-    /// 16]
+    /// The number of agents that share them [default: 1 without a topology, those of a grid or of
+    /// edges, else 16]
     #[arg(long, value_name = "N", help_heading = "The mesh")]
     pub agents: Option<usize>,
-    /// complete, ring, path, star, grid:4x5, random:0.3 or geometric:0.4 [default: random:0.3]
+    /// complete, ring, path, star, grid:4x5, random:0.3, geometric:0.4, edges:0-1,1-2 or edges:FILE with a
+    /// pair of agents a line [default: random:0.3]
     #[arg(long, value_parser = names::check_topology, value_name = "GRAPH", help_heading = "The mesh")]
     pub topology: Option<String>,
     /// Combination weights

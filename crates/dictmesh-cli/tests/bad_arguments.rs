@@ -49,6 +49,8 @@ fn a_wrong_number_is_blamed_on_the_flag_that_was_typed() {
             "--topology grid:2x3 has 6 agents, but --agents says 4",
         ),
         ("--informed 9", "--informed 9: agents are numbered"),
+        ("--min-gain 2", "--min-gain 2: give a share"),
+        ("--min-gain 0.1", "--min-gain 0.1: one pass has none"),
         ("--rounds 0", "--rounds 0: must be"),
         ("--batch 0", "--batch 0: must be"),
         ("--threads 0", "--threads 0: must be"),
@@ -81,6 +83,20 @@ fn a_wrong_number_is_blamed_on_the_flag_that_was_typed() {
         "bicluster x.csv -o b --layers 9",
         &["at most 3 layers"],
     );
+    // A file of edges says what they do on the line.
+    dir.write("graph.csv", "# a path\n0,1\n1 2\n");
+    ok(
+        &dir.0,
+        "learn x.csv -o m --topology edges:graph.csv --atoms 6",
+    );
+    let model = dictmesh::Model::load(dir.0.join("m")).unwrap();
+    ok(
+        &dir.0,
+        "learn x.csv -o n --topology edges:0-1,1-2 --atoms 6",
+    );
+    let other = dictmesh::Model::load(dir.0.join("n")).unwrap();
+    assert_eq!(model.blocks, other.blocks);
+    assert_eq!(model.blocks.len(), 3);
     // A grid says how many agents there are; a batch larger than the data is no mistake.
     ok(&dir.0, "learn x.csv -o m --topology grid:2x3 --atoms 6");
     ok(&dir.0, "learn x.csv -o m --atoms 2 --batch 99999999999");
@@ -95,6 +111,12 @@ fn what_is_no_number_is_told_without_jargon() {
         ("--atoms 1.5", "--atoms 1.5: give a whole number"),
         ("--gamma x", "--gamma x: give a number"),
         ("--seed -1", "--seed -1: give a whole number"),
+        (
+            "--topology edges:0-1,1",
+            "--topology edges:0-1,1: \"1\" is no pair of agents' numbers",
+        ),
+        ("--topology edges:none.csv", "--topology edges:none.csv: "),
+        ("--topology edges:", "there are no pairs"),
     ] {
         let out = run(&dir.0, &format!("learn x.csv -o m {flags}"));
         let said = String::from_utf8_lossy(&out.stderr);

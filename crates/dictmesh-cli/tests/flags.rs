@@ -1,6 +1,9 @@
 //! A flag's name has one meaning in all commands.
 #![allow(clippy::unwrap_used)] // The helpers stand outside the test functions.
 
+mod common;
+
+use common::{samples, Scratch};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -30,7 +33,7 @@ const COMMANDS: [&str; 22] = [
 ];
 
 /// Flags that do the same to different things: their help names the thing.
-const OTHER_HELP: [&str; 23] = [
+const OTHER_HELP: [&str; 24] = [
     "accel",
     "agents",
     "atoms",
@@ -38,6 +41,7 @@ const OTHER_HELP: [&str; 23] = [
     "collect",
     "config",
     "data",
+    "dictionary",
     "float32",
     "gamma",
     "informed",
@@ -126,4 +130,41 @@ fn a_flag_has_one_value_and_one_help() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Each piece that a flag names is the one in the model.
+#[test]
+fn every_piece_of_the_problem_learns() {
+    let dir = Scratch::new("flags-pieces");
+    dir.write("x.csv", samples(40, 0));
+    for (flags, at, kind) in [
+        ("--atoms-set unit-l1-ball", "set", "unit-l1-ball"),
+        (
+            "--atoms-set non-negative-unit-l1-ball",
+            "set",
+            "non-negative-unit-l1-ball",
+        ),
+        ("--lo -0.5 --hi 2", "regularizer", "boxed-elastic-net"),
+        (
+            "--regularizer non-negative-elastic-net",
+            "regularizer",
+            "non-negative-elastic-net",
+        ),
+    ] {
+        let learn = format!("learn x.csv --header no --atoms 3 -o m --gamma 0.05 --quiet {flags}");
+        common::ok(&dir.0, &learn);
+        let model = dictmesh::Model::load(dir.0.join("m")).unwrap();
+        let common = &model.description.task.common;
+        let piece = match at {
+            "set" => &common.set,
+            _ => &common.regularizer,
+        };
+        assert_eq!(piece.kind(), kind, "{flags}");
+        let atoms = &model.blocks[0].atoms;
+        let longest = atoms
+            .columns()
+            .map(|w| w.iter().map(|v| v.abs()).sum::<f64>());
+        let longest = longest.fold(0.0, f64::max);
+        assert_eq!(longest <= 1.0 + 1e-9, at == "set", "{flags}: {longest}");
+    }
 }

@@ -171,8 +171,6 @@ impl Novelty {
     pub const GAMMA: f64 = 0.01;
     /// The default weight of `|y|^2 / 2`.
     pub const DELTA: f64 = 0.05;
-    /// The default eta of the Huber residual, the paper's.
-    pub const ETA: f64 = 0.2;
     /// The default number of initial agents, the paper's.
     pub const AGENTS: usize = 10;
     /// The default number of agents that join after each block, the paper's.

@@ -45,6 +45,15 @@ pub struct Args {
     /// are, for infer and score
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "over"])]
     pub dictionary: Option<PathBuf>,
+    /// End when a pass lowers the mean cost of a sample by at most this share of it; 0 learns all passes
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = 0.0,
+        conflicts_with = "over",
+        help_heading = "Learning"
+    )]
+    pub min_gain: f64,
     /// Seconds between checkpoints (MODEL.checkpoint, removed when learning is done); 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub checkpoint_every: f64,
@@ -217,6 +226,17 @@ fn check(args: &Args) -> Result<()> {
         return Err(
             format!("--checkpoint-every {given}: give seconds, or 0 for no checkpoints").into(),
         );
+    }
+    let gain = args.min_gain;
+    if !(0.0..1.0).contains(&gain) {
+        return Err(format!("--min-gain {}: give a share, from 0 to 1", exact(gain)).into());
+    }
+    if gain > 0.0 && args.choices.options.passes.unwrap_or(1) < 2 {
+        return Err(format!(
+            "--min-gain {}: one pass has none to be compared with; give more --passes",
+            exact(gain)
+        )
+        .into());
     }
     match args.over {
         Some(Transport::Processes) => processes::check(args),

@@ -3,14 +3,16 @@
 use super::{names, BATCH, PASSES, SEED};
 use dictmesh::problem::atoms::AtomPenalty;
 use dictmesh::problem::TaskSpec;
-use dictmesh::{strategy as strategies, Stopping};
+use dictmesh::{strategy as strategies, Spec, Stopping};
 use dictmesh_apps::novelty::Novelty;
 
 /// The defaults of a command's flags, by their identifiers.
 pub fn defaults(command: &str) -> Vec<(&'static str, String)> {
     let mut defaults = general();
     let own = match command {
-        "infer" | "score" => vec![("strategy", "as the model was learned".into())],
+        "infer" | "score" => ["strategy", "tolerance"]
+            .map(|id| (id, "as the model was learned".into()))
+            .to_vec(),
         "novelty" => novelty(),
         "documents" => novelty(),
         _ => Vec::new(),
@@ -45,8 +47,8 @@ fn novelty() -> Vec<(&'static str, String)> {
 fn general() -> Vec<(&'static str, String)> {
     let preset = |name: &str| TaskSpec::preset(name).ok();
     // "0.1 in sparse-svd, 0.5 in biclustering": tasks with the same value together.
-    let by_task = |value: &dyn Fn(&TaskSpec) -> Option<f64>| {
-        let mut groups: Vec<(f64, Vec<&str>)> = Vec::new();
+    let by_task = |value: &dyn Fn(&TaskSpec) -> Option<String>| {
+        let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for name in names::TASKS {
             let Some(value) = preset(name).and_then(|task| value(&task)) else {
                 continue;
@@ -62,11 +64,15 @@ fn general() -> Vec<(&'static str, String)> {
         words.collect::<Vec<_>>().join(", ")
     };
     let constant = |name: &'static str| {
-        by_task(&|task: &TaskSpec| task.common.regularizer.required(name).ok())
+        by_task(&|task: &TaskSpec| {
+            let value: f64 = task.common.regularizer.required(name).ok()?;
+            Some(value.to_string())
+        })
     };
+    let piece = |of: &dyn Fn(&TaskSpec) -> &Spec| by_task(&|task| Some(of(task).kind().into()));
     let penalty = |task: &TaskSpec| match task.common.penalty {
-        AtomPenalty::L1 { beta } => Some(beta),
-        _ => Some(0.0),
+        AtomPenalty::L1 { beta } => Some(beta.to_string()),
+        _ => Some("0".into()),
     };
     let residual = |name: &str, constant: &'static str| {
         let spec = names::residual(name)
@@ -79,8 +85,11 @@ fn general() -> Vec<(&'static str, String)> {
         ("task", "sparse-svd; nmf for text and counts".into()),
         (
             "method",
-            "exact; mesh with a strategy or one of its constants".into(),
+            "exact; mesh with a strategy, one of its constants, --tolerance or --rounds".into(),
         ),
+        ("residual", piece(&|task| &task.residual)),
+        ("regularizer", piece(&|task| &task.common.regularizer)),
+        ("atoms_set", piece(&|task| &task.common.set)),
         ("gamma", constant("gamma")),
         ("delta", constant("delta")),
         ("beta", by_task(&penalty)),

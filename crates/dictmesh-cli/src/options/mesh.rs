@@ -29,6 +29,10 @@ impl Options {
             (Some(n), _) => n,
             (None, Some(text)) => match topology(text, 0)? {
                 TopologySpec::Grid { rows, cols } => rows.saturating_mul(cols),
+                TopologySpec::Edges { edges } => {
+                    let last = edges.iter().map(|(a, b)| *a.max(b)).max();
+                    last.map_or(1, |last| last.saturating_add(1))
+                }
                 _ => 16,
             },
             (None, None) => 1,

@@ -1,7 +1,7 @@
 //! Where a model codes samples: one choice for all commands that use a model.
 
 use super::names::OneOf;
-use super::{Result, StrategyArgs};
+use super::{Result, StoppingArgs, StrategyArgs};
 use crate::commands::{fail, say};
 use dictmesh::Mesh;
 use dictmesh_apps::coding::Method;
@@ -24,26 +24,33 @@ impl MethodName {
     }
 }
 
-/// The method, and the strategy of the mesh.
+/// The method, and the strategy and the rounds of the mesh.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct MethodArgs {
     #[command(flatten)]
     pub method: MethodName,
     #[command(flatten)]
     pub strategy: StrategyArgs,
+    #[command(flatten)]
+    pub stopping: StoppingArgs,
 }
 
 impl MethodArgs {
-    /// The method; the mesh gets the strategy that was asked for.
+    /// The method; the mesh gets the strategy and the end of rounds that were asked for.
     pub fn apply(&self, mesh: &mut Mesh) -> Result<Method> {
-        match (self.method.get(), self.strategy.given()) {
+        let given = self.strategy.given().or_else(|| self.stopping.given());
+        match (self.method.get(), given) {
             (Some(Method::Exact), Some((flag, value))) => fail(format!(
                 "--{flag} {value}: --method exact has no messages between agents; give --method mesh, or leave \
                  --{flag} out"
             )),
             (method, None) => Ok(method.unwrap_or(Method::Exact)),
             (_, Some(_)) => {
-                mesh.set_strategy(self.strategy.build()?).map_err(say)?;
+                if self.strategy.given().is_some() {
+                    mesh.set_strategy(self.strategy.build()?).map_err(say)?;
+                }
+                let stopping = self.stopping.or(mesh.stopping());
+                mesh.set_stopping(stopping).map_err(say)?;
                 Ok(Method::Mesh)
             }
         }

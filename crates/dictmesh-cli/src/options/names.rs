@@ -1,9 +1,11 @@
 //! The names that flags and settings files use, and what they stand for.
 
 use super::Result;
+use crate::commands::refusal;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
+use dictmesh::problem::residual::{Ball, Huber};
 use dictmesh::problem::TaskSpec;
 use dictmesh::{strategy, Spec};
 use dictmesh::{TopologySpec, Update};
@@ -25,7 +27,7 @@ pub const SETS: [&str; 4] = [
     "unit-l1-ball",
     "non-negative-unit-l1-ball",
 ];
-const GRAPHS: [&str; 7] = [
+const GRAPHS: [&str; 8] = [
     "complete",
     "ring",
     "path",
@@ -33,13 +35,14 @@ const GRAPHS: [&str; 7] = [
     "grid",
     "random",
     "geometric",
+    "edges",
 ];
 
 pub fn residual(name: &str) -> Result<Spec> {
     known("residual", name, &RESIDUALS)?;
     Ok(match name {
-        "huber" => Spec::new("huber").with("eta", 0.2),
-        "ball" => Spec::new("ball").with("sigma", 0.1),
+        "huber" => Spec::new("huber").with("eta", Huber::ETA),
+        "ball" => Spec::new("ball").with("sigma", Ball::SIGMA),
         name => Spec::new(name),
     })
 }
@@ -73,6 +76,9 @@ pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
                 cols: cols.parse().map_err(|_| wrong())?,
             }
         }
+        "edges" => TopologySpec::Edges {
+            edges: edges(text, argument.unwrap_or_default())?,
+        },
         "geometric" => TopologySpec::RandomGeometric {
             radius: number("its radius")?,
             seed,
@@ -82,6 +88,36 @@ pub fn topology(text: &str, seed: u64) -> Result<TopologySpec> {
             seed,
         },
     })
+}
+
+/// Pairs of agents, as 0-1,1-2 or in a file with a pair a line.
+fn edges(text: &str, argument: &str) -> Result<Vec<(usize, usize)>> {
+    let wrong = |why: &str| {
+        format!(
+            "--topology {text}: {why}; write pairs of agents as edges:0-1,1-2, or name a file with a pair a line"
+        )
+    };
+    let typed = |c: char| c.is_ascii_digit() || c == '-' || c == ',';
+    let lines = match argument.chars().all(typed) {
+        true => argument.replace(',', "\n"),
+        false => std::fs::read_to_string(argument).map_err(|e| wrong(&refusal(&e)))?,
+    };
+    let lines = lines.lines().map(str::trim);
+    let pairs = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pair = |line: &str| {
+        let ends = line.split([',', ';', '-', ' ', '\t']);
+        let ends = ends.map(str::trim).filter(|end| !end.is_empty());
+        let ends: Option<Vec<usize>> = ends.map(|end| end.parse().ok()).collect();
+        match ends.as_deref() {
+            Some([a, b]) => Ok((*a, *b)),
+            _ => Err(wrong(&format!("\"{line}\" is no pair of agents' numbers")).into()),
+        }
+    };
+    let pairs: Vec<(usize, usize)> = pairs.map(pair).collect::<Result<_>>()?;
+    match pairs.is_empty() {
+        true => Err(wrong("there are no pairs").into()),
+        false => Ok(pairs),
+    }
 }
 
 pub fn update(text: &str) -> Result<Update> {

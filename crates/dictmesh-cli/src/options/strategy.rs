@@ -131,6 +131,12 @@ impl StrategyArgs {
 }
 
 impl StoppingArgs {
+    /// A flag that was given, with its value.
+    pub fn given(&self) -> Option<(&'static str, String)> {
+        let tolerance = self.tolerance.map(|value| ("tolerance", value.to_string()));
+        tolerance.or(self.rounds.map(|rounds| ("rounds", rounds.to_string())))
+    }
+
     /// When rounds end: as given, or else `otherwise`.
     pub fn or(&self, otherwise: Stopping) -> Stopping {
         match (self.tolerance, self.rounds) {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::graph::AgentId;
 use crate::problem::atoms::{AtomPenalty, UnitBall};
 use crate::problem::regularizer::ElasticNet;
-use crate::problem::residual::SquaredL2;
+use crate::problem::residual::{Huber, SquaredL2};
 use crate::spec::Spec;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -107,7 +107,7 @@ impl TaskSpec {
 
     /// The paper's task for documents: NMF with the Huber residual, gamma .05, delta .1, eta .2.
     pub fn paper_documents() -> Self {
-        TaskSpec::nmf_huber(0.05, 0.1, 0.2)
+        TaskSpec::nmf_huber(0.05, 0.1, Huber::ETA)
     }
 
     /// The names of the presets, as flags and files write them.

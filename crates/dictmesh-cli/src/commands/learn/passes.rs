@@ -125,6 +125,8 @@ struct Session<'a> {
     bar: Bar,
     pause: Pause,
     learned: Learned,
+    /// The mean cost of a sample in the pass before.
+    before: Option<f64>,
 }
 
 /// Learns until all passes are done or Ctrl-C ends it; then a checkpoint is there.
@@ -149,6 +151,7 @@ pub fn learn(begun: &mut Begun, args: &Args) -> Result<Learned> {
             ended: Ended::Complete,
         },
         state: &mut begun.state,
+        before: None,
     };
     let stop = Arc::clone(&session.pause.stop);
     session.state.mesh.interrupt_by(stop);
@@ -164,6 +167,7 @@ impl Session<'_> {
         while self.state.position.learned < self.all {
             let at = self.state.position.learned;
             let mut skip = (at % total) as usize;
+            let first = self.learned.costs.len();
             for part in self
                 .data
                 .feed(&self.state.mesh)
@@ -180,8 +184,32 @@ impl Session<'_> {
                     return Ok(());
                 }
             }
+            if self.has_settled(first) {
+                return Ok(());
+            }
         }
         Ok(())
+    }
+
+    /// Whether the pass that began with batch `first` has lowered the mean cost of a sample by too little to go
+    /// on. After --resume, the first pass has none before it.
+    fn has_settled(&mut self, first: usize) -> bool {
+        let learned = &self.learned;
+        let begin = match first {
+            0 => learned.from,
+            _ => learned.ends[first - 1],
+        };
+        let begins = std::iter::once(begin).chain(learned.ends[first..].iter().copied());
+        let batches = begins
+            .zip(&learned.ends[first..])
+            .zip(&learned.costs[first..]);
+        let (sum, samples) = batches.fold((0.0, 0), |(sum, samples), ((begin, end), cost)| {
+            (sum + cost * (end - begin) as f64, samples + end - begin)
+        });
+        let cost = sum / samples as f64;
+        let before = self.before.replace(cost);
+        let gain = self.args.min_gain;
+        gain > 0.0 && before.is_some_and(|before| before - cost <= gain * before.abs())
     }
 
     /// What the samples score when all is learned. Ctrl-C leaves it out.

@@ -14,6 +14,9 @@ pub struct Ball {
 const SPHERE_ROUNDING: f64 = 1e-12;
 
 impl Ball {
+    /// The default radius, for samples of length 1.
+    pub const SIGMA: f64 = 0.1;
+
     /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["sigma"])?;

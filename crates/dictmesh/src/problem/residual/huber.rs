@@ -15,6 +15,9 @@ pub struct Huber {
 }
 
 impl Huber {
+    /// The default threshold, the paper's.
+    pub const ETA: f64 = 0.2;
+
     /// Constructs it from a [`Spec`].
     pub fn from_spec(spec: &Spec) -> Result<Self> {
         spec.allow(&["eta"])?;
