@@ -43,6 +43,11 @@ CASES = {
         {"mesh": MeshOptions(3, "complete", strategy={"kind": "diffusion", "mu": 0.05}, tol=None, max_rounds=50)},
         ["--agents", "3", "--topology", "complete", "--strategy", "diffusion", "--mu", "0.05", "--rounds", "50"],
     ),
+    "a given graph": (
+        DictionaryLearning,
+        {"mesh": MeshOptions(4, [(0, 1), (1, 2), (2, 3), (3, 1)])},
+        ["--topology", "edges:0-1,1-2,2-3,3-1"],
+    ),
     "strategy tree": (
         DictionaryLearning,
         {"mesh": MeshOptions(4, "ring", strategy={"kind": "tree", "bits": 6})},
@@ -97,6 +102,31 @@ def test_the_same_model(case, sparse, program, rng, tmp_path):
     told = run(program, "score", tmp_path / "ours", data, "--quiet").splitlines()
     scores = [float(line.split(",")[1]) for line in told[1:]]
     assert -np.mean(scores) == pytest.approx(ours.score(X), rel=1e-9)
+
+
+def test_learning_ends_with_the_same_pass(program, rng, tmp_path):
+    X, _ = planted(rng)
+    np.save(tmp_path / "x.npy", X)
+    ours = DictionaryLearning(10, gamma=0.2, delta=0.1, batch_size=64, max_iter=40, tol=0.02, random_state=7).fit(X)
+    assert 1 < ours.n_iter_ < 40
+    run(program, "learn", tmp_path / "x.npy", "-o", tmp_path / "theirs", "--atoms", 10, "--gamma", 0.2, "--delta", 0.1,
+        "--batch", 64, "--passes", 40, "--min-gain", 0.02, "--seed", 7, "--quiet")
+    ours.save(tmp_path / "ours")
+    assert parts_of(tmp_path / "ours") == parts_of(tmp_path / "theirs")
+
+
+def test_the_same_codes_after_a_few_rounds(program, rng, tmp_path):
+    X, _ = planted(rng, samples=20)
+    np.save(tmp_path / "x.npy", X)
+    mesh = MeshOptions(4, "ring", strategy={"kind": "diffusion", "mu": 0.05})
+    e = DictionaryLearning(8, gamma=0.2, delta=0.1, mesh=mesh, max_iter=1, tol=0, random_state=0).fit(X)
+    e.save(tmp_path / "m")
+    steps = dictmesh.Mesh.of(e).run(X)
+    for rounds in (1, 6):
+        steps.step(rounds if rounds == 1 else 5)
+        out = tmp_path / "codes.npz"
+        run(program, "infer", tmp_path / "m", tmp_path / "x.npy", "-o", out, "--rounds", rounds, "--quiet")
+        np.testing.assert_allclose(sp.load_npz(out).toarray(), np.hstack(steps.codes), rtol=0, atol=1e-12)
 
 
 def test_a_detector_in_the_programs_hands(program, rng, tmp_path):
