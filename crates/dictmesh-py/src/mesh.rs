@@ -1,78 +1,28 @@
 //! `dictmesh._core.Mesh`: a mesh that learns and infers.
 
+mod inferred;
+mod settings;
+
 use crate::data::{array, Data};
 use crate::learned::{Checkpoint, Learned, Plan};
 use crate::preparation::Preparation;
 use crate::run::Run;
 use crate::work::{attend, pool, said, Report};
 use crate::{from_json, grow, raise};
-use dictmesh::accel::Accels;
 use dictmesh::exact::Certificate;
-use dictmesh::problem::TaskSpec;
-use dictmesh::strategy::{self, Certified};
-use dictmesh::Spec;
-use dictmesh::{AtomInit, Inference, Model, Stop, Stopping, TopologySpec, Update, WeightRule};
+use dictmesh::{strategy, AtomInit, Model, Spec};
+use inferred::inferred;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
-use serde::Deserialize;
+use pyo3::types::{PyBytes, PyDict};
+pub use settings::Settings;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 /// Samples that all agents hold vectors for at a time.
 const AT_A_TIME: usize = 256;
-
-/// All that is chosen for a mesh, as JSON.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    pub task: TaskSpec,
-    pub agents: usize,
-    pub atoms: usize,
-    /// None: [`dictmesh::Topology::unspecified`].
-    topology: Option<TopologySpec>,
-    weights: WeightRule,
-    strategy: Spec,
-    /// "all", "none" or names separated by commas.
-    accel: String,
-    stopping: Stopping,
-    update: Update,
-    batch: usize,
-    seed: u64,
-    /// None: all agents.
-    informed: Option<Vec<usize>>,
-    /// Where no atoms are given: draw them at random, or take samples.
-    random_start: bool,
-}
-
-impl Settings {
-    fn topology(&self) -> dictmesh::Result<dictmesh::Topology> {
-        match &self.topology {
-            Some(spec) => spec.build(self.agents),
-            None => dictmesh::Topology::unspecified(self.agents, self.seed).map(|(graph, _)| graph),
-        }
-    }
-
-    pub fn build(&self, rows: usize, start: AtomInit<'_>) -> dictmesh::Result<dictmesh::Mesh> {
-        let (n, k) = (self.agents, self.atoms);
-        let topology = self.topology()?;
-        let sizes: Vec<usize> = (0..n).map(|i| k / n + usize::from(i < k % n)).collect();
-        let mut builder = dictmesh::Mesh::builder(self.task.build()?, topology)
-            .weights(self.weights.clone())
-            .strategy(strategy::build(&self.strategy)?)
-            .accels(Accels::parse(&self.accel)?)
-            .stopping(self.stopping)
-            .update(self.update)
-            .batch(self.batch)
-            .seed(self.seed);
-        if let Some(informed) = &self.informed {
-            builder = builder.informed(informed);
-        }
-        builder.build(rows, &sizes, start)
-    }
-}
 
 /// A mesh of agents. The classes of the package are built on it; see `dictmesh.Mesh`.
 #[pyclass(module = "dictmesh._core")]
@@ -386,61 +336,4 @@ impl Mesh {
             .map_err(|e| PyValueError::new_err(e.to_string()))?;
         Ok((mesh, description))
     }
-}
-
-/// What was found for all parts, put together.
-fn inferred<'py>(
-    py: Python<'py>,
-    parts: Vec<Inference>,
-    mesh: &dictmesh::Mesh,
-) -> PyResult<Bound<'py, PyDict>> {
-    let mut codes = dictmesh::Matrix::zeros(mesh.atoms(), 0);
-    let mut duals: Vec<dictmesh::Matrix> = Vec::new();
-    let (mut costs, mut rounds, mut bytes, mut apart) = (Vec::new(), 0, 0, 0.0_f64);
-    let mut stop = Stop::Converged;
-    let mut certified: Vec<Certified> = Vec::new();
-    for part in parts {
-        certified.extend_from_slice(&part.certified);
-        said(
-            codes
-                .append_columns(&part.stacked_codes())
-                .map_err(Into::into),
-        )?;
-        costs.extend_from_slice(&part.costs);
-        rounds = rounds.max(part.rounds);
-        bytes += part.bytes;
-        apart = match part.disagreement.is_nan() || apart.is_nan() {
-            true => f64::NAN, // f64::max drops it
-            false => apart.max(part.disagreement),
-        };
-        stop = stop.worse(part.stop);
-        for (k, nu) in part.duals.into_iter().enumerate() {
-            match duals.get_mut(k) {
-                Some(all) => said(all.append_columns(&nu).map_err(Into::into))?,
-                None => duals.push(nu),
-            }
-        }
-    }
-    let out = PyDict::new(py);
-    if !certified.is_empty() {
-        let each = |number: fn(&Certified) -> f64| {
-            PyArray1::from_vec(py, certified.iter().map(number).collect())
-        };
-        out.set_item("certified_costs", each(|c| c.cost))?;
-        out.set_item("certified_gaps", each(|c| c.gap))?;
-        out.set_item("certified_violations", each(|c| c.violation))?;
-    }
-    out.set_item("codes", array(py, codes)?)?;
-    let each = PyList::empty(py);
-    for nu in duals {
-        each.append(array(py, nu)?)?;
-    }
-    out.set_item("duals", each)?;
-    out.set_item("costs", PyArray1::from_vec(py, costs))?;
-    out.set_item("rounds", rounds)?;
-    out.set_item("bytes", bytes)?;
-    out.set_item("disagreement", apart)?;
-    out.set_item("stop", stop.name())?;
-    out.set_item("why", stop.to_string())?;
-    Ok(out)
 }

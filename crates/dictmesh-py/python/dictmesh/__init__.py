@@ -21,6 +21,7 @@ from ._core import __version__
 if TYPE_CHECKING:
     from ._model import load
     from ._options import MeshOptions
+    from .auditing import Audit, audit
     from .bicluster import SparseBiclustering
     from .coding import SparseCoder
     from .decomposition import NMF, DictionaryLearning
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from .mesh import Exact, Inference, Mesh, Run, Topology
     from .novelty import Explanation, NoveltyDetector
     from .plot import plot_atoms, plot_learning_curve, plot_mesh, plot_roc
-    from .study import Audit, Tuning, audit, tune
     from .text import TextVectorizer
+    from .tuning import Tuning, tune
 
 __all__ = [
     "NMF",
@@ -60,7 +61,7 @@ __all__ = [
 
 #: The module of each name. It is imported at first use: the program needs none of them, and starts at once.
 _MODULES = {
-    "Audit": "study",
+    "Audit": "auditing",
     "DictionaryLearning": "decomposition",
     "Exact": "mesh",
     "Explanation": "novelty",
@@ -74,15 +75,15 @@ _MODULES = {
     "SparseCoder": "coding",
     "TextVectorizer": "text",
     "Topology": "mesh",
-    "Tuning": "study",
-    "audit": "study",
+    "Tuning": "tuning",
+    "audit": "auditing",
     "denoise_image": "image",
     "load": "_model",
     "plot_atoms": "plot",
     "plot_learning_curve": "plot",
     "plot_mesh": "plot",
     "plot_roc": "plot",
-    "tune": "study",
+    "tune": "tuning",
 }
 
 

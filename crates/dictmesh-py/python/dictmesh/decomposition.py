@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.utils.validation import check_non_negative
 
-from ._base import Learning
+from ._learning import Learning
 from ._options import MeshOptions
 from ._types import Center, DictNorm, Loss, Normalize, RandomState, Samples, TransformMethod
 from .text import TextVectorizer
