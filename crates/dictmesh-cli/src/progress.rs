@@ -4,7 +4,7 @@ use dictmesh_report::numbers::thousands;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use dictmesh_apps::Progress;
@@ -14,6 +14,7 @@ pub struct Bar {
     bar: ProgressBar,
     output: Output,
     state: Mutex<State>,
+    pace: Arc<Mutex<Pace>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,24 @@ enum Output {
     Quiet,
     Terminal,
     Lines,
+}
+
+/// Where a phase began. Its steps may take minutes, over which a rate that forgets would fall to nothing.
+#[derive(Clone, Copy)]
+struct Pace {
+    began: Instant,
+    first: u64,
+}
+
+impl Pace {
+    /// The mean rate of the phase, and the time left.
+    fn speed(&self, done: u64, total: Option<u64>) -> String {
+        let steps = done.saturating_sub(self.first) as f64;
+        let per_second = steps / self.began.elapsed().as_secs_f64();
+        let left = total.map(|total| total.saturating_sub(done) as f64 / per_second);
+        let left = left.map(|left| Duration::try_from_secs_f64(left).unwrap_or_default());
+        speed(per_second, left)
+    }
 }
 
 struct State {
@@ -54,6 +73,10 @@ impl Bar {
                 cost: RunningMean::default(),
                 last_line: Instant::now(),
             }),
+            pace: Arc::new(Mutex::new(Pace {
+                began: Instant::now(),
+                first: 0,
+            })),
         };
         bar.set_template(OF_TOTAL);
         bar
@@ -61,10 +84,12 @@ impl Bar {
 
     fn set_template(&self, template: &str) {
         if let Ok(style) = ProgressStyle::with_template(template) {
-            let style = style.with_key("speed", |state: &ProgressState, out: &mut dyn Write| {
-                let left = state.len().map(|_| state.eta());
-                let _ = write!(out, "{}", speed(state.per_sec(), left));
-            });
+            let pace = Arc::clone(&self.pace);
+            let key = move |state: &ProgressState, out: &mut dyn Write| {
+                let pace = *locked(&pace);
+                let _ = write!(out, "{}", pace.speed(state.pos(), state.len()));
+            };
+            let style = style.with_key("speed", key);
             self.bar.set_style(style.progress_chars("=> "));
         }
     }
@@ -97,7 +122,10 @@ impl Bar {
         if self.bar.prefix() != phase || before > done {
             // Steps done before the phase begins, as on a resume, have no rate.
             self.bar.set_prefix(phase);
-            self.bar.reset_eta();
+            *locked(&self.pace) = Pace {
+                began: Instant::now(),
+                first: done,
+            };
             state.cost = RunningMean::default();
         }
         if let Some(cost) = cost {
@@ -122,11 +150,13 @@ impl Bar {
     /// The state as one line of text.
     fn line(&self) -> String {
         let (phase, done) = (self.bar.prefix(), thousands(self.bar.position()));
-        let (of, left) = match self.bar.length() {
-            Some(total) => (format!("/{}", thousands(total)), Some(self.bar.eta())),
-            None => (" samples".into(), None),
+        let total = self.bar.length();
+        let of = match total {
+            Some(total) => format!("/{}", thousands(total)),
+            None => " samples".into(),
         };
-        let (speed, cost) = (speed(self.bar.per_sec(), left), self.bar.message());
+        let speed = locked(&self.pace).speed(self.bar.position(), total);
+        let cost = self.bar.message();
         format!("{phase} {done}{of}{speed}{cost}")
     }
 
@@ -144,8 +174,12 @@ impl Bar {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A mean over samples that forgets: the weight of a batch falls by 5 % with each batch after it.
@@ -174,6 +208,7 @@ fn speed(per_second: f64, left: Option<Duration>) -> String {
         return String::new();
     }
     let rate = match per_second {
+        r if r < 1.0 / 60.0 => format!("{:.0}/h", 3600.0 * r),
         r if r < 1.0 => format!("{:.0}/min", 60.0 * r),
         r => {
             let unit = 10_f64.powf(r.log10().floor() - 1.0).max(1.0);
@@ -198,7 +233,19 @@ mod tests {
         assert_eq!(speed(1234.0, seconds(2)), "  1,200/s  2s left");
         assert_eq!(speed(7.0, seconds(600)), "  7/s  10m left");
         assert_eq!(speed(0.25, seconds(8)), "  15/min  8s left");
+        assert_eq!(speed(0.005, seconds(600)), "  18/h  10m left");
         assert_eq!(speed(7.0, None), "  7/s");
+    }
+
+    /// Seven attacks of eight in 210 s had "0/min  14h left".
+    #[test]
+    fn steps_of_minutes_have_their_mean_rate() {
+        let pace = Pace {
+            began: Instant::now() - Duration::from_secs(210),
+            first: 1,
+        };
+        assert_eq!(pace.speed(8, Some(28)), "  2/min  10m left");
+        assert_eq!(pace.speed(1, Some(28)), "");
     }
 
     #[test]

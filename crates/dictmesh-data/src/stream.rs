@@ -125,7 +125,12 @@ impl Stream {
         };
         let column = options.text_column.as_deref();
         check_flags(Path::new(name), shape, &options.read, column)?;
-        let options = model.reading.data_options(options, features);
+        let by_mean = options.read.nan == Nan::Mean;
+        let mut options = model.reading.data_options(options, features);
+        if options.read.nan == Nan::Mean && !by_mean {
+            // The model was learned from a file with means; an entry that is missing here is an error.
+            options.read.nan = Nan::Error;
+        }
         let mut stream = Stream::new(input, name, kind, &options)?;
         stream.rows = rows.filter(|_| kind == Kind::Numbers);
         Ok(stream)

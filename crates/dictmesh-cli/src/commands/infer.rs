@@ -25,7 +25,12 @@ use std::path::PathBuf;
 /// Samples coded together.
 const BATCH: usize = 256;
 
+/// clap would call the samples optional, as they are the first argument with --dictionary.
+const USAGE: &str = "dictmesh infer [OPTIONS] --output <CODES> <MODEL> <DATA>
+       dictmesh infer [OPTIONS] --output <CODES> --dictionary <FILE> <DATA>";
+
 #[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE)]
 pub struct Args {
     #[command(flatten)]
     pub by: ModelArgs,

@@ -26,7 +26,12 @@ const BATCH: usize = 64;
 /// The samples with the highest scores that a page shows.
 const TOP: usize = 20;
 
+/// clap would call the samples optional, as they are the first argument with --dictionary.
+const USAGE: &str = "dictmesh score [OPTIONS] <MODEL> <DATA>
+       dictmesh score [OPTIONS] --dictionary <FILE> <DATA>";
+
 #[derive(Debug, clap::Args)]
+#[command(override_usage = USAGE)]
 pub struct Args {
     #[command(flatten)]
     pub by: ModelArgs,
@@ -284,7 +289,7 @@ impl Scored {
                 counted(past.scores().len(), "sample")
             ),
             (Threshold::Quantile(q), None) => format!(
-                "the {q} quantile of these samples themselves, as the model has no scores of what it learned \
+                "the {q} quantile of these samples themselves, as there are no scores of what was learned \
                  from; --threshold gives another"
             ),
         };

@@ -1,7 +1,7 @@
 //! Streams: records as they arrive, and the same as in a file.
 
 use super::*;
-use crate::preparation::{DataOptions, How, Kind, Preparation};
+use crate::preparation::{DataOptions, How, Kind, Preparation, Reading};
 use crate::text::{TextOptions, Vectoriser};
 use std::io::Write;
 
@@ -168,6 +168,31 @@ fn a_model_takes_its_features_by_name() {
     );
     let why = read("a,c\n1,2\n").unwrap_err().to_string();
     assert!(why.contains("no columns \"b\""), "{why}");
+}
+
+/// A model that was learned with the means of features refused every stream.
+#[test]
+fn means_of_a_model_are_no_options_of_a_stream() {
+    let mean = DataOptions {
+        read: ReadOptions {
+            nan: Nan::Mean,
+            ..ReadOptions::default()
+        },
+        ..DataOptions::default()
+    };
+    let model = Preparation::new(How::default()).with_reading(Reading::of(&mean));
+    let read = |content: &str, options: &DataOptions| -> std::result::Result<Vec<Record>, String> {
+        let input = std::io::Cursor::new(content.to_string());
+        let stream = Stream::for_model(input, "standard input", options, &model, Some(2), None);
+        let records: Result<Vec<Record>> = stream.map_err(|e| e.to_string())?.collect();
+        records.map_err(|e| e.to_string())
+    };
+    let plain = DataOptions::default();
+    assert_eq!(read("1,2\n3,4\n", &plain).unwrap().len(), 2);
+    let why = read("1,2\n3,\n", &plain).unwrap_err();
+    assert!(why.contains("line 2"), "{why}");
+    let why = read("1,2\n", &mean).unwrap_err();
+    assert!(why.contains("one by one"), "{why}");
 }
 
 #[test]
