@@ -12,10 +12,16 @@ pub fn begins(line: &[u8]) -> bool {
 
 /// The value in a line; the error is what was found instead.
 pub fn parse(line: &str) -> Result<Value, String> {
+    parse_with_keys(line).map(|(value, _)| value)
+}
+
+/// The same, and the keys of an object in their order, which the object itself does not keep.
+pub fn parse_with_keys(line: &str) -> Result<(Value, Vec<String>), String> {
     let trimmed = line.trim_start();
     let parsed = match trimmed.starts_with('{') {
-        true => serde_json::from_str::<Unique>(trimmed).map(|object| Value::Object(object.0)),
-        false => serde_json::from_str(trimmed),
+        true => serde_json::from_str::<Unique>(trimmed)
+            .map(|object| (Value::Object(object.values), object.keys)),
+        false => serde_json::from_str(trimmed).map(|value| (value, Vec::new())),
     };
     parsed.map_err(|e| {
         // The parser counts lines within the line.
@@ -29,7 +35,10 @@ pub fn parse(line: &str) -> Result<Value, String> {
 }
 
 /// An object whose keys differ.
-struct Unique(Map<String, Value>);
+struct Unique {
+    values: Map<String, Value>,
+    keys: Vec<String>,
+}
 
 impl<'de> Deserialize<'de> for Unique {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -47,13 +56,17 @@ impl<'de> Visitor<'de> for Keys {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Unique, A::Error> {
-        let mut object = Map::new();
+        let (mut object, mut keys) = (Map::new(), Vec::new());
         while let Some((key, value)) = map.next_entry::<String, Value>()? {
             if object.contains_key(&key) {
                 return Err(A::Error::custom(format!("the key {key:?} twice")));
             }
+            keys.push(key.clone());
             object.insert(key, value);
         }
-        Ok(Unique(object))
+        Ok(Unique {
+            values: object,
+            keys,
+        })
     }
 }

@@ -116,15 +116,20 @@ impl JsonRows {
             Some((number, line)) if line.trim().is_empty() => {
                 return Ok(Some((number, Vec::new())))
             }
-            Some((number, line)) => (number, json::parse(&line)),
+            Some((number, line)) => (number, json::parse_with_keys(&line)),
         };
-        let fields = parsed.and_then(|value| self.fields(value));
+        let fields = parsed.and_then(|(value, keys)| self.fields(value, keys));
         let fields = fields.map_err(|found| self.wrong(found).at(format!("line {number}")))?;
         self.any = true;
         Ok(Some((number, fields)))
     }
 
-    fn fields(&mut self, value: Value) -> std::result::Result<Vec<Cell>, String> {
+    /// `keys` are those of an object, in their order.
+    fn fields(
+        &mut self,
+        value: Value,
+        keys: Vec<String>,
+    ) -> std::result::Result<Vec<Cell>, String> {
         match value {
             Value::Array(_) if self.names.is_some() => Err("an array after objects".into()),
             Value::Array(values) if values.is_empty() => Err("an array without entries".into()),
@@ -133,8 +138,7 @@ impl JsonRows {
                 Err("an object after arrays".into())
             }
             Value::Object(mut object) => {
-                let keys = || object.keys().cloned().collect();
-                let names: &Vec<String> = self.names.get_or_insert_with(keys);
+                let names: &Vec<String> = self.names.get_or_insert(keys);
                 let fields = names.iter().map(|name| match object.remove(name) {
                     Some(value) => cell(value),
                     None => Ok(Cell::Missing),

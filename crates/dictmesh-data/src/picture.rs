@@ -129,10 +129,16 @@ fn words(e: &ImageError) -> String {
 }
 
 fn opened(source: &Source) -> Result<ImageReader<BufReader<Bytes>>> {
+    let head = source.head(4)?;
     let reader = ImageReader::new(source.reader()).with_guessed_format();
-    let reader = reader.map_err(|e| source.io_error(&e))?;
+    let mut reader = reader.map_err(|e| source.io_error(&e))?;
     match reader.format() {
         Some(_) => Ok(reader),
+        // The signature of a TIFF with offsets of 64 bits, which `image` reads and does not know.
+        None if [*b"II+\0", *b"MM\0+"].iter().any(|s| head.starts_with(s)) => {
+            reader.set_format(ImageFormat::Tiff);
+            Ok(reader)
+        }
         None => Err(refused(source, "no picture of a known kind".into())),
     }
 }

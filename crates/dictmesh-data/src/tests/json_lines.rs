@@ -100,6 +100,14 @@ fn a_row_of_one_null_stays() {
     );
 }
 
+/// They were sorted: "10" came before "2".
+#[test]
+fn columns_keep_the_order_of_the_first_object() {
+    let t = table("{\"x2\": 1, \"x10\": 2, \"a\": 3}\n{\"a\": 6, \"x10\": 5, \"x2\": 4}\n");
+    assert_eq!(t.feature_names.unwrap(), ["x2", "x10", "a"]);
+    assert_eq!(columns(&t.samples), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+}
+
 #[test]
 fn a_key_that_comes_twice_is_refused() {
     let message = refusal("{\"a\": 1}\n{\"a\": 2, \"a\": 3}\n");
