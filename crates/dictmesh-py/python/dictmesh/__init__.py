@@ -2,9 +2,10 @@
 
 Estimators: :class:`DictionaryLearning`, :class:`NMF`, :class:`SparseCoder`, :class:`NoveltyDetector`,
 :class:`SparseBiclustering` and :class:`TextVectorizer`. :class:`MeshOptions` describes the agents of an estimator.
-:func:`tune` chooses settings and :func:`audit` finds out what a mesh leaks. :func:`denoise_image` removes noise from a picture, :func:`load` reads model files, those of the program `dictmesh` too.
-:class:`Mesh` and :class:`Topology` step through the rounds, and the functions ``plot_...`` draw. The program itself
-comes with the package: ``dictmesh``, or ``python -m dictmesh``.
+:func:`tune` chooses settings, and :func:`audit` measures what a mesh leaks. :func:`denoise_image` removes noise from
+a picture. :func:`load` reads model files, those of the program `dictmesh` too. :class:`Mesh` and :class:`Topology`
+step through the rounds, and the functions ``plot_...`` draw. The package contains the program: ``dictmesh``, or
+``python -m dictmesh``.
 
 >>> import dictmesh
 >>> dictmesh.__version__.count(".")

@@ -166,7 +166,7 @@ class Coding(Raw, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return self._solve(X)[0]
 
     def inverse_transform(self, X: Numbers) -> np.ndarray:
-        """Put samples together from their codes: X @ components_, plus the means of ``center="feature"``.
+        """Reconstruct samples from their codes: X @ components_, plus the means of ``center="feature"``.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Coding(Raw, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return samples if means is None else samples + means.astype(X.dtype)
 
     def score(self, X: Samples, y: object = None) -> float:
-        """Minus the mean objective of a sample: the higher, the better X is expressed.
+        """Minus the mean objective of a sample: higher is better.
 
         Scores of estimators with another alpha, gamma or delta are those of another objective and cannot be compared.
         """

@@ -82,7 +82,7 @@ class Learning(CallbackSupport, Coding):
         return self
 
     def partial_fit(self, X: Samples, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from more samples, in one pass over them; the first call starts the atoms from them.
+        """Learn from more samples in one pass. The first call draws the atoms from them.
 
         Parameters
         ----------

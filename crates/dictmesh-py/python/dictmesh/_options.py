@@ -1,4 +1,4 @@
-"""What is chosen about the agents and their links."""
+"""Options of the agents and their links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["MeshOptions"]
 
 @dataclass
 class MeshOptions:
-    """The agents that share the atoms, their graph, and how they find codes together.
+    """The agents that share the atoms, their graph, and their strategy.
 
     Parameters
     ----------

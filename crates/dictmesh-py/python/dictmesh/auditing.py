@@ -1,4 +1,4 @@
-"""What a mesh leaks: the program's ``audit``."""
+"""Leakage of a mesh: the program's ``audit``."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def audit(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Audit:
-    """Find out what curious neighbours could recover of private atoms and samples.
+    """Measure what curious neighbours can recover of private atoms and samples.
 
-    A run of each strategy is recorded. Neighbours of each agent, which take part as they should but keep all that they
-    receive, compute from it the directions of the agent's atoms, and the samples. The program's ``dictmesh audit
+    A run of each strategy is recorded. Neighbours of each agent follow the protocol and store all that they receive.
+    From it they compute the directions of the agent's atoms, and the samples. The program's ``dictmesh audit
     --model`` gives the same.
 
     Parameters

@@ -34,12 +34,13 @@ class SparseBiclustering(BiclusterMixin, BaseEstimator):
 
     and ``method="ssvd"`` is the sparse SVD of the whole table in one place, with thresholds gamma on columns and beta
     on rows. A row is in a bicluster if it has at least an even share of its layer, w_m^2 >= \|w_k\|^2 / n_rows; a column
-    is if y_k has an entry for it. Layers come with their weight falling, each with its largest w_m positive.
+    is if y_k has an entry for it. Layers are in descending order of weight, and the largest entry of each w_k is
+    positive.
 
     Parameters
     ----------
     n_clusters : int, default=5
-        Layers, and agents. More than there are to be found leaves some empty.
+        Layers, and agents. If the table has fewer biclusters, some are empty.
     method : {"diffusion", "ssvd"}, default="diffusion"
     gamma : float, default=None
         More leaves fewer columns in a bicluster; 2 for "diffusion" and 0.5 for "ssvd" if None.

@@ -1,4 +1,4 @@
-"""Sparse coding by a dictionary that is there."""
+"""Sparse coding by a given dictionary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["SparseCoder"]
 
 
 class SparseCoder(Coding):
-    r"""Sparse codes for a dictionary that is there.
+    r"""Sparse codes by a given dictionary.
 
     For each sample x, solves
 

@@ -35,11 +35,11 @@ class DictionaryLearning(Learning):
 
     unless ``gamma`` or ``delta`` are given. With ``l1_ratio=1`` this is the objective of
     :class:`sklearn.decomposition.DictionaryLearning`, but for a ridge of 0.01 alpha: the dual problem, which the
-    agents solve with each other, has a code only with delta > 0, and takes the fewer rounds the larger it is.
+    agents solve, needs delta > 0, and takes fewer rounds with a larger delta.
 
-    Atoms are learned from batches of samples, one after the other, as in a stream. Their signs are fixed by a rule:
-    the entry of an atom that is largest in size is positive, unless ``positive_code`` or ``code_bounds`` leaves no
-    choice. Their scale is fixed by the objective: atoms are as long as it likes them, up to 1.
+    Atoms are learned from one batch of samples after another, as in a stream. The entry of an atom with the
+    largest magnitude is positive, unless ``positive_code`` or ``code_bounds`` forbids it. The objective determines
+    the norm of an atom, at most 1.
 
     Samples are numbers; or a list of documents, which a :class:`TextVectorizer` turns into numbers; or, with
     ``patch_size``, pictures, which are cut into patches. The model keeps what prepares them.
@@ -51,7 +51,7 @@ class DictionaryLearning(Learning):
     alpha : float, default=1.0
         Weight of the penalty on codes.
     l1_ratio : float, default=1.0
-        The share of alpha that goes to \|y\|_1.
+        The share of alpha on \|y\|_1.
     gamma : float or array-like of shape (n_components,), default=None
         The paper's weight of \|y\|_1 in place of alpha, or one weight gamma_q for each atom. If delta is None, alpha
         is gamma / l1_ratio.
@@ -93,7 +93,8 @@ class DictionaryLearning(Learning):
     max_iter : int, default=1000
         Passes over the samples, at most.
     tol : float, default=1e-4
-        Passes end when one lowered the mean objective by no more than this share of it. 0 does all ``max_iter``.
+        Learning ends after a pass that lowers the mean objective by at most this share of it. 0 always makes
+        ``max_iter`` passes.
     update : str, default="adaptive"
         The step of the atoms: "adaptive", each atom's own by its use so far, forgetting 3 % in 256 samples;
         "adaptive:0.97" forgets in each batch; "constant:0.01"; or "schedule:1", which is 1/s in the s-th block: a call
@@ -103,14 +104,15 @@ class DictionaryLearning(Learning):
     transform_alpha : float, default=None
         alpha in transform; as in learning if None.
     transform_method : {"exact", "mesh"}, default="exact"
-        "exact" solves for the codes in one place, with a certified duality gap of 1e-10; "mesh" has the agents find
-        them with each other, to the ``tol`` of the mesh.
+        "exact" solves for the codes in one place, with a certified duality gap of 1e-10; "mesh" solves by the agents,
+        to the ``tol`` of the mesh.
     sparse_output : bool, default=False
         ``transform`` returns a CSR matrix.
     mesh : MeshOptions, default=None
         The agents that share the atoms and their links; one agent if None.
     checkpoint : path-like, default=None
-        A model file that ``fit`` writes now and then, when it is interrupted, and at its end. :func:`load` reads it.
+        A model file that ``fit`` writes every ``checkpoint_every`` seconds, after an interruption, and at its end.
+        :func:`load` reads it.
     checkpoint_every : float, default=60.0
         Seconds from one checkpoint to the next.
     resume : bool, default=False
@@ -217,7 +219,7 @@ class NMF(Learning):
     alpha : float, default=0.1
         Weight of the penalty on codes.
     l1_ratio : float, default=0.5
-        The share of alpha that goes to \|y\|_1.
+        The share of alpha on \|y\|_1.
     gamma, delta, loss, eta, radius, dict_norm, beta, normalize, vectorizer, batch_size, max_iter, tol, update, \
 dict_init, transform_alpha, transform_method, sparse_output, mesh, checkpoint, checkpoint_every, resume, random_state, \
 n_jobs, verbose

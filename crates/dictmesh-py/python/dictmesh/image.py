@@ -1,4 +1,4 @@
-"""Pictures without their noise."""
+"""Noise removal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def denoise_image(
     r"""Remove noise from a picture by a dictionary of its own patches.
 
     Patches x, less their mean, are learned and coded by 1/2 \|x - W y\|^2 + gamma \|y\|_1 + delta/2 \|y\|^2; each
-    pixel becomes the mean of all restored patches over it. Colours are denoised as light and two opponent colours.
+    pixel becomes the mean of all restored patches over it. A colour picture is denoised as luminance and two opponent
+    colours.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def denoise_image(
     delta : float, default=0.01
         Weight of \|y\|^2 / 2.
     n_agents : int, default=None
-        Agents that share the atoms evenly and code with each other; all in one place, and much faster, if None.
+        Agents that share the atoms and code together. If None, one agent has all atoms, which is much faster.
     max_iter : int, default=2
         Passes over (at most 20,000 of) the patches.
     random_state, n_jobs, verbose

@@ -135,7 +135,7 @@ class Exact:
 
 
 class Run:
-    """A batch on its way through the rounds, from nu = 0. Made by :meth:`Mesh.run`.
+    """A batch that is stepped round by round, from nu = 0. Made by :meth:`Mesh.run`.
 
     Iterating does one round after the other, without end; with strategy="tree", which decides
     itself, until the tolerance is certified or ``max_rounds`` are done.
@@ -148,7 +148,7 @@ class Run:
         self.bytes = 0
 
     def step(self, rounds: int = 1) -> Run:
-        """Do so many rounds, or fewer where strategy="tree" ends the batch."""
+        """Make this number of rounds, or fewer if strategy="tree" ends the batch."""
         self.rounds, self.bytes = self._core.step(int(rounds))
         return self
 
@@ -176,7 +176,7 @@ class Mesh:
     Parameters
     ----------
     dictionary : array-like of shape (n_components, n_features)
-        All atoms, which are dealt out evenly, in order. An atom longer than 1 is scaled to norm 1.
+        All atoms. Agents get equal shares of them, in order. An atom longer than 1 is scaled to norm 1.
     topology : Topology
         The graph. Its agents share the atoms evenly.
     gamma : float or array-like of shape (n_components,), default=0.1
@@ -259,7 +259,7 @@ class Mesh:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], n_jobs: int | None = None) -> Self:
-        """The mesh in a model file. It takes samples as the agents see them: prepared, if the model prepares them."""
+        """The mesh in a model file. It takes samples that are already prepared as the model prepares them."""
         mesh = cls.__new__(cls)
         core, _, _ = _core.Mesh.load(os.fspath(path))
         mesh._take(core, n_jobs)
@@ -287,7 +287,7 @@ class Mesh:
 
     @property
     def informed(self) -> list[int]:
-        """The agents that see the samples."""
+        """The agents that receive the samples."""
         return self._core.informed()
 
     @property
@@ -297,11 +297,11 @@ class Mesh:
 
     @property
     def warnings(self) -> list[str]:
-        """What works, but maybe not as meant: steps above their bounds."""
+        """Warnings, such as steps above their bounds."""
         return self._core.warnings()
 
     def set_strategy(self, strategy: Strategy, tol: float | None = 1e-4, max_rounds: int = 100_000) -> Self:
-        """Another strategy, and when its rounds end."""
+        """Set the strategy, and when its rounds end."""
         how = _settings.text(_settings.strategy(strategy))
         self._core.set_strategy(how, _settings.text(_settings.stopping(tol, max_rounds)))
         return self

@@ -1,4 +1,4 @@
-"""Novelty detection: what a learned dictionary expresses badly is new."""
+"""Novelty detection by the cost of codes."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ T = TypeVar("T")
 
 @dataclass
 class Explanation:
-    """Why a sample scores what it scores."""
+    """The reasons for a sample's score."""
 
-    #: What coding it costs; higher is more novel.
+    #: The cost of its code; higher is more novel.
     cost: float
-    #: The atoms it lit up most: number, weight in its code, and their heaviest features (name, weight).
+    #: The atoms with the largest weights in its code: number, weight, and their heaviest features (name, weight).
     atoms: list[tuple[int, float, list[tuple[str, float]]]] = field(default_factory=list)
-    #: The features that weigh most in what no atom expresses: (name, weight).
+    #: The features with the largest weights in the residual, which no atom expresses: (name, weight).
     unexplained: list[tuple[str, float]] = field(default_factory=list)
 
 
 class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
     r"""Novelty detection by the cost of coding a sample.
 
-    A dictionary is learned from what is known. What coding a sample x by it costs,
+    A dictionary is learned from known samples. The cost of coding a sample x by it,
 
     .. code-block:: text
 
         cost(x) = min_y  f(x - sum_k y_k w_k)  +  gamma |y|_1  +  delta/2 |y|_2^2
 
-    is high where no atom expresses it. Signs are scikit-learn's: ``score_samples`` is minus the cost, so that
-    **normal is high**, ``decision_function`` is ``score_samples - offset_``, and ``predict`` says -1 (novel) where it
-    is negative and +1 (normal) elsewhere.
+    is high if no atom expresses it. Signs are scikit-learn's: ``score_samples`` is minus the cost, so that
+    **normal is high**, ``decision_function`` is ``score_samples - offset_``, and ``predict`` returns -1 (novel) where
+    it is negative and +1 (normal) elsewhere.
 
-    For a stream, ``partial_fit`` takes one block after the other. Each is scored by what was learned before it (see
-    ``block_scores_``); then agents join the mesh, and the block is learned. After that it is forgotten.
+    For a stream, ``partial_fit`` takes one block after another. Each block is scored by the atoms learned before it
+    (see ``block_scores_``). Then agents join the mesh, and the block is learned. It is not stored.
 
     Samples are numbers, or documents, which a :class:`TextVectorizer` turns into numbers: ``fit`` and
     ``partial_fit`` weigh a block of documents by the frequencies before it, so that new words count.
@@ -83,7 +83,7 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
     vectorizer : TextVectorizer, default=None
         How documents become numbers; ``TextVectorizer()`` if None.
     contamination : float, default=0.05
-        The share of known samples that is called novel: ``offset_`` is set by it.
+        The share of known samples above the threshold: it sets ``offset_``.
     batch_size : int, default=10
         Samples per update.
     max_iter : int, default=3
@@ -176,7 +176,7 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         self._keep(locals())
 
     def fit(self, X: Samples, y: object = None) -> Self:
-        """Learn what is known.
+        """Learn the known samples.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Samples, y: object = None) -> Self:
-        """Score a block by what was learned before it, let agents join, and learn it; the first is only learned.
+        """Score a block by the atoms learned before it, add agents, and learn it. The first block is only learned.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X: Samples) -> np.ndarray:
-        """Minus what coding each sample costs: normal is high.
+        """Minus the cost of each sample: normal is high.
 
         Parameters
         ----------
@@ -243,13 +243,13 @@ class NoveltyDetector(Raw, OutlierMixin, BaseEstimator):
     def explain(
         self, X: Samples, *, n_atoms: int = 2, n_terms: int = 6, feature_names: Iterable[str] | None = None
     ) -> list[Explanation]:
-        """Tell for each sample which atoms express it, and which features none does.
+        """Return for each sample the atoms that express it, and the features that no atom expresses.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         n_atoms, n_terms : int
-            How many to tell of at most.
+            The most atoms and features to return.
         feature_names : list of str, default=None
             Names of the features; those of ``fit``, or x0, x1, ..., if None.
 

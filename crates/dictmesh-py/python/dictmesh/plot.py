@@ -40,7 +40,7 @@ def _colours(count: int) -> list[Any]:
 
 
 def plot_atoms(what: Any, shape: tuple[int, int] | None = None, *, max_atoms: int = 100) -> Figure:
-    """Atoms as little pictures, framed in the colour of the agent that keeps them, or as curves.
+    """Atoms as small pictures, framed in the colour of their agent, or as curves.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def plot_atoms(what: Any, shape: tuple[int, int] | None = None, *, max_atoms: in
     shape : (rows, columns), default=None
         Of the picture that an atom is; square if the number of features is a square, else curves are drawn.
     max_atoms : int, default=100
-        The first so many.
+        The most atoms to draw, from the first.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _places(n: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
 
 def plot_mesh(what: Any, *, ax: Axes | None = None) -> Axes:
-    """The graph of the agents: a disc for each, larger with more atoms, filled if it sees the samples.
+    """The graph of the agents: a disc for each, larger with more atoms, filled if it receives the samples.
 
     Parameters
     ----------
@@ -195,12 +195,12 @@ def plot_mesh(what: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_roc(novel: Any, scores: Any, *, ax: Axes | None = None, label: str | None = None) -> Axes:
-    """How well scores tell novel samples from normal ones.
+    """The ROC curve of novelty scores.
 
     Parameters
     ----------
     novel : array-like of bool of shape (n_samples,)
-        What is truly novel (True, or -1 as ``predict`` writes it).
+        The true labels: novel or not (True, or -1 as ``predict`` writes it).
     scores : array-like of shape (n_samples,)
         Of ``score_samples`` or ``decision_function``: normal is high.
     ax : matplotlib Axes, default=None

@@ -91,7 +91,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         self.min_df = min_df
 
     def fit(self, X: Texts, y: object = None) -> Self:
-        """Take the words and the document frequencies of all documents.
+        """Learn the words and the document frequencies of all documents.
 
         Parameters
         ----------

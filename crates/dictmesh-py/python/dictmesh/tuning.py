@@ -1,4 +1,4 @@
-"""Choosing settings: the program's ``tune``."""
+"""Choice of settings: the program's ``tune``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TuneCell:
 
 @dataclass
 class StrategyNeeds:
-    """What one strategy needs to come near the exact solution."""
+    """The rounds that one strategy needs to the goal."""
 
     #: Its name.
     strategy: str
@@ -133,13 +133,13 @@ def tune(
     strategies : list of str, default=None
         The strategies to compare; those that gossip if None.
     goal : {20, 40, 60}, default=40
-        How near the exact solution a strategy is to come, in dB.
+        The signal-to-noise ratio against the exact solution that a strategy must reach, in dB.
     n_samples : int, default=3
         Samples on which strategies are compared.
     max_rounds : int, default=2000
         Rounds of each run, at most.
     batch_size, max_iter : int, default=None
-        How dictionaries are learned; by the number of samples if None.
+        The batch and the passes of learning; by the number of samples if None.
     vectorizer, random_state, n_jobs, verbose
         As in :class:`DictionaryLearning`.
 
