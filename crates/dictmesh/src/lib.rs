@@ -75,13 +75,3 @@ pub use problem::{Norm, Samples, Task};
 pub use registry::Registry;
 pub use spec::Spec;
 pub use stop::Stop;
-
-/// Compiles and runs the program of the how-to page.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/how-to/rust-library.md")]
-struct HowTo;
-
-/// Compiles and runs the example of the page on own pieces.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/how-to/own-pieces.md")]
-struct OwnPieces;

@@ -51,3 +51,14 @@ pub fn registry() -> Registry {
         .with_strategy("pg-extra", |spec| Ok(Arc::new(PgExtra::from_spec(spec)?)))
         .with_accel(Arc::new(OneByOne))
 }
+
+/// Compiles and runs the program of the page on the library. This crate does it, as it is not
+/// published: a published crate cannot include a file outside itself.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/rust-library.md")]
+struct RustLibrary;
+
+/// Compiles and runs the example of the page on own pieces.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/own-pieces.md")]
+struct OwnPieces;
