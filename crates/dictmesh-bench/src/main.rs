@@ -1,6 +1,9 @@
 //! Times of the library's parts on arrays that `bench/` has written, one JSON object on stdout.
 #![allow(clippy::print_stdout)]
 
+#[cfg(not(unix))]
+compile_error!("dictmesh-bench polls sockets and reads CPU clocks by Unix calls; leave it out with --exclude dictmesh-bench");
+
 mod arrays;
 mod coding;
 mod cost;

@@ -45,7 +45,11 @@ impl Source {
             Source::stdin(path)?
         } else {
             let name = path.display().to_string();
-            let mut file = File::open(path).map_err(|e| DataError::io(&name, &e))?;
+            let mut file = File::open(path).map_err(|e| match path.is_dir() {
+                // Windows denies permission to open one.
+                true => DataError::io(&name, &io::ErrorKind::IsADirectory.into()),
+                false => DataError::io(&name, &e),
+            })?;
             let about = file.metadata().map_err(|e| DataError::io(&name, &e))?;
             if about.is_dir() {
                 return Err(DataError::io(&name, &io::ErrorKind::IsADirectory.into()));

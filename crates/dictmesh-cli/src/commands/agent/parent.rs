@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 /// How often it looks.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(if cfg!(unix) { 100 } else { 1000 });
 
 /// When the process `parent` is gone, so is this one, at once: whoever starts the mesh again finds nobody in the way, and
 /// nothing is lost but the batch under way.
@@ -26,7 +26,11 @@ fn lives(parent: u32) -> bool {
     std::os::unix::process::parent_id() == parent
 }
 
+/// Elsewhere the system keeps the parent's number when the parent has ended, so all processes are searched for it.
 #[cfg(not(unix))]
-fn lives(_: u32) -> bool {
-    true
+fn lives(parent: u32) -> bool {
+    use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
+    let parent = [Pid::from_u32(parent)];
+    let wanted = ProcessesToUpdate::Some(&parent);
+    System::new().refresh_processes_specifics(wanted, true, ProcessRefreshKind::nothing()) > 0
 }
