@@ -31,7 +31,7 @@ pub use layers::{row_coordinates, Bicluster, Biclusters};
 pub use method::{classify_rows, Layers, Method, RowClasses};
 pub use start::Prepare;
 
-use super::{default_strategy, AtomsFrom};
+use super::{default_strategy, in_one_process, AtomsFrom};
 use dictmesh::graph::{Topology, WeightRule};
 use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, Stopping};
@@ -206,7 +206,7 @@ impl Biclustering {
         };
         Mesh::builder(task, graph)
             .weights(WeightRule::Uniform)
-            .strategy(self.strategy.clone())
+            .strategy(in_one_process(&self.strategy))
             .stopping(self.stopping)
             .update(self.update)
             .batch(self.batch.min(x.len().max(1)))

@@ -24,7 +24,7 @@ pub use dictmesh_data::patches::Patches;
 pub use noise::noise_level;
 pub use picture::{rounding_noise, Restored};
 
-use super::{default_strategy, AtomsFrom};
+use super::{default_strategy, in_one_process, AtomsFrom};
 use dictmesh::graph::TopologySpec;
 use dictmesh::mesh::{AtomInit, Update};
 use dictmesh::mesh::{Event, Mesh, MeshBuilder, Stopping};
@@ -248,7 +248,7 @@ impl Denoising {
         let task = Task::sparse_svd(gamma, self.delta)?;
         let builder = match self.coding {
             Coding::Mesh => Mesh::builder(task, self.topology.build(self.agents)?)
-                .strategy(self.strategy.clone())
+                .strategy(in_one_process(&self.strategy))
                 .stopping(self.stopping),
             // A single agent solves each sample exactly in one round. The tolerance lets it end
             // with `Converged`; a fixed number of rounds always ends with `RoundLimit`.

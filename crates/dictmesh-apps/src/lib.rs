@@ -26,13 +26,22 @@ pub use progress::Progress;
 
 use dictmesh::mesh::AtomInit;
 use dictmesh::problem::samples::Samples;
-use dictmesh::strategy::{RelaxedAdmm, Strategy};
+use dictmesh::strategy::{Auto, Strategy};
 use std::sync::Arc;
 
-/// The default strategy of the applications, `relaxed-admm`. They run in one process, where
-/// messages take no time, and its rounds take the least arithmetic.
+/// The default strategy of the applications, [`Auto`] in one process: where messages take no time,
+/// it is the strategy of the least predicted arithmetic.
 pub fn default_strategy() -> Arc<dyn Strategy> {
-    Arc::new(RelaxedAdmm::default())
+    Arc::new(Auto::in_one_process())
+}
+
+/// The strategy of an application's mesh: `auto` without constants of a network is that in one
+/// process.
+fn in_one_process(strategy: &Arc<dyn Strategy>) -> Arc<dyn Strategy> {
+    match strategy.spec() == Auto::default().spec() {
+        true => default_strategy(),
+        false => strategy.clone(),
+    }
 }
 
 /// Source of new atoms.

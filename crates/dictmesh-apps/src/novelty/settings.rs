@@ -1,6 +1,6 @@
 //! Settings of the detector, with the paper's and improved defaults.
 
-use super::super::{default_strategy, AtomsFrom};
+use super::super::{default_strategy, in_one_process, AtomsFrom};
 use super::{Growth, Join, NoveltyDetector};
 use crate::coding::Method;
 use dictmesh::graph::WeightRule;
@@ -224,7 +224,7 @@ impl Novelty {
         let sizes = vec![self.atoms_each; self.agents];
         let mesh = Mesh::builder(self.task.build()?, topology)
             .weights(self.weights.clone())
-            .strategy(self.strategy.clone())
+            .strategy(in_one_process(&self.strategy))
             .stopping(self.stopping)
             .update(self.update)
             .batch(self.batch)

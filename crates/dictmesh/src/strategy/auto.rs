@@ -11,8 +11,14 @@
 //! Every carrier therefore takes the same strategy. A mesh makes the choice once, when it is built;
 //! models and mesh files store the chosen strategy.
 //!
+//! With `one_process`, messages take no time and the arithmetic decides (`auto/work.rs`). It is the
+//! default of applications, which run in one process. A mesh in one process takes it only if asked
+//! to: its model may run on a network later.
+//!
 //! A single agent takes [`RelaxedAdmm`], which solves alone. So do a residual whose gap [`Tree`]
 //! cannot bound, and a delta below [`tree::LEAST_DELTA`].
+
+mod work;
 
 use super::{tree, AgentStrategy, RelaxedAdmm, SharedConstants, Strategy, Tree};
 use crate::error::{Error, Result};
@@ -38,7 +44,7 @@ const TREE_WITHOUT_CURVATURE: f64 = 4.0;
 /// sqrt(N_max/M))^2 / (c delta), the condition of one agent's problem, d the mean degree and
 /// lambda_2 the algebraic connectivity. Within 2 times of `bench/run mesh-cost`, of the rounds in
 /// `docs/reference/strategies.md` and of `tests/strategies/auto.rs` on rings, complete and random
-/// graphs of 4 to 64 agents; 4 times too few for 2,000.
+/// graphs of 4 to 64 agents; 2 times too few for 2,000.
 const GOSSIP_ROUNDS: f64 = 4.0;
 /// The exponent of d / lambda_2.
 const GOSSIP_GRAPH: f64 = 0.3;
@@ -69,14 +75,42 @@ pub struct Auto {
     pub latency: Option<f64>,
     /// Bytes per second that an agent sends and receives; `None` is [`DEFAULT_BANDWIDTH`].
     pub bandwidth: Option<f64>,
+    /// Whether all agents run in one process, so that arithmetic alone takes time.
+    pub one_process: bool,
 }
 
 impl Auto {
+    /// For a mesh whose agents run in one process, for good: the arithmetic decides.
+    ///
+    /// ```
+    /// use dictmesh::{strategy::Auto, AtomInit, Mesh, Topology};
+    /// use dictmesh::problem::Task;
+    /// use std::sync::Arc;
+    ///
+    /// let kind = |agents: usize, atoms: usize, rows: usize| {
+    ///     let mesh = Mesh::builder(Task::sparse_svd(0.1, 0.1)?, Topology::ring(agents)?)
+    ///         .strategy(Arc::new(Auto::in_one_process()))
+    ///         .batch(32)
+    ///         .build(rows, &vec![atoms; agents], AtomInit::Random)?;
+    ///     Ok::<_, dictmesh::Error>(mesh.strategy().name())
+    /// };
+    /// assert_eq!(kind(4, 1, 1000)?, "relaxed-admm"); // four atoms: nearly nothing to compute
+    /// assert_eq!(kind(16, 64, 256)?, "tree"); // a tenth of the rounds
+    /// # Ok::<(), dictmesh::Error>(())
+    /// ```
+    pub fn in_one_process() -> Self {
+        Auto {
+            one_process: true,
+            ..Auto::default()
+        }
+    }
+
     pub(super) fn from_spec(spec: &Spec) -> Result<Self> {
-        spec.allow(&["latency", "bandwidth"])?;
+        spec.allow(&["latency", "bandwidth", "one_process"])?;
         let auto = Auto {
             latency: spec.number("latency")?,
             bandwidth: spec.number("bandwidth")?,
+            one_process: spec.get("one_process")?.unwrap_or(false),
         };
         auto.checked()?;
         Ok(auto)
@@ -84,6 +118,14 @@ impl Auto {
 
     /// Latency and bandwidth.
     fn checked(&self) -> Result<(f64, f64)> {
+        let given = [("latency", self.latency), ("bandwidth", self.bandwidth)];
+        if let Some((name, Some(given))) = given
+            .into_iter()
+            .find(|(_, given)| given.is_some() && self.one_process)
+        {
+            let allowed = "has no effect in one process: leave it out, or one_process";
+            return Err(Error::parameter(name, given, allowed));
+        }
         let latency = self.latency.unwrap_or(DEFAULT_LATENCY);
         let bandwidth = self.bandwidth.unwrap_or(DEFAULT_BANDWIDTH);
         if !(latency >= 0.0 && latency.is_finite()) {
@@ -103,6 +145,7 @@ impl Strategy for Auto {
         Spec::new("auto")
             .with_some_number("latency", self.latency)
             .with_some_number("bandwidth", self.bandwidth)
+            .with_some("one_process", self.one_process.then_some(true))
     }
 
     /// `relaxed-admm` supports every residual.
@@ -113,10 +156,12 @@ impl Strategy for Auto {
     fn choose(&self, shared: &SharedConstants) -> Result<Option<Arc<dyn Strategy>>> {
         let (latency, bandwidth) = self.checked()?;
         let seconds = |cost: Cost| cost.rounds * (cost.hops * latency + cost.bytes / bandwidth);
+        let is_faster = || match self.one_process {
+            true => work::tree_is_less(shared),
+            false => seconds(Cost::of_tree(shared)) < seconds(Cost::of_gossip(shared)),
+        };
         let converges = shared.bounds_gap && shared.delta >= tree::LEAST_DELTA;
-        let sums = shared.agents > 1
-            && converges
-            && seconds(Cost::of_tree(shared)) < seconds(Cost::of_gossip(shared));
+        let sums = shared.agents > 1 && converges && is_faster();
         Ok(Some(match sums {
             true => Arc::new(Tree::default()),
             false => Arc::new(RelaxedAdmm::default()),
@@ -150,12 +195,8 @@ impl Cost {
     fn of_tree(shared: &SharedConstants) -> Cost {
         let bits = tree::DEFAULT_BITS + tree::DIRECTION_BITS;
         let carry = (shared.agents as f64).log2().ceil();
-        let curvature = match shared.curvature > 0.0 {
-            true => 1.0,
-            false => TREE_WITHOUT_CURVATURE,
-        };
         Cost {
-            rounds: curvature * TREE_ROUNDS * ridge(shared).min(1.0).powf(-1.0 / 3.0),
+            rounds: tree_rounds(shared),
             hops: (tree::PASSES * shared.shape.tree_depth) as f64,
             bytes: shared.shape.tree_degree as f64 * entries(shared) * (f64::from(bits) + carry)
                 / 8.0,
@@ -163,15 +204,29 @@ impl Cost {
     }
 
     fn of_gossip(shared: &SharedConstants) -> Cost {
-        let w = 1.0 + (shared.atoms_max as f64 / shared.rows as f64).sqrt();
-        let kappa = 1.0 + shared.agents as f64 * w * w / ridge(shared);
-        let graph = shared.mean_degree / shared.spectrum.laplacian_second;
         Cost {
-            rounds: GOSSIP_ROUNDS * kappa.sqrt() * graph.powf(GOSSIP_GRAPH),
+            rounds: gossip_rounds(shared),
             hops: 1.0,
             bytes: 2.0 * shared.shape.max_degree as f64 * entries(shared) * NUMBER,
         }
     }
+}
+
+/// The rounds of [`Tree`] for a batch.
+fn tree_rounds(shared: &SharedConstants) -> f64 {
+    let curvature = match shared.curvature > 0.0 {
+        true => 1.0,
+        false => TREE_WITHOUT_CURVATURE,
+    };
+    curvature * TREE_ROUNDS * ridge(shared).min(1.0).powf(-1.0 / 3.0)
+}
+
+/// The rounds of [`RelaxedAdmm`] for a batch.
+fn gossip_rounds(shared: &SharedConstants) -> f64 {
+    let w = 1.0 + (shared.atoms_max as f64 / shared.rows as f64).sqrt();
+    let kappa = 1.0 + shared.agents as f64 * w * w / ridge(shared);
+    let graph = shared.mean_degree / shared.spectrum.laplacian_second;
+    GOSSIP_ROUNDS * kappa.sqrt() * graph.powf(GOSSIP_GRAPH)
 }
 
 /// c delta, with c = 1 if f* has no curvature.

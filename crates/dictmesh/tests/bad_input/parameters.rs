@@ -293,16 +293,21 @@ fn constants_of_auto() {
         let words = [&*given("bandwidth", bad), "bytes per second"];
         refused(strategy::build(&bandwidth(bad)), &words);
         let auto = Arc::new(strategy::Auto {
-            latency: None,
             bandwidth: Some(bad),
+            ..strategy::Auto::default()
         });
         let built = builder().strategy(auto).build(M, &[1; 3], AtomInit::Random);
         refused(built.map(|_| ()), &words);
     }
     strategy::build(&latency(0.0)).unwrap(); // bytes alone count
+    let here = latency(0.1).with("one_process", true);
+    refused(
+        strategy::build(&here),
+        &["latency", "no effect in one process"],
+    );
     refused(
         strategy::build(&Spec::new("auto").with("rho", 1.0)),
-        &["auto.rho", "latency, bandwidth"],
+        &["auto.rho", "latency, bandwidth, one_process"],
     );
 }
 

@@ -9,7 +9,7 @@ use dictmesh::{AtomInit, Model, Stopping, Topology};
 fn auto(latency: f64) -> Arc<dyn Strategy> {
     Arc::new(Auto {
         latency: Some(latency),
-        bandwidth: None,
+        ..Auto::default()
     })
 }
 
