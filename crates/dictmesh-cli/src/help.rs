@@ -232,13 +232,12 @@ fn with_default(arg: Arg, default: &str) -> Arg {
 /// The first clause of the help.
 fn first_clause(arg: Arg) -> Arg {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let (text, default) = help.split_at(help.rfind(" [default").unwrap_or(help.len()));
     let ends = ["; ", ". ", ": ", " ("]
         .iter()
-        .filter_map(|end| help.find(end));
-    let end = ends.min().unwrap_or(help.len());
+        .filter_map(|end| text.find(end));
+    let end = ends.min().unwrap_or(text.len());
     // A default that fits on the line stays.
-    let default = help.rfind(" [default");
-    let default = default.filter(|at| *at > end && help.len() - at < 32);
-    let default = default.map_or("", |at| &help[at..]);
-    arg.help(format!("{}{default}", &help[..end]))
+    let default = if default.len() < 32 { default } else { "" };
+    arg.help(format!("{}{default}", &text[..end]))
 }

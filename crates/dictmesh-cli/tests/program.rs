@@ -111,13 +111,25 @@ fn bash_completes_a_command_and_a_name() {
 /// `-h` is one screen, and `--help` has every flag.
 #[test]
 fn the_short_help_is_one_screen() {
-    for command in ["learn", "tune", "audit", "mesh init", "launch", "novelty"] {
+    for command in [
+        "learn",
+        "infer",
+        "score",
+        "tune",
+        "audit",
+        "mesh init",
+        "launch",
+        "novelty",
+    ] {
         let words: Vec<&str> = command.split(' ').collect();
         let short = run(&[&words[..], &["-h"]].concat()).1;
         let long = run(&[&words[..], &["--help"]].concat()).1;
         let lines = short.lines().count();
         assert!((12..=40).contains(&lines), "{command}: {lines}\n{short}");
         assert!(short.contains("--help"), "{short}");
+        // A clause, and a default whole or not at all.
+        let is_cut = |line: &str| line.rfind('[').is_some_and(|at| !line[at..].contains(']'));
+        assert!(!short.lines().any(is_cut), "{short}");
         for flag in ["--threads", "--color", "--verbose", "--config", "--json"] {
             assert!(long.contains(flag), "{command}: {flag}");
         }

@@ -7,6 +7,7 @@
 mod arrays;
 mod batches;
 mod documents;
+mod guard;
 mod ipc;
 
 pub use documents::{first_texts, ColumnDocuments};

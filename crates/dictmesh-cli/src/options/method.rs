@@ -9,7 +9,7 @@ use dictmesh_apps::coding::Method;
 /// The flag of a method.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct MethodName {
-    /// exact: with all atoms in one place, certified; mesh: by the agents, with --strategy
+    /// exact, with all atoms in one place and certified, or mesh, by the agents; --strategy is theirs
     #[arg(long, value_parser = OneOf::new(["exact", "mesh"]), value_name = "NAME", help_heading = "Inference")]
     pub method: Option<String>,
 }

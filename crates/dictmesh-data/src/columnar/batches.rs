@@ -1,7 +1,8 @@
 //! The record batches of a Parquet or Arrow IPC file.
 
+use super::guard::{damaged, guarded, RATIO};
 use super::ipc::IpcReader;
-use crate::error::{DataError, Result};
+use crate::error::Result;
 use crate::format::Format;
 use crate::source::{Bytes, Source};
 use arrow_array::RecordBatch;
@@ -13,7 +14,6 @@ use parquet::arrow::ProjectionMask;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// Numbers in a batch, at most (1 MB), unless one row has more.
@@ -22,9 +22,6 @@ const BATCH: usize = 1 << 17;
 /// by default, and a dictionary beside it as much.
 const PAGES: u64 = 64 << 20;
 const PAGE: u64 = 2 << 20;
-
-/// Bytes that a compressed byte becomes, at most: a block of zstd has 4 bytes for 128 KB of one byte.
-pub const RATIO: i64 = 1 << 15;
 
 /// Record batches, or slices of them, of bounded size.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -137,27 +134,6 @@ impl ColumnarFile {
             }
         })))
     }
-}
-
-/// The result of a decoder; a panic of it is an error as well.
-pub fn guarded<T>(
-    source: &Source,
-    format: &str,
-    decode: impl FnOnce() -> std::result::Result<T, String>,
-) -> Result<T> {
-    let decoded = catch_unwind(AssertUnwindSafe(decode));
-    let decoded = decoded.unwrap_or_else(|_| Err("its decoder gave up".into()));
-    decoded.map_err(|e| damaged(source, format, &e))
-}
-
-/// The error for a file that its decoder refuses.
-pub fn damaged(source: &Source, format: &str, why: &str) -> DataError {
-    let why: String = why.chars().take(200).collect();
-    source.error(
-        format!("a damaged or unsupported {format} file ({why})"),
-        "a complete file with columns of numbers or texts",
-        "Write it again, for example with pandas or polars.",
-    )
 }
 
 /// The bytes of a source at any place.

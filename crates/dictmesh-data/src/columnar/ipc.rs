@@ -1,6 +1,6 @@
 //! The messages of an Arrow IPC file or stream, none of which takes memory that its bytes do not bear out.
 
-use super::batches::{damaged, guarded, RATIO};
+use super::guard::{damaged, guarded, RATIO};
 use crate::error::{DataError, Result};
 use crate::source::{Bytes, Source};
 use arrow_array::RecordBatch;
