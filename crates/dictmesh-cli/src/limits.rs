@@ -1,18 +1,20 @@
 //! What the system allows this process: where it allows too little, a sentence and not a crash.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
-
 /// From now on a file that grows beyond the limit (`ulimit -f`) is a write that fails, and not the end of the
 /// program with its files half written.
+#[cfg(unix)]
 pub fn outlive_file_size() {
+    use std::sync::{atomic::AtomicBool, Arc};
     // Any handler will do. Without one we end as before; under `trap '' XFSZ` nothing changes.
-    #[cfg(unix)]
     let _ = signal_hook::flag::register(
         signal_hook::consts::SIGXFSZ,
         Arc::new(AtomicBool::new(false)),
     );
 }
+
+/// Elsewhere no signal ends the program: such a write fails by itself.
+#[cfg(not(unix))]
+pub fn outlive_file_size() {}
 
 /// The number of threads at most.
 const MOST_THREADS: usize = 1024;

@@ -139,6 +139,7 @@ fn examples_do_not_replace_what_is_not_theirs() {
     assert_eq!(fs::read(dir.0.join("ex/settings.toml")).unwrap(), b"mine");
 }
 
+#[cfg(unix)]
 #[test]
 fn pipes_in_directories_are_refused_and_circles_end() {
     use std::os::unix::fs::symlink;

@@ -191,10 +191,8 @@ fn params(common_name: &str, days: i64) -> CertificateParams {
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn keys_are_for_their_owner_and_nothing_is_written_over() {
-        use std::os::unix::fs::PermissionsExt;
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         let authority = Authority::new("r").unwrap();
@@ -203,8 +201,10 @@ mod tests {
         let again = Authority::load(&files.0, &files.1).unwrap();
         let agent = again.issue("agent-1").unwrap();
         agent.write(&at("1.pem"), &at("1.key")).unwrap();
+        #[cfg(unix)]
         for key in ["ca.key", "1.key"] {
-            let mode = fs::metadata(at(key)).unwrap().permissions().mode();
+            let about = fs::metadata(at(key)).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::mode(&about.permissions());
             assert_eq!(mode & 0o777, 0o600, "{key}");
         }
         assert!(agent.write(&at("1.pem"), &at("1.key")).is_err());

@@ -8,7 +8,7 @@ mod parent;
 pub(super) mod source;
 
 use super::{
-    against_divergence, port_refusal, print, refusal, save_model, say, without_code, Ended, Result,
+    against_divergence, port_refusal, print, save_model, say, without_code, Ended, Result,
 };
 use crate::interrupt;
 use dictmesh::accel::Accels;
@@ -172,14 +172,17 @@ fn ending(outcome: Outcome) -> &'static str {
 }
 
 /// Atoms are for their owner's eyes.
+#[cfg(unix)]
 fn keep_private(path: &Path) -> Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(path, mode)
-            .map_err(|e| format!("{}: {}", path.display(), refusal(&e)))?;
-    }
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, mode)
+        .map_err(|e| format!("{}: {}", path.display(), super::refusal(&e)).into())
+}
+
+/// Elsewhere a file has the permissions of its directory (docs/reference/platforms.md).
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> Result<()> {
     Ok(())
 }
 
