@@ -292,3 +292,9 @@ impl CodeStats {
         self.uses.iter().filter(|n| **n == 0).count()
     }
 }
+
+/// The largest absolute entry of samples: squares of huge entries overflow.
+pub fn largest_entry(x: &Samples) -> f64 {
+    let entries = (0..x.len()).flat_map(|j| x.entries(j));
+    entries.fold(0.0, |most, (_, v)| f64::max(most, v.abs()))
+}

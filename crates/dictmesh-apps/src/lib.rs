@@ -10,15 +10,18 @@ pub mod denoising;
 pub mod held_out;
 pub mod holdout_split;
 pub mod l1_admm;
+pub mod learning;
 pub mod learning_curve;
 pub mod memory;
 pub mod novelty;
+pub mod novelty_stream;
 pub mod progress;
 pub mod quality;
 pub mod reproduce;
 pub mod roc;
 pub mod ssvd;
 pub mod synthetic;
+pub mod terms;
 pub mod tuning;
 
 pub use holdout_split::HoldoutSplit;

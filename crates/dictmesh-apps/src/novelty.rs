@@ -21,7 +21,7 @@ mod settings;
 
 pub use explain::{explain, AtomUse, ExplainOptions, Explanation, Term};
 pub use growth::{Growth, Join};
-pub use labels::{block_roc, KnownLabels};
+pub use labels::{block_roc, have_curve, KnownLabels};
 pub use settings::{Agreement, Novelty, Threshold};
 
 use crate::coding::{self, stop_name, Method, Scores};

@@ -157,12 +157,17 @@ pub fn print_open(text: &str) -> Result<bool> {
 pub fn check_finite(costs: &[f64], first: usize) -> Result<()> {
     match costs.iter().position(|cost| !cost.is_finite()) {
         None => Ok(()),
-        Some(j) => Err(format!(
-            "sample {}: its cost is {}, as its entries, or the model's, are too large; scale the data (learn has --norm l2)",
-            first + j,
-            costs[j]
-        ).into()),
+        Some(j) => Err(not_finite(first + j, costs[j])),
     }
+}
+
+/// A cost that is no number.
+pub fn not_finite(sample: usize, cost: f64) -> Failure {
+    format!(
+        "sample {sample}: its cost is {cost}, as its entries, or the model's, are too large; scale the data (learn has \
+         --norm l2)"
+    )
+    .into()
 }
 
 /// Saves a model, through a link to where it points, whatever Ctrl-C says meanwhile.

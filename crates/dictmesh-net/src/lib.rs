@@ -17,6 +17,7 @@ pub mod codec;
 pub mod config;
 mod error;
 mod exchange;
+pub mod host;
 mod masks;
 pub mod memory;
 pub mod metrics;

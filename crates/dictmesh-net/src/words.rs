@@ -10,6 +10,11 @@ pub fn listed<T: Display>(items: &[T]) -> String {
     items.join(", ")
 }
 
+/// A count with its noun: `1 atom`, `2 atoms`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// These agents: `agent 2`, or `agents 0, 2`.
 pub fn agents<T: Display>(ids: &[T]) -> String {
     let word = if ids.len() == 1 { "agent" } else { "agents" };

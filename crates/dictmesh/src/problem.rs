@@ -2,6 +2,7 @@
 
 pub mod atoms;
 pub mod block;
+mod objective;
 mod piece;
 pub mod registry;
 pub mod regularizer;

@@ -29,6 +29,16 @@ impl KnownLabels {
     }
 }
 
+/// Whether a block after the first has both novel samples and known ones, so that it has a ROC curve.
+pub fn have_curve(labels: &[String], first: usize, block: usize) -> bool {
+    let mut known = KnownLabels::default();
+    let (head, rest) = labels.split_at(first.min(labels.len()));
+    known.next_block(head);
+    let both = |novel: &[bool]| novel.contains(&true) && novel.contains(&false);
+    let mut blocks = rest.chunks(block.max(1));
+    blocks.any(|labels| both(&known.next_block(labels)))
+}
+
 /// The ROC curve of a block; `None` without scores, and if all samples are novel or none is.
 ///
 /// Errors: a NaN score.

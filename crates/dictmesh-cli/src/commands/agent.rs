@@ -1,20 +1,17 @@
 //! `dictmesh agent`: one agent of a mesh whose others are elsewhere.
 
-pub(super) mod builder;
-pub(super) mod leaving;
-pub(super) mod lock;
 mod logs;
-mod parent;
-pub(super) mod source;
 
 use super::{
     against_divergence, port_refusal, print, save_model, say, without_code, Ended, Result,
 };
-use crate::interrupt;
+use crate::{interrupt, memory};
 use dictmesh::accel::Accels;
 use dictmesh::Stop;
+use dictmesh_apps::memory::Sizes;
 use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
 use dictmesh_net::config::AgentConfig;
+use dictmesh_net::host::{builder, leaving, lock, parent, sources};
 use dictmesh_net::metrics::{Metered, Metrics};
 use dictmesh_net::words::listed;
 use dictmesh_net::{Rounds, RoundsOptions};
@@ -22,7 +19,6 @@ pub use logs::Look;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -52,15 +48,6 @@ pub struct Args {
     pub parent: Option<u32>,
 }
 
-/// Does this beside the agent, for as long as it takes.
-fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let thread = thread::Builder::new().name(name.into()).spawn(work);
-    thread.map(drop).map_err(|e| {
-        let why = format!("the system gives this agent no thread beside its own ({e})");
-        format!("{why}; allow it more (ulimit -u), or run fewer programs beside it").into()
-    })
-}
-
 pub fn run(args: Args) -> Result<Ended> {
     logs::start(args.log, args.quiet, args.verbose, args.events)?;
     let done = work(&args);
@@ -86,7 +73,7 @@ fn work(args: &Args) -> Result<Ended> {
         ..Control::default()
     };
     if let Some(parent) = args.parent {
-        parent::follow(parent)?;
+        parent::follow(parent, || std::process::exit(interrupt::INTERRUPTED.into()))?;
     }
     let _lock = lock::take(&config.state)?;
     leaving::check(&config.state, &config.name)?;
@@ -135,8 +122,8 @@ fn work(args: &Args) -> Result<Ended> {
             }
         }
         Outcome::Interrupted => {
-            if let Some(taken) = source::taken(&config)? {
-                tracing::info!("{}", source::to_go_on(taken));
+            if let Some(taken) = sources::taken(&config)? {
+                tracing::info!("{}", sources::to_go_on(taken));
             }
             Ok(Ended::Interrupted)
         }
@@ -193,11 +180,11 @@ fn begin(
     start: Option<&dictmesh::Model>,
     control: Control,
 ) -> Result<(Agent, Told)> {
-    builder::check_memory(config)?;
+    check_memory(config)?;
     let mut settings = builder::settings(config)?;
     settings.accels = args.accel.clone();
     let atoms = builder::first_atoms(config, start)?;
-    let source = source::open(config, start)?;
+    let source = sources::open(config, start)?;
     let total = source.as_ref().and_then(|opened| opened.total);
     let incarnation = incarnation();
     let wire = builder::wire(config, &settings, incarnation)?;
@@ -244,6 +231,31 @@ fn begin(
     let agent = Agent::new(settings, exchange, atoms, source, state, observer, control);
     Ok((agent.map_err(say)?, told))
 }
+
+/// Refuses what does not fit: the atoms, the boundaries kept of them, and the frames of all neighbours.
+fn check_memory(config: &AgentConfig) -> Result<()> {
+    let (rows, batch, atoms) = (config.agreed.rows, config.agreed.batch, config.atoms);
+    let block = rows.saturating_mul(atoms).saturating_add(atoms * atoms);
+    let sizes = Sizes {
+        rows,
+        atoms: atoms.max(1),
+        agents: 1,
+        batch,
+        data: block.saturating_mul(KEPT).saturating_add(
+            (rows.saturating_mul(batch)).saturating_mul(FRAMES * config.neighbours.len()),
+        ),
+        rotates: false,
+    };
+    memory::check(
+        &sizes,
+        &format!("rows = {rows}, batch = {batch}, atoms = {atoms}"),
+    )
+}
+
+/// Copies of its atoms that an agent has beside those it learns: boundaries to go back to, and one being written.
+const KEPT: usize = 4;
+/// Frames for each neighbour: the one of this round, an early one, and what is on the way.
+const FRAMES: usize = 3;
 
 /// What is known of an agent while it runs.
 #[derive(Clone)]

@@ -1,8 +1,10 @@
 //! `dictmesh bicluster`: sparse layers of rows and columns of a table.
 
 mod files;
+mod input;
 mod page;
 
+pub use input::{read, Input};
 pub use page::{heat_map, scatters};
 
 use super::{check_apart, note, page_place, say, ReadArgs, Result, Speech};
@@ -18,14 +20,11 @@ use dictmesh_apps::biclustering::{
 use dictmesh_apps::memory::Sizes;
 use dictmesh_apps::ssvd::SparseSvd;
 use dictmesh_data::output::Folder;
-use dictmesh_data::preparation::{check_flags, Shape};
-use dictmesh_data::{self as data, Format, ReadOptions, Source};
 use dictmesh_report::numbers::{counted, fixed};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 /// How layers are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -123,16 +122,6 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// The table, one sample per column.
-pub struct Input {
-    pub x: Matrix,
-    row_names: Option<Vec<String>>,
-    column_names: Option<Vec<String>>,
-    pub labels: Option<Vec<String>>,
-    /// A remark on how the file was read.
-    note: Option<String>,
-}
-
 /// The layers of a table.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Biclusters {
@@ -224,38 +213,6 @@ pub fn run(args: Args) -> Result<()> {
     };
     args.speech
         .reply(&reply, || text(&args, &reply, &found, gamma))
-}
-
-/// The table, and the labels of its rows from a file of their own or from one of its columns.
-pub fn read(path: &Path, args: &ReadArgs, labels: Option<&Path>) -> Result<Input> {
-    let options = ReadOptions {
-        transpose: !args.transpose,
-        ..args.options()
-    };
-    let source = Arc::new(Source::open(path).map_err(say)?);
-    let format = Format::of(&source, options.format).map_err(say)?;
-    check_flags(path, Shape::of_numbers(format), &args.options(), None).map_err(say)?;
-    let table = data::read_source(&source, &options).map_err(say)?;
-    let (rows, columns) = (table.samples.rows(), table.samples.len());
-    if rows == 0 || columns == 0 {
-        return Err(format!(
-            "{}: {rows} rows and {columns} columns of numbers; expected at least one of each. \
-             Check --format, --header and --drop.",
-            path.display()
-        )
-        .into());
-    }
-    let labels = match labels {
-        Some(path) => Some(data::read_labels(path, None, rows).map_err(say)?),
-        None => table.feature_labels,
-    };
-    Ok(Input {
-        x: table.samples.to_dense(),
-        row_names: table.feature_names,
-        column_names: table.sample_names,
-        labels,
-        note: table.note,
-    })
 }
 
 /// The method with the settings of the flags.

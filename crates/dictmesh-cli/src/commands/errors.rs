@@ -2,7 +2,7 @@
 
 use crate::options::constant;
 use crate::render::Reply;
-use dictmesh::{Error, Samples, Stop};
+use dictmesh::{Error, Stop};
 pub use dictmesh_data::output::refusal;
 use dictmesh_report::numbers::exact;
 use schemars::JsonSchema;
@@ -142,6 +142,21 @@ impl From<dictmesh_data::DataError> for Failure {
     }
 }
 
+impl From<dictmesh_net::host::Error> for Failure {
+    fn from(e: dictmesh_net::host::Error) -> Self {
+        use dictmesh_net::host::Error as Host;
+        match e {
+            Host::Refused(message) => message.into(),
+            Host::Library(e) => e.into(),
+            Host::Data(e) => e.into(),
+            Host::Table(e) => e.into(),
+            Host::Config(e) => e.into(),
+            Host::Certificate(e) => e.into(),
+            Host::Links(e) => e.into(),
+        }
+    }
+}
+
 impl From<dictmesh_data::Error> for Failure {
     fn from(e: dictmesh_data::Error) -> Self {
         use dictmesh_data::Error::{File, InFile, Library, Mismatch};
@@ -248,10 +263,8 @@ pub fn against_divergence(strategy: &str) -> &'static str {
     }
 }
 
-/// Why the solution of samples `x` by this strategy was given up.
-pub fn given_up(stop: Stop, x: &Samples, strategy: &str) -> Failure {
-    let entries = (0..x.len()).flat_map(|j| x.entries(j));
-    let largest = entries.fold(0.0, |most: f64, (_, v)| most.max(v.abs()));
+/// Why the solution of samples by this strategy was given up; `largest` is their largest absolute entry.
+pub fn given_up(stop: Stop, largest: f64, strategy: &str) -> Failure {
     match stop {
         Stop::Diverged if largest > LARGE => Failure::new(
             Code::Diverged,

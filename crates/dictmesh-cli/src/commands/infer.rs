@@ -295,7 +295,11 @@ fn code_stream(
 fn code(mesh: &Mesh, x: &Samples, method: Method) -> Result<Coded> {
     let coded = coding::code(mesh, x, method).map_err(say)?;
     match (method, coded.stop) {
-        (Method::Mesh, Stop::Diverged) => Err(given_up(coded.stop, x, &mesh.strategy().name())),
+        (Method::Mesh, Stop::Diverged) => Err(given_up(
+            coded.stop,
+            coding::largest_entry(x),
+            &mesh.strategy().name(),
+        )),
         _ => Ok(coded),
     }
 }

@@ -1,6 +1,6 @@
 //! `dictmesh inspect`: what a model file holds.
 
-use super::pages::{line, objective};
+use super::pages::line;
 use super::prepare::{How, Preparation};
 use super::{load_model, say, Result, Speech};
 use crate::render::json::{Object, Reply};
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> Result<()> {
     let blocks: Vec<Block> = blocks.collect();
     let inspection = Inspection {
         task: d.task.clone(),
-        objective: objective(&d.task),
+        objective: d.task.objective(),
         agents: d.agents,
         links: d.edges.len(),
         features: d.rows,

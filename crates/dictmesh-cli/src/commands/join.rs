@@ -1,10 +1,10 @@
 //! `dictmesh join`: the blocks that agents or ranks wrote, put together.
 
-use super::launch::collect;
-use super::{check_apart, check_model_place, load_model, save_model, say, Result, Speech};
+use super::{check_apart, check_model_place, load_model, note, save_model, say, Result, Speech};
 use crate::render::Reply;
 use dictmesh::Model;
 use dictmesh_net::config::MeshConfig;
+use dictmesh_net::host::collect;
 use dictmesh_net::words::listed;
 use dictmesh_report::numbers::counted;
 use schemars::JsonSchema;
@@ -80,7 +80,10 @@ fn of_mesh(directory: &Path, quiet: bool) -> Result<Model> {
             directory.display()
         ).into());
     }
-    collect::model(&MeshConfig::load(&file).map_err(say)?, directory, quiet)
+    let mesh = MeshConfig::load(&file).map_err(say)?;
+    let (model, unused) = collect::model(&mesh, directory)?;
+    note(unused.as_deref(), quiet);
+    Ok(model)
 }
 
 /// What ranks wrote: each has the description of the whole mesh beside its own block.

@@ -1,25 +1,22 @@
 //! `dictmesh launch`: a whole mesh on this machine, one process for each agent.
 
-pub mod collect;
-mod group;
-mod members;
-mod run_summary;
-
-pub use collect::blocks;
-pub use group::{Group, Member};
-pub use members::{write_agents, LOG};
-pub use run_summary::RunSummary;
-
-use super::mesh::files::mesh_file;
-use super::mesh::masks::{self, Switch};
+use super::mesh::masks::Switch;
 use super::{
-    check_model_place, command_line_with, save_model, say, without_code, Ended, Result, Speech,
+    check_model_place, command_line_with, note, save_model, say, without_code, Ended, Result,
+    Speech,
 };
+use crate::interrupt;
+use crate::progress::{Bar, Progress};
 use crate::render::Reply;
 use dictmesh::accel::Accels;
 use dictmesh::mesh::Stopping;
 use dictmesh::model::BlockData;
 use dictmesh_net::config::MeshConfig;
+use dictmesh_net::host::files::mesh_file;
+use dictmesh_net::host::processes::{
+    left_to_feed, write_agents, Group, Member, Notice, RunSummary,
+};
+use dictmesh_net::host::{collect, exposure};
 use dictmesh_report::numbers::{bytes, counted};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -107,33 +104,78 @@ pub fn run(args: &Args) -> Result<Ended> {
     if is_changed {
         mesh_file(&mesh, place)?;
     }
-    let useless = masks::of_no_use(&mesh, args.masks);
-    let warnings = masks::warnings(&mesh).into_iter().chain(useless);
-    for warning in warnings.filter(|_| !args.speech.quiet) {
-        eprintln!("dictmesh: warning: {warning}");
-    }
+    warn(&mesh, args.masks, args.speech.quiet);
     let reader = members.iter().find(|member| member.reads);
     let reader = reader.map(|member| member.config.clone());
     let ended_before = members.iter().all(Member::has_ended);
-    let told = Group::start(members)?.run(args.speech.quiet)?;
+    let told = watch(
+        Group::start(members, crate::this_program)?,
+        args.speech.quiet,
+    )?;
     if let Some((first, last)) = told.infeasible() {
         return Err(without_code(first, last).into());
     }
-    if told.ended == Ended::Complete {
-        if let Some(path) = &args.collect {
-            save_model(&collect::model(&mesh, place, args.speech.quiet)?, path)?;
-        }
+    let ended = match told.interrupted {
+        true => Ended::Interrupted,
+        false => Ended::Complete,
+    };
+    if let (Some(path), false) = (&args.collect, told.interrupted) {
+        let (model, unused) = collect::model(&mesh, place)?;
+        note(unused.as_deref(), args.speech.quiet);
+        save_model(&model, path)?;
     }
     // Nobody had anything to do: what they learned before is in their files.
-    if told.batches.is_empty() && told.ended == Ended::Complete {
-        if let Ok((there, samples)) = blocks(&mesh, place) {
+    if told.batches.is_empty() && !told.interrupted {
+        if let Ok((there, samples)) = collect::blocks(&mesh, place) {
             tell_of_before(args, &there, samples, ended_before)?;
-            return Ok(told.ended);
+            return Ok(ended);
         }
     }
-    let feed = reader.map(|config| group::left_to_feed(&config));
+    let feed = reader.map(|config| left_to_feed(&config));
     tell(args, &mesh, &told, feed)?;
-    Ok(told.ended)
+    Ok(ended)
+}
+
+/// Says what the masks of a mesh do not hide.
+pub fn warn(mesh: &MeshConfig, given: Option<Switch>, quiet: bool) {
+    let useless = exposure::of_no_use(mesh, given.map(Switch::is_on));
+    let warnings = exposure::warnings(mesh).into_iter().chain(useless);
+    for warning in warnings.filter(|_| !quiet) {
+        eprintln!("dictmesh: warning: {warning}");
+    }
+}
+
+/// Watches agents until all have ended. Ctrl-C asks them to.
+pub fn watch(group: Group, quiet: bool) -> Result<RunSummary> {
+    let bar = Bar::new(quiet);
+    let ended = group.run(&interrupt::gently(), &mut |notice| match notice {
+        Notice::Progress {
+            samples,
+            total,
+            cost,
+        } => {
+            let (phase, done) = ("learning", samples as usize);
+            match total.map(|total| total as usize) {
+                Some(total) => bar.show(Progress {
+                    phase,
+                    done,
+                    total,
+                    cost,
+                }),
+                None => bar.count(phase, done, cost),
+            }
+        }
+        Notice::Restarted { agent, status } => bar.above(&format!(
+            "{agent}: it was killed ({status}) and is started again"
+        )),
+        _ if quiet => {}
+        Notice::Warning { agent, message } => bar.above(&format!("{agent}: {message}")),
+        Notice::Finishing => {
+            bar.above("the batch under way is finished first; asked once more, it ends at once");
+        }
+    });
+    bar.clear();
+    Ok(ended?)
 }
 
 /// What is said where no batch was done: the run had come to its end before, or the samples ended at once.
@@ -234,7 +276,7 @@ fn learned(agents: usize, told: &RunSummary) -> String {
 
 /// What is said in the end; `feed` is what standard input must go on with.
 fn tell(args: &Args, mesh: &MeshConfig, told: &RunSummary, feed: Option<String>) -> Result<()> {
-    let interrupted = told.ended == Ended::Interrupted;
+    let interrupted = told.interrupted;
     let feed = feed.filter(|_| interrupted);
     let (first, last) = told.costs();
     // Once is enough: later changes by hand are others.

@@ -18,12 +18,11 @@ use super::{
 };
 use crate::interrupt;
 use crate::options::Options;
-use dictmesh::mesh::Event;
 use dictmesh::{Mesh, Model};
 use dictmesh_apps::calibration::Calibration;
+use dictmesh_apps::learning::{self, Position};
 use dictmesh_data::output::Folder;
 use dictmesh_report::numbers::exact;
-use passes::Position;
 use std::path::{Path, PathBuf};
 use transport::Transport;
 
@@ -112,26 +111,18 @@ struct State {
 
 /// What learning gave.
 struct Learned {
-    /// The mean cost of a sample in each batch.
-    costs: Vec<f64>,
-    /// Samples of these data that were learned before, where a run goes on.
-    from: usize,
-    /// Samples learned at the end of each batch, those before included.
-    ends: Vec<usize>,
-    /// The mean number of entries of a code that are not zero in each batch.
-    entries: Vec<f64>,
+    run: learning::Learned,
     /// What samples scored when all was learned.
     past: Vec<f64>,
-    last: Option<Event>,
-    /// Batches that ended at the limit of rounds.
-    at_limit: usize,
-    /// Rounds of all batches.
-    rounds: usize,
-    /// Bytes of the messages between agents.
-    bytes: u64,
     /// Bytes written to sockets between processes, with framing.
     written: Option<u64>,
-    ended: Ended,
+}
+
+impl Begun {
+    /// The model as it is now.
+    fn model(&self) -> Result<Model> {
+        self.data.model(&self.state.mesh, &self.state.position)
+    }
 }
 
 impl Data {
@@ -145,12 +136,12 @@ impl Data {
         }
     }
 
-    /// The model as it is now.
-    fn model(&self, state: &State) -> Result<Model> {
-        let mut model = state.mesh.to_model();
+    /// The model of a mesh that is here in the data.
+    fn model(&self, mesh: &Mesh, position: &Position) -> Result<Model> {
+        let mut model = mesh.to_model();
         model.description.feature_names = self.names.clone();
         self.preparation.store(&mut model).map_err(say)?;
-        state.position.store(&mut model)?;
+        position.store(&mut model);
         start::store_choices(&self.choices, &mut model)?;
         Ok(model)
     }
@@ -181,13 +172,16 @@ pub fn run(args: Args) -> Result<Ended> {
         None | Some(Transport::Mpi) => passes::learn(&mut begun, &args)?,
         Some(Transport::Processes) => {
             let learned = processes::learn(&mut begun, &args)?;
-            if learned.ended == Ended::Interrupted {
+            if learned.run.interrupted {
                 return Ok(Ended::Interrupted);
             }
             learned
         }
     };
-    let (mut page, mut ended) = (None, learned.ended);
+    let (mut page, mut ended) = (None, Ended::Complete);
+    if learned.run.interrupted {
+        ended = Ended::Interrupted;
+    }
     if ended == Ended::Complete {
         save(&args, &begun, &learned)?;
         match (interrupt::at_once(), &args.report) {
@@ -205,7 +199,7 @@ pub fn run(args: Args) -> Result<Ended> {
 
 /// Saves the model, and takes away what was kept in case it would not come to that.
 fn save(args: &Args, begun: &Begun, learned: &Learned) -> Result<()> {
-    let mut model = begun.data.model(&begun.state)?;
+    let mut model = begun.model()?;
     if let Some(kept) = Calibration::new(&learned.past) {
         kept.store(&mut model);
     }

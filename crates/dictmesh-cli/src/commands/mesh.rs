@@ -1,13 +1,9 @@
 //! `dictmesh mesh`: the files that agents at different places start from.
 
 mod add;
-mod connectivity;
-pub(super) mod files;
 mod init;
 mod leave;
 pub(super) mod masks;
-mod ports;
-pub(super) mod run_state;
 
 pub use add::Addition;
 pub use init::WrittenMesh;

@@ -1,5 +1,6 @@
 //! `dictmesh novelty`: what is new in a stream of documents, block by block.
 
+mod labels;
 mod outcome;
 mod page;
 
@@ -7,27 +8,26 @@ pub use outcome::{BlockReply, NoveltyReply};
 
 use super::score::ThresholdArgs;
 use super::{
-    check_apart, check_finite, check_place, fail, note, page_place, print_open, save_model, say,
+    check_apart, check_place, fail, not_finite, note, page_place, print_open, save_model, say,
     with_flags, Ended, Result, Speech,
 };
 use crate::interrupt;
 use crate::memory::{self, check_sizes};
 use crate::options::{MethodName, ProblemArgs, StoppingArgs, StrategyArgs};
-use crate::progress::{Bar, Progress};
+use crate::progress::Bar;
 use crate::render::json;
-use dictmesh::{Mesh, Stop};
-use dictmesh_apps::calibration::{Calibration, KEPT_SCORES};
+use dictmesh::Mesh;
+use dictmesh_apps::calibration::Calibration;
 use dictmesh_apps::coding::Method;
 use dictmesh_apps::memory::Sizes;
-use dictmesh_apps::novelty::{
-    block_roc, default_block, explain, ExplainOptions, Growth, KnownLabels, Novelty,
-    NoveltyDetector, StepEvent,
-};
+use dictmesh_apps::novelty::{default_block, Growth, Novelty};
+use dictmesh_apps::novelty_stream::{BlockContext, NoveltyStream, Outcome, StreamError};
 use dictmesh_data::output::{check_replaceable, Draft, Folder};
 use dictmesh_data::text::{Counting, Weighting};
-use dictmesh_data::{self as data, Block, BlockOptions, Blocks, Format};
+use dictmesh_data::{Block, BlockOptions, Blocks, Format};
 use dictmesh_report::numbers::counted;
-use outcome::{Outcome, TopDocument};
+use labels::{check_labels, own_labels, too_few};
+use outcome::Rendered;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -199,22 +199,16 @@ fn settings(args: &Args) -> Result<Novelty> {
 /// A run through a stream. Without a page, memory holds one block.
 struct Run<'a> {
     args: &'a Args,
-    settings: Novelty,
+    stream: NoveltyStream,
     input: Blocks,
-    detector: Option<NoveltyDetector>,
     /// The number of documents of the first block and of the others.
     sizes: (usize, usize),
     /// Labels from a file of their own.
     labels: Option<Vec<String>>,
-    known: KnownLabels,
     /// The file of the scores.
     csv: Option<Draft>,
-    /// The last scores, for the model.
-    last_scores: Vec<f64>,
     /// The blocks, for the page; empty without one.
     outcomes: Vec<Outcome>,
-    blocks: usize,
-    aucs: Vec<f64>,
 }
 
 impl<'a> Run<'a> {
@@ -232,17 +226,12 @@ impl<'a> Run<'a> {
         };
         let mut run = Run {
             args,
-            settings,
+            stream: NoveltyStream::new(settings),
             input,
-            detector: None,
             sizes: (first, block),
             labels,
-            known: KnownLabels::default(),
             csv,
-            last_scores: Vec::new(),
             outcomes: Vec::new(),
-            blocks: 0,
-            aucs: Vec::new(),
         };
         run.check_memory()?;
         run.write_csv(CSV_HEAD)?;
@@ -256,14 +245,15 @@ impl<'a> Run<'a> {
             Some(total) => (total - first).div_ceil(block),
             None => 1,
         };
-        let task = self.settings.task.build().map_err(say)?;
+        let settings = self.stream.settings();
+        let task = settings.task.build().map_err(say)?;
         let joining = args.atoms_per_block.saturating_mul(later);
         let agents = args.agents_start.saturating_add(joining);
         let sizes = Sizes {
             rows: self.input.rows(),
             atoms: agents,
             agents,
-            batch: self.settings.score_batch.max(self.settings.batch),
+            batch: settings.score_batch.max(settings.batch),
             data: 0,
             rotates: task.residual().is_rotation_invariant(),
         };
@@ -279,14 +269,14 @@ impl<'a> Run<'a> {
     /// Block after block, until the stream ends, Ctrl-C ends it, or nobody reads the results.
     fn blocks(&mut self, bar: &Bar) -> Result<()> {
         loop {
-            let size = match self.blocks {
+            let size = match self.stream.blocks() {
                 0 => self.sizes.0,
                 _ => self.sizes.1,
             };
             let Some(block) = self.input.next_block(size)? else {
                 return Ok(());
             };
-            let outcome = self.step(&block, &mut |progress| bar.show(progress))?;
+            let outcome = self.step(&block, bar)?;
             bar.clear();
             let speech = &self.args.speech;
             let open = match (speech.json, speech.quiet) {
@@ -295,11 +285,6 @@ impl<'a> Run<'a> {
                 (false, false) => print_open(&outcome.text())?,
             };
             self.write_csv(&outcome.csv(&block.names))?;
-            self.last_scores.extend(outcome.scores());
-            let old = self.last_scores.len().saturating_sub(KEPT_SCORES);
-            self.last_scores.drain(..old);
-            self.aucs.extend(outcome.auc());
-            self.blocks += 1;
             if self.args.report.is_some() {
                 self.outcomes.push(outcome);
             }
@@ -319,57 +304,31 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Scores a block, explains its most novel documents, and learns it.
-    fn step(&mut self, block: &Block, show: &mut dyn FnMut(Progress)) -> Result<Outcome> {
-        let detector = match &mut self.detector {
-            Some(detector) => detector,
-            none => none.insert(self.settings.build(&block.x).map_err(say)?),
-        };
-        let (x, from) = (&block.x, self.input.read() - block.x.len());
-        let judged = detector.judge(x, |event| shown(event, show)).map_err(say)?;
-        let mut top = Vec::new();
-        if let Some(judged) = &judged {
-            check_stop(judged.scoring.stop, "scoring", self.blocks)?;
-            check_finite(&judged.scoring.scores, from)?;
-            let order = judged.most_novel(self.args.top);
-            let options = ExplainOptions::default();
-            let term = |row| self.input.term(row);
-            let why = explain(detector.mesh(), &x.select(&order), &options, &term);
-            let each = order.into_iter().zip(why.map_err(say)?);
-            top.extend(each.map(|(j, why)| TopDocument {
-                document: from + j,
-                name: block.names[j].clone(),
-                why,
-            }));
-        }
-        let step = detector
-            .absorb(x, judged, |event| shown(event, show))
-            .map_err(say)?;
-        check_stop(step.learning, "learning", self.blocks)?;
-        let labels = match &self.labels {
-            Some(labels) => Some(&labels[from..from + x.len()]),
-            None => block.labels.as_deref(),
-        };
-        let mut outcome = Outcome {
-            number: self.blocks,
+    fn step(&mut self, block: &Block, bar: &Bar) -> Result<Outcome> {
+        let from = self.input.read() - block.x.len();
+        let context = BlockContext {
             from,
-            documents: x.len(),
-            judged: step.judged,
-            truth: labels.map(|labels| self.known.next_block(labels)),
-            roc: None,
-            top,
-            agents: step.agents,
-            atoms: step.atoms,
+            labels: match &self.labels {
+                Some(labels) => Some(&labels[from..from + block.x.len()]),
+                None => block.labels.as_deref(),
+            },
+            top: self.args.top,
+            term: &|row| self.input.term(row),
         };
-        if let Some(truth) = &outcome.truth {
-            outcome.roc = block_roc(outcome.scores(), truth).map_err(say)?;
-        }
-        Ok(outcome)
+        let outcome = self.stream.next(block, context, &mut |progress| {
+            bar.show(progress);
+            ControlFlow::Continue(())
+        });
+        outcome.map_err(|e| match e {
+            StreamError::Library(e) => e.into(),
+            StreamError::NotFinite { sample, cost } => not_finite(sample, cost),
+            StreamError::GaveUp { .. } => e.to_string().into(),
+        })
     }
 
     fn finish(mut self) -> Result<Ended> {
-        let mesh = match &self.detector {
-            Some(detector) if self.blocks > 1 => detector.mesh(),
+        let mesh = match self.stream.mesh() {
+            Some(mesh) if self.stream.blocks() > 1 => mesh,
             _ if self.input.is_interrupted() => return Ok(Ended::Interrupted),
             _ => return fail(too_few(self.args, self.input.read(), self.sizes.0)),
         };
@@ -377,7 +336,7 @@ impl<'a> Run<'a> {
             let mut model = mesh.to_model();
             self.input.store(&mut model)?;
             // Of each document before it was learned.
-            if let Some(kept) = Calibration::new(&self.last_scores) {
+            if let Some(kept) = Calibration::new(self.stream.last_scores()) {
                 kept.store(&mut model);
             }
             save_model(&model, path)?;
@@ -385,15 +344,16 @@ impl<'a> Run<'a> {
         if let Some(draft) = self.csv.take() {
             draft.finish()?;
         }
-        let count = self.aucs.len();
-        let mean_auc = (count > 0).then(|| self.aucs.iter().sum::<f64>() / count as f64);
+        let aucs = self.stream.aucs();
+        let count = aucs.len();
+        let mean_auc = (count > 0).then(|| aucs.iter().sum::<f64>() / count as f64);
         let report = match &self.args.report {
             Some(dir) => Some(self.page(mesh, mean_auc).write(dir)?),
             None => None,
         };
         let reply = NoveltyReply {
             documents: self.input.read(),
-            blocks: self.blocks,
+            blocks: self.stream.blocks(),
             mean_auc,
             blocks_with_auc: count,
             scores: self.args.output.clone(),
@@ -410,92 +370,6 @@ impl<'a> Run<'a> {
     fn page(&self, mesh: &Mesh, mean_auc: Option<f64>) -> dictmesh_report::Report {
         page::report(self.args, &self.input, mesh, &self.outcomes, mean_auc)
     }
-}
-
-fn too_few(args: &Args, total: usize, first: usize) -> String {
-    format!(
-        "{}: it has {total} documents, and the first block takes {first} to learn from, so that none is left \
-         to score; choose a smaller --block or --first",
-        args.stream.display()
-    )
-}
-
-fn shown(event: StepEvent<'_>, show: &mut dyn FnMut(Progress)) -> ControlFlow<()> {
-    let (phase, done, total, cost) = match event {
-        StepEvent::Scored { done, total } => ("scoring the block", done, total, None),
-        StepEvent::Learned { event, done, total } => {
-            ("learning the block", done, total, Some(event.cost))
-        }
-    };
-    show(Progress {
-        phase,
-        done,
-        total,
-        cost,
-    });
-    ControlFlow::Continue(())
-}
-
-fn check_stop(stop: Stop, what: &str, block: usize) -> Result<()> {
-    match stop {
-        Stop::Diverged | Stop::Infeasible => {
-            fail(format!("{what} stopped at block {block}: {stop}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The labels in a file of their own.
-fn own_labels(args: &Args, input: &Blocks) -> Result<Option<Vec<String>>> {
-    let Some(path) = &args.labels else {
-        return Ok(None);
-    };
-    let Some(total) = input.total() else {
-        return fail(format!(
-            "--labels {}: a stream has no number of documents to compare with; put the labels into a column of \
-             the stream (--label-column), or write the stream into a file",
-            path.display()
-        ));
-    };
-    let labels = data::read_labels(path, args.label_column.as_deref(), total);
-    labels.map(Some).map_err(say)
-}
-
-/// Refuses labels that were asked for and give no ROC curve. Of a pipe, nothing is known yet.
-fn check_labels(
-    args: &Args,
-    input: &Blocks,
-    own: Option<&[String]>,
-    (first, block): (usize, usize),
-) -> Result<()> {
-    let asked = args.labels.is_some() || args.label_column.is_some();
-    if !asked || input.total().is_none() {
-        return Ok(());
-    }
-    let of_stream = input.labels()?;
-    let Some(labels) = own.or(of_stream.as_deref()) else {
-        return fail(format!(
-            "{}: --label-column needs a table with that column, or a file of labels (--labels)",
-            args.stream.display()
-        ));
-    };
-    let mut known = KnownLabels::default();
-    let (head, rest) = labels.split_at(first.min(labels.len()));
-    known.next_block(head);
-    let both = |novel: &[bool]| novel.contains(&true) && novel.contains(&false);
-    if rest
-        .chunks(block)
-        .any(|labels| both(&known.next_block(labels)))
-    {
-        return Ok(());
-    }
-    let from = args.labels.as_ref().unwrap_or(&args.stream);
-    fail(format!(
-        "{}: no block after the first has both documents with a label that is new and documents with \
-         one seen before, so that there is no ROC curve; check the labels and --block, or leave them \
-         out to score only",
-        from.display()
-    ))
 }
 
 fn at_least_one(text: &str) -> std::result::Result<usize, String> {

@@ -2,109 +2,19 @@
 
 use super::prepare::{turned, How, Preparation};
 use dictmesh::model::Description;
-use dictmesh::problem::atoms::AtomPenalty;
-use dictmesh::problem::TaskSpec;
-use dictmesh::{Matrix, Mesh, Spec};
-use dictmesh_apps::novelty::Term;
+use dictmesh::Mesh;
 use dictmesh_apps::roc::Roc;
+use dictmesh_apps::terms::{atom_terms, Terms};
 use dictmesh_report::numbers::counted;
 use dictmesh_report::{
     Figure, Gallery, HeatMap, MeshPlot, RocCurve, Section, Shades, Table, TopTerms,
 };
 use serde_json::Value;
 
-/// Terms with weights, the heaviest first.
-pub type Terms = Vec<(String, f64)>;
-
 /// More atoms than these make a page nobody reads.
 const ATOMS: usize = 60;
 /// Terms shown of each atom.
 const TERMS: usize = 8;
-
-/// What is minimised, with its constants.
-pub fn objective(task: &TaskSpec) -> String {
-    let number = |spec: &Spec, name| spec.number(name).ok().flatten();
-    let residual = match task.residual.kind() {
-        "squared-l2" => "1/2 |x - W y|_2^2".to_string(),
-        "huber" => {
-            let eta = number(&task.residual, "eta").unwrap_or(f64::NAN);
-            format!(
-                "sum over m of H(x_m - (W y)_m), H(u) = u^2 / {} up to |u| = {eta} and |u| - {} beyond,",
-                2.0 * eta,
-                eta / 2.0
-            )
-        }
-        "l1" => "|x - W y|_1".into(),
-        "ball" => {
-            let sigma = number(&task.residual, "sigma").unwrap_or(f64::NAN);
-            format!("[|x - W y|_2 <= {sigma}]")
-        }
-        "equality" => "[W y = x]".into(),
-        _ => format!("f(x - W y), f = {},", task.residual),
-    };
-    let h = &task.common.regularizer;
-    let (gamma, delta) = (number(h, "gamma"), number(h, "delta"));
-    let range = match h.kind() {
-        "non-negative-elastic-net" => " >= 0".into(),
-        "boxed-elastic-net" => {
-            let end = |name, none: &str| number(h, name).map_or(none.into(), |v| v.to_string());
-            let (lo, hi): (String, String) = (end("lo", "-inf"), end("hi", "inf"));
-            format!(" in [{lo}, {hi}]")
-        }
-        _ => String::new(),
-    };
-    let net = match (gamma, delta) {
-        (Some(gamma), Some(delta)) if !h.kind().starts_with("group") => {
-            format!("{gamma} |y|_1 + {delta}/2 |y|_2^2")
-        }
-        _ => format!("h(y), h = {h}"),
-    };
-    let penalty = match task.common.penalty {
-        AtomPenalty::None => String::new(),
-        AtomPenalty::L1 { beta } => format!(" + {beta} |W|_1"),
-    };
-    let set = match task.common.set.kind() {
-        "unit-ball" => "|w_q|_2 <= 1".to_string(),
-        "non-negative-unit-ball" => "w_q >= 0, |w_q|_2 <= 1".to_string(),
-        "unit-l1-ball" => "|w_q|_1 <= 1".to_string(),
-        "non-negative-unit-l1-ball" => "w_q >= 0, |w_q|_1 <= 1".to_string(),
-        _ => format!("w_q in {}", task.common.set),
-    };
-    format!(
-        "mean over samples x of [min over y{range} of {residual} + {net}]\
-         {penalty}, over atoms with {set}"
-    )
-}
-
-/// The largest entries above 0, the largest first.
-pub fn heaviest(values: &[f64], count: usize) -> Vec<(usize, f64)> {
-    let positive = values.iter().copied().enumerate().filter(|v| v.1 > 0.0);
-    let mut order: Vec<(usize, f64)> = positive.collect();
-    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    order.truncate(count);
-    order
-}
-
-/// The heaviest entries with their names.
-pub fn top_terms(values: &[f64], count: usize, term: &dyn Fn(usize) -> String) -> Terms {
-    let rows = heaviest(values, count).into_iter();
-    rows.map(|(row, weight)| (term(row), weight)).collect()
-}
-
-/// The top terms of every atom.
-pub fn atom_terms(w: &Matrix, count: usize, term: &dyn Fn(usize) -> String) -> Vec<Terms> {
-    let atoms = w.columns();
-    atoms.map(|atom| top_terms(atom, count, term)).collect()
-}
-
-/// The names of terms; "-" precedes a term of which the atoms express more than the sample has.
-pub fn term_names(terms: &[Term]) -> String {
-    let name = |term: &Term| match term.weight < 0.0 {
-        true => format!("-{}", term.name),
-        false => term.name.clone(),
-    };
-    terms.iter().map(name).collect::<Vec<_>>().join(", ")
-}
 
 /// Terms in a row, the heaviest first.
 pub fn words(terms: &Terms) -> String {
@@ -242,7 +152,7 @@ pub fn mesh_section(mesh: &Mesh) -> Option<Section> {
 pub fn settings_section(about: &Description, preparation: &Preparation) -> Section {
     let row = |name: &str, value: String| vec![name.to_string(), value];
     let rows = vec![
-        row("minimises", objective(&about.task)),
+        row("minimises", about.task.objective()),
         row("samples", preparation.how.describe()),
         row("strategy", line(&about.strategy)),
         row("rounds end", line(&about.stopping)),
@@ -304,28 +214,4 @@ pub fn versions(seed: u64) -> Vec<(String, String)> {
         ("dictmesh".into(), env!("CARGO_PKG_VERSION").into()),
         ("seed".into(), seed.to_string()),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_objective_names_its_constants() {
-        let said = objective(&TaskSpec::biclustering(0.5, 0.25, 0.125));
-        for words in [
-            "1/2 |x - W y|_2^2",
-            "0.5 |y|_1",
-            "0.25/2 |y|",
-            "0.125 |W|_1",
-            "|w_q|_2 <= 1",
-        ] {
-            assert!(said.contains(words), "{said}");
-        }
-        let said = objective(&TaskSpec::nmf_huber(0.5, 0.25, 0.2));
-        assert!(
-            said.contains("y >= 0") && said.contains("u^2 / 0.4"),
-            "{said}"
-        );
-    }
 }

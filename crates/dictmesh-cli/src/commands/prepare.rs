@@ -4,7 +4,7 @@ mod opened;
 mod prepare_args;
 
 pub use dictmesh_data::preparation::{
-    turned, Cut, Feed, How, Kind, Norm, Parts, Preparation, Raw, Reading,
+    turned, Cut, Feed, How, Kind, Norm, Preparation, Raw, Reading,
 };
 pub use opened::{LoadedModel, Opened};
 pub use prepare_args::PrepareArgs;

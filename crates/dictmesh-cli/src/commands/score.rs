@@ -437,7 +437,11 @@ fn scores(mesh: &Mesh, x: &Samples, method: Method, first: usize) -> Result<Scor
     let found = coding::scores(mesh, x, method).map_err(say)?;
     if method == Method::Mesh && matches!(found.stop, Stop::Diverged | Stop::Infeasible) {
         let last = first + x.len() - 1;
-        let why = given_up(found.stop, x, &mesh.strategy().name());
+        let why = given_up(
+            found.stop,
+            coding::largest_entry(x),
+            &mesh.strategy().name(),
+        );
         return fail(format!("samples {first} to {last}: {why}"));
     }
     check_finite(&found.scores, first)?;

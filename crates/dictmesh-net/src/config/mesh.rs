@@ -328,7 +328,7 @@ pub(super) mod tests {
             (|m| m.agents[1].name = "agent-0".into(), "twice"),
             (
                 |m| m.agents.iter_mut().for_each(|a| a.informed = false),
-                "nobody is informed",
+                "no agent is informed",
             ),
             (|m| m.source = None, "no [source]"),
             (|m| m.run = "a\nseed = 7".into(), "a name of one line"),

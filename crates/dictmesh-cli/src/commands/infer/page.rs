@@ -1,7 +1,7 @@
 //! The page about codes.
 
 use super::super::command_line;
-use super::super::pages::{mesh_section, objective, versions};
+use super::super::pages::{mesh_section, versions};
 use super::Args;
 use dictmesh::Mesh;
 use dictmesh_apps::coding::CodeStats;
@@ -51,7 +51,7 @@ fn spread(mesh: &Mesh, found: &CodeStats) -> Section {
     let task = mesh.task().spec();
     Section {
         heading: "Costs and sparsity".into(),
-        text: format!("Each code minimises its part of: {}.", objective(&task)),
+        text: format!("Each code minimises its part of: {}.", task.objective()),
         figures: vec![
             Figure::new(
                 "costs",

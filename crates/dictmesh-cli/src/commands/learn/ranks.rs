@@ -2,7 +2,6 @@
 
 mod output_paths;
 
-use super::super::agent::source::FileSource;
 use super::super::{against_divergence, check_place, load_model, note, save_model, say};
 use super::super::{Code, Ended, Failure, Result, INFEASIBLE};
 use super::reply::RanksReply;
@@ -16,6 +15,7 @@ use dictmesh::{Stop, Update, WeightRule};
 use dictmesh_net::agent::{
     Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome, Weighting,
 };
+use dictmesh_net::host::sources::FileSource;
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
 use dictmesh_report::numbers::{counted, thousands};
@@ -249,7 +249,7 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
         ..AgentSettings::new(rank, mesh.task().spec(), strategy.spec(), mesh.rows())
     };
     // A checkpoint of other data or other choices must not be gone on with. The description of the mesh has them all.
-    let described = begun.data.model(&begun.state)?.description;
+    let described = begun.model()?.description;
     let described = serde_json::to_string(&described).map_err(say)?;
     let run = format!("{described} {}", begun.passes);
     settings.run = format!("learn {:08x}", crc32fast::hash(run.as_bytes()));
@@ -285,7 +285,7 @@ fn observer(
 
 /// The rank's own block, with the description that all have.
 fn save(begun: &Begun, agent: &Agent, rank: usize, path: &Path) -> Result<()> {
-    let mut model = begun.data.model(&begun.state)?;
+    let mut model = begun.model()?;
     let used = agent.atom_stats();
     model.description.progress.samples_learned = agent.position();
     model.description.progress.penalty = agent.penalty();

@@ -2,25 +2,23 @@
 
 use super::super::launch::not_met;
 use super::super::pages::{
-    atom_samples, atom_terms, atoms_at_agents, atoms_section, list, mesh_section, objective,
-    settings_section, versions, words, Terms,
+    atom_samples, atoms_at_agents, atoms_section, list, mesh_section, settings_section, versions,
+    words,
 };
 use super::super::prepare::How;
-use super::super::{command_line, command_line_with, say, Ended, Result};
+use super::super::{command_line, command_line_with, say, Result};
 use super::reply::{AtomTerms, DryRun, LearnReply};
 use super::{checkpoint, Args, Begun, Learned};
+use dictmesh_apps::learning::expected_seconds;
 use dictmesh_apps::memory::Sizes;
+use dictmesh_apps::terms::{atom_terms, Terms};
 use dictmesh_report::numbers::fixed;
 use dictmesh_report::numbers::{bytes, counted, thousands};
 use dictmesh_report::{AxisSpec, Figure, Lines, Report, Section, Series};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Atoms shown in a terminal, and terms of each.
 const SHOWN: (usize, usize) = (8, 6);
-
-/// Samples that a dry run learns at most.
-const TIMED: usize = 32;
 
 /// Bytes of the program itself: the peak of resident memory where it learns from two samples.
 const PROGRAM: u64 = 18_000_000;
@@ -37,25 +35,9 @@ pub fn dry_run(args: &Args, begun: &Begun) -> Result<()> {
     let bytes = sizes.bytes().saturating_add(PROGRAM);
     let first = begun.data.feed(mesh).parts(0).map_err(say)?.next();
     let first = first.ok_or("the data have no samples")?.map_err(say)?;
-    let time = |count: usize| -> Result<f64> {
-        // Atoms may have started from the first samples, which would be too easy.
-        let x = first.range(first.len() - count..first.len());
-        let mut trial = mesh.clone();
-        let clock = std::time::Instant::now();
-        let learned = trial.learn(&x, |_| ControlFlow::Continue(()));
-        learned.map_err(say)?;
-        Ok(clock.elapsed().as_secs_f64())
-    };
-    // A batch costs something, and each of its samples: two small ones tell both. The first warms up.
-    let batch = batch.min(first.len());
-    let (few, more) = (batch.min(8), batch.min(TIMED));
-    let [_, short, long] = [time(1)?, time(few)?, time(more)?];
-    let each = (long - short).max(0.0) / (more - few).max(1) as f64;
-    let each = each.min(long / more as f64);
-    let one_batch = long + each * (batch - more) as f64;
     let all = (begun.passes as u64).saturating_mul(total as u64);
     let left = all - begun.state.position.learned;
-    let seconds = one_batch * left as f64 / batch as f64;
+    let seconds = expected_seconds(mesh, &first, batch, left).map_err(say)?;
     let dry_run = DryRun {
         samples: total,
         features: m,
@@ -99,38 +81,6 @@ fn top_atoms(begun: &Begun) -> Vec<TopAtom> {
     all
 }
 
-/// The samples of each batch.
-fn sizes(learned: &Learned) -> impl Iterator<Item = usize> + '_ {
-    let starts = std::iter::once(&learned.from).chain(&learned.ends);
-    let each = starts.zip(&learned.ends);
-    // Agents may have gone back to before the sample that they first agreed on.
-    each.map(|(start, end)| end.saturating_sub(*start))
-}
-
-/// The mean cost over the first and over the last n samples of this run, and n: a tenth of all, but at least
-/// three batches, if the run has twice as many.
-fn first_and_last(learned: &Learned) -> (f64, f64, usize) {
-    let batches: Vec<(usize, f64)> = sizes(learned).zip(learned.costs.iter().copied()).collect();
-    let all: usize = batches.iter().map(|batch| batch.0).sum();
-    let largest = batches.iter().map(|batch| batch.0).max().unwrap_or(0);
-    let few = match batches.len() {
-        0 | 1 => all,
-        _ => (all / 10).max(3 * largest).min(all / 2),
-    };
-    let mean = |batches: &mut dyn Iterator<Item = &(usize, f64)>| {
-        let (mut left, mut sum) = (few, 0.0);
-        for (size, cost) in batches {
-            let taken = left.min(*size);
-            left -= taken;
-            // A batch of which nothing is taken may have any cost.
-            sum += if taken > 0 { taken as f64 * cost } else { 0.0 };
-        }
-        sum / few.max(1) as f64
-    };
-    let first = mean(&mut batches.iter());
-    (first, mean(&mut batches.iter().rev()), few)
-}
-
 /// Prints what was learned, or how to go on.
 pub fn tell(
     args: &Args,
@@ -141,14 +91,14 @@ pub fn tell(
 ) -> Result<()> {
     let mesh = &begun.state.mesh;
     let samples = mesh.progress().samples_learned - before;
-    let interrupted = learned.ended == Ended::Interrupted;
+    let interrupted = learned.run.interrupted;
     let saved = match interrupted {
         true => checkpoint(&args.output),
         false => args.output.clone(),
     };
     let saved = saved.display().to_string();
     let go_on = interrupted.then(|| command_line_with(&LEFT_OUT, &["--resume", &saved]));
-    let (first, last, few) = first_and_last(learned);
+    let (first, last, few) = learned.run.first_and_last();
     let atoms = top_atoms(begun);
     let terms = atoms.iter().map(|(q, n, terms)| AtomTerms {
         atom: *q,
@@ -159,18 +109,18 @@ pub fn tell(
     let reply = LearnReply {
         model: saved.clone(),
         samples,
-        samples_before: learned.from,
+        samples_before: learned.run.from,
         samples_per_pass: begun.data.total,
         atoms: mesh.atoms(),
         agents: mesh.agents(),
         cost_first: first,
         cost_last: last,
         cost_samples: few,
-        nonzeros: learned.last.map(|e| e.sparsity),
+        nonzeros: learned.run.last.map(|e| e.sparsity),
         unused_atoms: mesh.unused_atoms().len(),
-        rounds: learned.rounds,
-        batches_at_limit: learned.at_limit,
-        bytes: learned.bytes,
+        rounds: learned.run.rounds,
+        batches_at_limit: learned.run.at_limit,
+        bytes: learned.run.bytes,
         bytes_written: learned.written,
         interrupted,
         resume: go_on.clone(),
@@ -215,9 +165,9 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         true => format!(" in {} passes", samples / total),
         false => format!(" ({samples} seen in this run)"),
     };
-    let (first, last, few) = first_and_last(learned);
+    let (first, last, few) = learned.run.first_and_last();
     let (first, last) = (fixed(first, 6), fixed(last, 6));
-    let seen: usize = sizes(learned).sum();
+    let seen: usize = learned.run.sizes().sum();
     let cost = match few {
         0 if begun.passes == 0 => "not learned; the atoms are as given".into(),
         0 => "none, as no batch was finished".into(),
@@ -227,7 +177,7 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
             thousands(seen as u64)
         ),
     };
-    let now = match learned.from {
+    let now = match learned.run.from {
         0 => String::new(),
         from => format!(
             "continued from sample {} of {}; costs are of the batches since then\n",
@@ -241,22 +191,22 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
         atoms_at_agents(mesh),
         counted(begun.data.total, "sample"),
     );
-    text += &not_met(mesh.stopping(), learned.at_limit);
+    text += &not_met(mesh.stopping(), learned.run.at_limit);
     text += &match learned.written {
         Some(written) => format!(
             "{}; {} went over the links, {} with framing\n",
-            counted(learned.rounds, "round"),
-            bytes(learned.bytes),
+            counted(learned.run.rounds, "round"),
+            bytes(learned.run.bytes),
             bytes(written)
         ),
         None if mesh.agents() > 1 => format!(
             "{}; on a network, {} would go over the links\n",
-            counted(learned.rounds, "round"),
-            bytes(learned.bytes)
+            counted(learned.run.rounds, "round"),
+            bytes(learned.run.bytes)
         ),
         None => String::new(),
     };
-    if let Some(event) = &learned.last {
+    if let Some(event) = &learned.run.last {
         text += &format!(
             "codes have {:.1} entries that are not zero\n",
             event.sparsity
@@ -279,8 +229,8 @@ fn learned_words(begun: &Begun, learned: &Learned, samples: u64) -> String {
 pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let mesh = &begun.state.mesh;
     let preparation = &begun.data.preparation;
-    let about = begun.data.model(&begun.state)?.description;
-    let (first, last, few) = first_and_last(learned);
+    let about = begun.model()?.description;
+    let (first, last, few) = learned.run.first_and_last();
     let of = counted(few, "sample");
     let facts = vec![
         (format!("cost, last {of}"), format!("{last:.5}")),
@@ -301,7 +251,7 @@ pub fn report(args: &Args, begun: &Begun, learned: &Learned) -> Result<Report> {
     let shown = Drawn::of(learned);
     let costs = Section {
         heading: "The cost".into(),
-        text: format!("What is minimised: {}.", objective(&about.task)),
+        text: format!("What is minimised: {}.", about.task.objective()),
         figures: vec![
             Figure::new("cost", &costs_caption(&shown), costs(&shown).draw()),
             Figure::new(
@@ -339,13 +289,13 @@ impl Drawn {
     /// All batches but those that the end of a pass cut to less than half: their mean over a few samples would look
     /// like a cliff.
     fn of(learned: &Learned) -> Self {
-        let sizes: Vec<usize> = sizes(learned).collect();
+        let sizes: Vec<usize> = learned.run.sizes().collect();
         let full = sizes.iter().copied().max().unwrap_or(0);
         let kept: Vec<usize> = (0..sizes.len()).filter(|i| 2 * sizes[*i] >= full).collect();
         Drawn {
-            costs: kept.iter().map(|i| learned.costs[*i]).collect(),
-            ends: kept.iter().map(|i| learned.ends[*i]).collect(),
-            entries: kept.iter().map(|i| learned.entries[*i]).collect(),
+            costs: kept.iter().map(|i| learned.run.costs[*i]).collect(),
+            ends: kept.iter().map(|i| learned.run.ends[*i]).collect(),
+            entries: kept.iter().map(|i| learned.run.entries[*i]).collect(),
             short: sizes.len() - kept.len(),
         }
     }
@@ -385,37 +335,5 @@ fn entries(drawn: &Drawn) -> Lines {
         y: AxisSpec::linear("entries that are not zero"),
         series: vec![Series::new("entries", points)],
         levels: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A run that goes on at sample 100 has batches as small as any: none of them is as large as all that was before.
-    #[test]
-    fn batches_of_a_run_that_goes_on_are_counted_from_where_it_does() {
-        let learned = Learned {
-            costs: vec![4.0, 2.0, 1.0],
-            from: 100,
-            ends: vec![104, 108, 110],
-            entries: vec![1.0; 3],
-            past: Vec::new(),
-            last: None,
-            at_limit: 0,
-            rounds: 0,
-            bytes: 0,
-            written: None,
-            ended: Ended::Complete,
-        };
-        assert_eq!(Drawn::of(&learned).ends, [104, 108, 110]);
-        assert_eq!(sizes(&learned).collect::<Vec<_>>(), [4, 4, 2]);
-        // Five samples at each end: 4 of cost 4 and 1 of 2; 2 of cost 1 and 3 of 2.
-        assert_eq!(first_and_last(&learned), (3.6, 1.6, 5));
-        let back = Learned {
-            from: 106,
-            ..learned
-        };
-        assert_eq!(sizes(&back).collect::<Vec<_>>(), [0, 4, 2]);
     }
 }

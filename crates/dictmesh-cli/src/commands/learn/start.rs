@@ -1,16 +1,16 @@
 //! Where learning begins: data, preparation and mesh, new or from a model.
 
 use super::super::prepare::{Feed, Preparation, Raw, Reading};
-use super::super::{load_model, say, Result};
-use super::passes::Position;
-use super::processes;
+use super::super::{load_model, note, say, Result};
 use super::transport::Transport;
 use super::{Args, Begun, Data, State};
 use crate::memory;
 use crate::options::{Options, BATCH};
 use dictmesh::{AtomInit, Matrix, Mesh, Model};
+use dictmesh_apps::learning::Position;
 use dictmesh_apps::memory::Sizes;
 use dictmesh_data::read_atoms;
+use dictmesh_net::host::processes::interrupted;
 use std::path::Path;
 
 /// What learning starts from.
@@ -29,7 +29,7 @@ pub fn begin(args: &Args) -> Result<Begun> {
     };
     match &args.resume {
         Some(path) if args.over == Some(Transport::Processes) => {
-            let (model, passes) = processes::begun(path, options.passes)?;
+            let (model, passes) = interrupted(path, options.passes)?;
             resume(args, path, model, &options, passes)
         }
         Some(path) if path.join("mesh.toml").is_file() => Err(format!(
@@ -147,7 +147,9 @@ fn resume(
     let sizes = Sizes::of(&mesh, mesh.batch().min(data.total), false);
     memory::check(&sizes, &format!("--resume {}", path.display()))?;
     let start = Position::start(&args.data, data.raw.fingerprint().map_err(say)?, data.total);
-    let position = start.or_where_it_stopped(&model, !args.speech.quiet)?;
+    let found = start.or_where_it_stopped(&model);
+    let (position, changed) = found.map_err(|e| e.to_string())?;
+    note(changed.as_deref(), args.speech.quiet);
     let total = data.total as u64;
     if position.learned >= (passes as u64).saturating_mul(total) {
         return Err(format!(

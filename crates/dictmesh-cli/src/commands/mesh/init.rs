@@ -1,23 +1,21 @@
 //! `dictmesh mesh init`.
 
 use super::super::prepare::{How, Kind, Raw, Reading};
-use super::super::{refusal, say, Result, Speech};
-use super::files::{agent_file, appear, draft, mesh_file, write_credentials};
-use super::masks::{self, Switch};
-use super::ports;
+use super::super::{say, Result, Speech};
+use super::masks::Switch;
 use crate::options::{dealt, Options, BATCH};
 use crate::render::json::{Object, Reply};
 use clap::{ArgGroup, ValueEnum};
 use dictmesh_data::output::Folder;
 use dictmesh_data::preparation::DataOptions;
-use dictmesh_net::certificates::Authority;
-use dictmesh_net::config::{is_loopback, AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
+use dictmesh_net::config::{AgentEntry, Agreed, MeshConfig, Policy, SourceConfig};
+use dictmesh_net::host::exposure;
+use dictmesh_net::host::placement::{self, Placement};
 use dictmesh_net::words::plain;
 use dictmesh_report::numbers::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("samples").args(["data", "watch", "stdin"]).required(true).multiple(true)))]
@@ -73,9 +71,6 @@ pub struct Args {
     pub speech: Speech,
 }
 
-/// What single precision met, times the graph's connectivity, on every graph that was tried; docs/benchmarks.md has the figures.
-const SINGLE: f64 = 5e-6;
-
 /// What happens when an agent is lost.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Lost {
@@ -124,15 +119,7 @@ pub fn run(args: Args) -> Result<()> {
     }
     Folder::check_for("the mesh", &args.directory)?;
     let (mesh, drawn) = describe(&args)?;
-    // All of it appears at once, or nothing does.
-    let parent = match args.directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(parent).map_err(|e| format!("{}: {}", parent.display(), refusal(&e)))?;
-    let draft = draft(parent)?;
-    write(&mesh, draft.path())?;
-    appear(draft, &args.directory)?;
+    placement::create(&mesh, &args.directory)?;
     tell(&args, &mesh, drawn)
 }
 
@@ -152,9 +139,17 @@ fn describe(args: &Args) -> Result<(MeshConfig, Option<u64>)> {
         )
         .into());
     }
-    let agents = agents(args, dealt(n, k), informed.as_deref())?;
-    ports::check_apart(&agents)?;
-    check_secrecy(args, &agents)?;
+    let agents = Placement {
+        hosts: &args.hosts,
+        port: args.port,
+        metrics: args.metrics,
+        atoms: dealt(n, k),
+        informed: informed.as_deref(),
+    };
+    let agents = agents.entries()?;
+    if !args.tls && !args.plain_text {
+        placement::check_secrecy(&agents)?;
+    }
     let name = args
         .directory
         .file_name()
@@ -188,60 +183,6 @@ fn describe(args: &Args) -> Result<(MeshConfig, Option<u64>)> {
         agents,
     };
     Ok((mesh.completed().map_err(say)?, drawn))
-}
-
-/// Where each agent is, and what it has; `atoms` for each.
-fn agents(args: &Args, atoms: Vec<usize>, informed: Option<&[usize]>) -> Result<Vec<AgentEntry>> {
-    let n = atoms.len();
-    let hosts: Vec<&str> = args.hosts.split(',').map(str::trim).collect();
-    if hosts.len() != 1 && hosts.len() != n {
-        return Err(format!(
-            "--hosts names {} hosts for {n} agents; name one for all, or one for each",
-            hosts.len()
-        )
-        .into());
-    }
-    let agent = |(i, atoms): (usize, usize)| -> Result<AgentEntry> {
-        let host = hosts
-            .get(i)
-            .filter(|_| hosts.len() > 1)
-            .unwrap_or(&hosts[0]);
-        let same = hosts.iter().take(i).filter(|h| *h == host).count();
-        let offset = if hosts.len() > 1 { same } else { i };
-        Ok(AgentEntry {
-            name: format!("agent-{i}"),
-            address: format!("{host}:{}", port(args.port, offset)?),
-            listen: None,
-            atoms,
-            informed: informed.is_none_or(|list| list.contains(&i)),
-            source: None,
-            start: None,
-            joins: false,
-            metrics: match args.metrics {
-                Some(first) => Some(format!("127.0.0.1:{}", port(first, offset)?)),
-                None => None,
-            },
-        })
-    };
-    atoms.into_iter().enumerate().map(agent).collect()
-}
-
-/// Plain text is for one machine, unless a flag says otherwise.
-fn check_secrecy(args: &Args, agents: &[AgentEntry]) -> Result<()> {
-    let far = agents.iter().find(|agent| !is_loopback(&agent.address));
-    match far.filter(|_| !args.tls && !args.plain_text) {
-        None => Ok(()),
-        Some(agent) => Err(format!(
-            "{} is not of this machine: messages could be read and changed on the way. Give --tls for certificates, or --plain-text to allow it",
-            agent.address
-        ).into()),
-    }
-}
-
-fn port(first: u16, offset: usize) -> Result<u16> {
-    let port = usize::from(first) + offset;
-    u16::try_from(port)
-        .map_err(|_| format!("port {port}: ports end at 65535; begin with a smaller one").into())
 }
 
 fn source(args: &Args) -> Result<Option<SourceConfig>> {
@@ -290,33 +231,10 @@ fn rows(args: &Args) -> Result<usize> {
     }
 }
 
-fn write(mesh: &MeshConfig, directory: &Path) -> Result<()> {
-    let authority = match mesh.tls {
-        true => Some(Authority::new(&mesh.run).map_err(say)?),
-        false => None,
-    };
-    if let Some(authority) = &authority {
-        let (certificate, key) = ("authority.pem", "authority.key");
-        let written = authority
-            .credentials()
-            .write(&directory.join(certificate), &directory.join(key));
-        written.map_err(say)?;
-    }
-    for (k, entry) in mesh.agents.iter().enumerate() {
-        let place = directory.join(&entry.name);
-        fs::create_dir(&place).map_err(|e| format!("{}: {e}", place.display()))?;
-        agent_file(mesh, k, &place)?;
-        if let Some(authority) = &authority {
-            write_credentials(authority, &entry.name, &place)?;
-        }
-    }
-    mesh_file(mesh, directory)
-}
-
 fn tell(args: &Args, mesh: &MeshConfig, drawn: Option<u64>) -> Result<()> {
     let place = args.directory.display().to_string();
     let agents = mesh.agents.len();
-    let warnings = masks::warnings(mesh);
+    let warnings = exposure::warnings(mesh);
     let written = WrittenMesh {
         directory: place.to_string(),
         run: mesh.run.clone(),
@@ -346,7 +264,12 @@ fn tell(args: &Args, mesh: &MeshConfig, drawn: Option<u64>) -> Result<()> {
         for warning in &warnings {
             text += &format!("warning: {warning}\n");
         }
-        text += &doubtful(mesh).unwrap_or_default();
+        if let Some(met) = placement::doubtful_tolerance(mesh) {
+            text += &format!(
+                "with --float32 and this graph a tolerance below {met:.0e} may not be met; launch says at its end where it \
+                 was not\n"
+            );
+        }
         if let Some(doubt) = mesh.doubtful_step() {
             text += &format!("{doubt}\n");
         }
@@ -365,7 +288,7 @@ fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
     let host = |agent: &AgentEntry| agent.address.rsplit_once(':').map(|at| at.0.to_string());
     let first = mesh.agents.first().and_then(host);
     if mesh.agents.iter().all(|agent| host(agent) == first) {
-        let readers = readers(mesh);
+        let readers = placement::readers(mesh);
         if readers > 1 {
             return format!(
                 "{readers} agents read the same samples, each from its own standard input; start them one by one:\n  \
@@ -388,30 +311,4 @@ fn what_to_do(place: &str, mesh: &MeshConfig) -> String {
         text += &format!("  and so on for {} more\n", mesh.agents.len() - NAMED);
     }
     text
-}
-
-/// How many agents take their samples from standard input.
-fn readers(mesh: &MeshConfig) -> usize {
-    let source = |agent: &AgentEntry| agent.source.clone().or(mesh.source.clone());
-    let reads =
-        |agent: &&AgentEntry| agent.informed && matches!(source(agent), Some(SourceConfig::Stdin));
-    mesh.agents.iter().filter(reads).count()
-}
-
-/// What is said of a tolerance that dual vectors in single precision may not meet: rounding counts the more, the longer
-/// the way through the graph is.
-fn doubtful(mesh: &MeshConfig) -> Option<String> {
-    let tolerance = mesh
-        .agreed
-        .stopping
-        .tolerance
-        .filter(|_| mesh.agreed.float32)?;
-    let connectivity = mesh.topology().ok()?.spectrum().laplacian_second;
-    let met = SINGLE / connectivity;
-    (mesh.agents.len() > 1 && tolerance < met).then(|| {
-        format!(
-            "with --float32 and this graph a tolerance below {met:.0e} may not be met; launch says at its end where it was \
-             not\n"
-        )
-    })
 }

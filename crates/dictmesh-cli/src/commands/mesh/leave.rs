@@ -1,14 +1,12 @@
 //! `dictmesh mesh leave`.
 
-use super::super::agent::{leaving, lock};
 use super::super::{say, Result, Speech};
-use super::connectivity;
-use super::run_state::learned_all;
 use crate::render::Reply;
 use dictmesh_net::config::{AgentConfig, Policy};
+use dictmesh_net::host::connectivity;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -43,39 +41,12 @@ impl Reply for Leaving {
 
 pub fn run(args: &Args) -> Result<()> {
     let config = AgentConfig::load(&args.settings).map_err(say)?;
-    let (name, state) = (&config.name, &config.state);
-    if !state.is_dir() {
-        return Err(format!(
-            "{}: {name} was never started with it, so that there is nothing to leave; was it run with other settings?",
-            args.settings.display()
-        ).into());
-    }
-    leaving::check(state, name)?;
-    let running = lock::holder(state).is_some();
-    let ended = match config
-        .output
-        .as_ref()
-        .filter(|path| !running && path.exists())
-    {
-        Some(path) => learned_all(path, state)?,
-        None => None,
+    let name = &config.name;
+    let check = match args.unchecked {
+        true => None,
+        false => Some(args.mesh.as_deref()),
     };
-    if let Some(samples) = ended {
-        let with_others = match config.neighbours.is_empty() {
-            true => "there is nothing to leave any more",
-            false => {
-                "and the others have learned with its atoms: there is nothing to leave any more. Without it there would \
-                 have to be another run (mesh init)"
-            }
-        };
-        return Err(
-            format!("{name}: its run has ended after {samples} samples, {with_others}").into(),
-        );
-    }
-    if !args.unchecked {
-        connectivity::check(&config, &directory(&args.settings)?, args.mesh.as_deref())?;
-    }
-    leaving::ask(state)?;
+    let running = connectivity::leave(&config, &args.settings, check)?;
     let waits = match config.policy {
         Policy::Wait => ", which waits for neighbours that are away",
         Policy::GoOn => "",
@@ -90,14 +61,5 @@ pub fn run(args: &Args) -> Result<()> {
             "{name} leaves after the batch under way{waits}: its process then exits, with its atoms written; the others continue\n"
         ),
         false => format!("{name} does not run; it leaves when it is started again\n"),
-    })
-}
-
-/// The agent's own directory.
-fn directory(config: &Path) -> Result<PathBuf> {
-    let full = std::path::absolute(config).map_err(|e| format!("{}: {e}", config.display()))?;
-    Ok(match full.parent() {
-        Some(parent) if !full.is_dir() => parent.to_path_buf(),
-        _ => full,
     })
 }

@@ -1,47 +1,12 @@
 //! What a block gave, as text, JSON and CSV.
 
-use super::super::pages::term_names;
 use super::super::score::quoted;
 use crate::render::Reply;
-use dictmesh_apps::novelty::{Explanation, Judged};
-use dictmesh_apps::roc::Roc;
+use dictmesh_apps::novelty_stream::{Outcome, TopDocument};
+use dictmesh_apps::terms::term_names;
 use dictmesh_report::numbers::{counted, exact, fixed};
 use serde::Serialize;
 use std::path::PathBuf;
-
-/// The result of a block.
-pub struct Outcome {
-    /// The number of the block, from 0.
-    pub number: usize,
-    /// Documents of the blocks before.
-    pub from: usize,
-    /// The number of documents.
-    pub documents: usize,
-    /// The judgement before the block was learned; `None` for the first block.
-    pub judged: Option<Judged>,
-    /// Whether each document is truly novel, with labels.
-    pub truth: Option<Vec<bool>>,
-    /// The ROC curve, with labels of both kinds.
-    pub roc: Option<Roc>,
-    /// The most novel documents, the most novel first.
-    pub top: Vec<TopDocument>,
-    /// Agents after the block.
-    pub agents: usize,
-    /// Atoms after the block.
-    pub atoms: usize,
-}
-
-/// A document with a high score.
-#[derive(Clone, Serialize, schemars::JsonSchema)]
-pub struct TopDocument {
-    /// Its number in the stream, from 0.
-    pub document: usize,
-    /// Its name.
-    pub name: String,
-    /// Why it has its score.
-    #[serde(flatten)]
-    pub why: Explanation,
-}
 
 /// A line of `novelty --json`: a block.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -111,28 +76,18 @@ impl NoveltyReply {
     }
 }
 
-impl Outcome {
-    /// The area under the ROC curve, where there is one.
-    pub fn auc(&self) -> Option<f64> {
-        self.roc.as_ref().map(Roc::auc)
-    }
+/// A block as JSON, text and CSV.
+pub trait Rendered {
+    /// The line of JSON.
+    fn reply(&self) -> BlockReply<'_>;
+    /// The lines of text.
+    fn text(&self) -> String;
+    /// The rows of the scores, with the names of the documents.
+    fn csv(&self, names: &[String]) -> String;
+}
 
-    pub fn threshold(&self) -> Option<f64> {
-        self.judged.as_ref().and_then(|judged| judged.threshold)
-    }
-
-    /// The scores; none in the first block.
-    pub fn scores(&self) -> &[f64] {
-        let judged = self.judged.as_ref();
-        judged.map_or(&[], |judged| &judged.scoring.scores)
-    }
-
-    /// The documents called novel, by their places in the block.
-    pub fn novel(&self) -> &[usize] {
-        self.judged.as_ref().map_or(&[], |judged| &judged.novel)
-    }
-
-    pub fn reply(&self) -> BlockReply<'_> {
+impl Rendered for Outcome {
+    fn reply(&self) -> BlockReply<'_> {
         BlockReply {
             block: self.number,
             documents: self.documents,
@@ -145,7 +100,7 @@ impl Outcome {
         }
     }
 
-    pub fn text(&self) -> String {
+    fn text(&self) -> String {
         let number = self.number;
         let atoms = counted(self.atoms, "atom");
         let mesh = format!("{atoms} at {}", counted(self.agents, "agent"));
@@ -177,8 +132,7 @@ impl Outcome {
         text
     }
 
-    /// The rows of the scores, with the names of the documents.
-    pub fn csv(&self, names: &[String]) -> String {
+    fn csv(&self, names: &[String]) -> String {
         let mut text = String::new();
         for (j, score) in self.scores().iter().enumerate() {
             let novel = u8::from(self.novel().binary_search(&j).is_ok());

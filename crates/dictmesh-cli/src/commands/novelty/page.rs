@@ -1,10 +1,11 @@
 //! The page of a stream.
 
 use super::super::command_line;
-use super::super::pages::{mesh_section, roc_curve, term_names, terms_section, versions};
-use super::outcome::{Outcome, TopDocument};
+use super::super::pages::{mesh_section, roc_curve, terms_section, versions};
 use super::Args;
 use dictmesh::Mesh;
+use dictmesh_apps::novelty_stream::{Outcome, TopDocument};
+use dictmesh_apps::terms::term_names;
 use dictmesh_data::Blocks;
 use dictmesh_report::{Figure, Histogram, Report, RocPlot, Section, Table};
 

@@ -1,10 +1,11 @@
 //! The page of a scoring.
 
-use super::super::pages::{objective, term_names, versions};
+use super::super::pages::versions;
 use super::super::prepare::{How, LoadedModel};
 use super::super::{command_line, say, Result};
 use super::{Args, Scored, Top};
 use dictmesh_apps::novelty::{explain, ExplainOptions};
+use dictmesh_apps::terms::term_names;
 use dictmesh_data::text::UNKNOWN;
 use dictmesh_report::{Figure, Histogram, Report, Section, Table};
 
@@ -20,7 +21,7 @@ pub fn report(args: &Args, model: &LoadedModel, scored: &Scored) -> Result<Repor
         text: format!(
             "The score of a sample is what coding it costs: high if the atoms cannot express it. It is \
              its part of: {}.\n\nThe threshold, {:.5}, is {}.",
-            objective(&task),
+            task.objective(),
             scored.threshold,
             scored.reason
         ),

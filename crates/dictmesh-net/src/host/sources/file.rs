@@ -1,10 +1,10 @@
 //! A file or directory of data, as `dictmesh learn` takes it, in the same order and the same parts.
 
-use super::super::super::prepare::{Feed, How, Parts, Preparation, Raw};
-use super::super::super::{say, Result};
+use super::super::Result;
+use crate::config::AgentConfig;
+use crate::{Source, Taken};
 use dictmesh::{Model, Samples};
-use dictmesh_net::config::AgentConfig;
-use dictmesh_net::{Source, Taken};
+use dictmesh_data::preparation::{Feed, How, Parts, Preparation, Raw};
 use std::path::Path;
 use std::time::Instant;
 
@@ -33,6 +33,7 @@ struct Place {
 }
 
 impl FileSource {
+    /// The samples of `path`, prepared as the model `start` says, in `passes` passes.
     pub fn open(
         config: &AgentConfig,
         start: Option<&Model>,
@@ -41,11 +42,11 @@ impl FileSource {
     ) -> Result<Self> {
         let rows = config.agreed.rows;
         let preparation = match start {
-            Some(model) => Preparation::of(model).map_err(say)?,
+            Some(model) => Preparation::of(model)?,
             None => Preparation::new(How::default()),
         };
         let names = start.and_then(|model| model.description.feature_names.as_deref());
-        let raw = Raw::for_agent(path, &preparation, rows, names, ADVICE).map_err(say)?;
+        let raw = Raw::for_agent(path, &preparation, rows, names, ADVICE)?;
         // An agent has one source, for as long as its process lives.
         let feed = Feed {
             raw: Box::leak(Box::new(raw)),
@@ -59,7 +60,7 @@ impl FileSource {
 
     /// The samples of a feed; `path` is what they are read from.
     pub fn of(feed: Feed<'static>, path: &Path, passes: u64) -> Result<Self> {
-        let total = feed.samples().map_err(say)? as u64;
+        let total = feed.samples()? as u64;
         match total {
             0 => Err(format!("{}: there are no samples in it", path.display()).into()),
             _ => Ok(FileSource {
@@ -81,11 +82,8 @@ impl FileSource {
         let mut place = match self.at.take() {
             Some(place) if place.pass == pass && place.begins <= sample => place,
             _ => {
-                let mut parts = self.feed.parts(pass).map_err(say)?;
-                let part = parts
-                    .next()
-                    .ok_or("the data have no samples any more")?
-                    .map_err(say)?;
+                let mut parts = self.feed.parts(pass)?;
+                let part = parts.next().ok_or("the data have no samples any more")??;
                 Place {
                     pass,
                     parts,
@@ -97,9 +95,7 @@ impl FileSource {
         while sample >= place.begins + place.part.len() as u64 {
             place.begins += place.part.len() as u64;
             let next = place.parts.next();
-            place.part = next
-                .ok_or("the data have fewer samples than at the start")?
-                .map_err(say)?;
+            place.part = next.ok_or("the data have fewer samples than at the start")??;
         }
         Ok(self.at.insert(place))
     }

@@ -1,10 +1,11 @@
 //! The files of a mesh, as `mesh init`, `mesh add` and `launch` write them.
 
-use super::super::{refusal, say, Result};
+use super::error::failed;
+use super::Result;
+use crate::certificates::Authority;
+use crate::config::{AgentConfig, MeshConfig};
+use crate::words::plain;
 use dictmesh::model::write_atomic;
-use dictmesh_net::certificates::Authority;
-use dictmesh_net::config::{AgentConfig, MeshConfig};
-use dictmesh_net::words::plain;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 /// Lets a directory appear with all that is in the draft; where it cannot, nothing of it is left.
 pub fn appear(draft: TempDir, place: &Path) -> Result<()> {
     let moved = fs::rename(draft.path(), place);
-    moved.map_err(|e| format!("{}: {}", place.display(), refusal(&e)))?;
+    moved.map_err(|e| failed(place, &e))?;
     let _ = draft.keep(); // it has gone, and is not to be removed
     Ok(())
 }
@@ -23,26 +24,23 @@ pub fn draft(beside: &Path) -> Result<TempDir> {
     let made = tempfile::Builder::new()
         .prefix(".dictmesh-")
         .tempdir_in(beside);
-    made.map_err(|e| format!("{}: {}", beside.display(), refusal(&e)).into())
+    made.map_err(|e| failed(beside, &e))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    write_atomic(path, |to| to.write_all(text.as_bytes())).map_err(say)
+    Ok(write_atomic(path, |to| to.write_all(text.as_bytes()))?)
 }
 
 /// What agent `k` is told, into its directory. A file that says the same already stays as it is, with all that a person
 /// wrote beside it.
 pub fn agent_file(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> {
-    let (path, agent) = (
-        place.join(MeshConfig::AGENT_FILE),
-        mesh.agent(k).map_err(say)?,
-    );
+    let (path, agent) = (place.join(MeshConfig::AGENT_FILE), mesh.agent(k)?);
     let same = fs::read_to_string(&path)
         .is_ok_and(|text| AgentConfig::from_toml(&text).is_ok_and(|found| found == agent));
     if same {
         return Ok(());
     }
-    let body = agent.to_toml().map_err(say)?;
+    let body = agent.to_toml()?;
     let head = format!(
         "# Agent {k} of the run {}, from mesh.toml ({}). Paths are seen from this directory.\n",
         mesh.run,
@@ -53,9 +51,7 @@ pub fn agent_file(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> {
 
 /// What tells a file that was written here from one that was changed since.
 fn sum(body: &str) -> String {
-    let mut sum = flate2::Crc::new();
-    sum.update(body.as_bytes());
-    format!("sum {:08x}", sum.sum())
+    format!("sum {:08x}", crc32fast::hash(body.as_bytes()))
 }
 
 /// Refuses to write over what a person may have written into the settings of agent `k`.
@@ -69,7 +65,7 @@ pub fn check_unchanged(mesh: &MeshConfig, k: usize, place: &Path) -> Result<()> 
     if is_of(body) {
         return Ok(());
     }
-    let (found, agent) = (AgentConfig::from_toml(&text), mesh.agent(k).map_err(say)?);
+    let (found, agent) = (AgentConfig::from_toml(&text), mesh.agent(k)?);
     // Without anything beside its settings.
     let bare = found.as_ref().ok().and_then(|found| found.to_toml().ok());
     let what = match &found {
@@ -131,16 +127,15 @@ fn differ(above: &str, found: &toml::Table, made: &toml::Table, told: &mut Vec<S
 /// The whole mesh, into its directory.
 pub fn mesh_file(mesh: &MeshConfig, place: &Path) -> Result<()> {
     let head = "# The whole mesh, for dictmesh launch. The agents' own files were made from it.\n";
-    let text = head.to_string() + &mesh.to_toml().map_err(say)?;
+    let text = head.to_string() + &mesh.to_toml()?;
     write(&place.join("mesh.toml"), &text)
 }
 
 /// A certificate for the agent of this name, its key, and the authority's certificate.
 pub fn write_credentials(authority: &Authority, name: &str, place: &Path) -> Result<()> {
-    let own = authority.issue(name).map_err(say)?;
+    let own = authority.issue(name)?;
     let at = |name: &str| place.join(name);
-    own.write(&at(MeshConfig::CERTIFICATE), &at(MeshConfig::KEY))
-        .map_err(say)?;
+    own.write(&at(MeshConfig::CERTIFICATE), &at(MeshConfig::KEY))?;
     write(
         &at(MeshConfig::AUTHORITY),
         &authority.credentials().certificate,

@@ -1,7 +1,7 @@
 //! An agent that was started by `dictmesh launch` does not outlive it.
 
-use super::super::Result;
-use super::beside;
+use super::error::beside;
+use super::Result;
 use std::thread;
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ const LOOK: Duration = Duration::from_millis(if cfg!(unix) { 100 } else { 1000 }
 
 /// When the process `parent` is gone, so is this one, at once: whoever starts the mesh again finds nobody in the way, and
 /// nothing is lost but the batch under way.
-pub fn follow(parent: u32) -> Result<()> {
+pub fn follow(parent: u32, end: impl FnOnce() + Send + 'static) -> Result<()> {
     let look = move || {
         while lives(parent) {
             thread::sleep(LOOK);
         }
         tracing::warn!("the process that started this one has ended");
-        std::process::exit(crate::interrupt::INTERRUPTED.into());
+        end();
     };
     beside("parent", look)
 }

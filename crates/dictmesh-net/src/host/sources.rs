@@ -5,17 +5,20 @@ mod file;
 mod spool;
 mod stdin;
 
-use super::super::mesh::run_state::newest_checkpoint;
-use super::super::Result;
-use dictmesh::Model;
-use dictmesh_net::config::{AgentConfig, SourceConfig};
-use dictmesh_net::Source;
-use dictmesh_report::numbers::counted;
-#[cfg(feature = "mpi")]
+pub use directory::DirectorySource;
 pub use file::FileSource;
+pub use stdin::LineSource;
+
+use super::run_state::newest_checkpoint;
+use super::Result;
+use crate::config::{AgentConfig, SourceConfig};
+use crate::words::counted;
+use crate::Source;
+use dictmesh::Model;
 
 /// A source, ready to be read.
 pub struct Opened {
+    /// Its samples, by their numbers.
     pub source: Box<dyn Source>,
     /// How many samples it has, if that is known.
     pub total: Option<u64>,
@@ -31,22 +34,20 @@ pub fn open(config: &AgentConfig, start: Option<&Model>) -> Result<Option<Opened
     let mut total = None;
     let source: Box<dyn Source> = match source {
         SourceConfig::File { path, passes } => {
-            let source = file::FileSource::open(config, start, path, *passes)?;
+            let source = FileSource::open(config, start, path, *passes)?;
             total = Some(source.all());
             Box::new(source)
         }
         SourceConfig::Stdin => Box::new(lines(config)?),
-        SourceConfig::Directory { path } => {
-            Box::new(directory::DirectorySource::new(rows, path, state)?)
-        }
+        SourceConfig::Directory { path } => Box::new(DirectorySource::new(rows, path, state)?),
     };
     Ok(Some(Opened { source, total }))
 }
 
 /// Standard input, and a word on which line it is taken to begin with: only whoever feeds it can know.
-fn lines(config: &AgentConfig) -> Result<stdin::LineSource> {
+fn lines(config: &AgentConfig) -> Result<LineSource> {
     let (rows, state) = (config.agreed.rows, &config.state);
-    let source = stdin::LineSource::new(rows, state, std::io::stdin())?;
+    let source = LineSource::new(rows, state, std::io::stdin())?;
     let learned = newest_checkpoint(state).unwrap_or(0);
     match source.taken() {
         // It is behind the others, has joined them, was not informed before, or has lost files of its own: what it lacks it reads.

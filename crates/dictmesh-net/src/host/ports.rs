@@ -1,7 +1,7 @@
 //! Ports of agents that share a machine, and for one more where others are.
 
-use super::super::Result;
-use dictmesh_net::config::{is_loopback, AgentEntry, MeshConfig};
+use super::Result;
+use crate::config::{is_loopback, AgentEntry, MeshConfig};
 use std::collections::BTreeSet;
 
 /// Refuses agents of one machine that would listen at, or be watched on, a port of another.

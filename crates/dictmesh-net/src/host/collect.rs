@@ -1,12 +1,12 @@
 //! The atoms of all agents put together: only where somebody asks for it and may read all their directories.
 
-use super::super::agent::builder::OWNER;
-use super::super::agent::leaving;
-use super::super::{load_model, note, say, Result};
+use super::builder::OWNER;
+use super::leaving;
+use super::Result;
+use crate::config::MeshConfig;
+use crate::words::listed;
 use dictmesh::model::{BlockData, Description, Progress};
 use dictmesh::{Model, WeightRule};
-use dictmesh_net::config::MeshConfig;
-use dictmesh_net::words::listed;
 use serde_json::json;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ fn blocks_of(mesh: &MeshConfig, place: &Path, agents: &[usize]) -> Result<(Vec<B
                 path.display()
             ).into());
         }
-        let model = load_model(&path)?;
+        let model = Model::load(&path)?;
         let seen = model.description.progress.samples_learned;
         if *samples.get_or_insert(seen) != seen {
             return Err(format!(
@@ -102,15 +102,17 @@ pub fn blocks(mesh: &MeshConfig, place: &Path) -> Result<(Vec<BlockData>, u64)> 
 }
 
 /// One model of the whole mesh; without those who left, the others are numbered anew.
-pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
+///
+/// Beside it, a note on agents none of whose atoms was used.
+pub fn model(mesh: &MeshConfig, place: &Path) -> Result<(Model, Option<String>)> {
     let agents = present(mesh, place);
     let (blocks, samples_learned) = blocks_of(mesh, place, &agents)?;
-    note(unused(mesh, &agents, &blocks).as_deref(), quiet);
+    let note = unused(mesh, &agents, &blocks);
     let agreed = &mesh.agreed;
     let new = |k: usize| agents.iter().position(|id| *id == k);
     let first = agents.first().ok_or("every agent of this mesh has left")?;
     let first = &mesh.agents[*first].name;
-    let first = load_model(&place.join(first).join(MeshConfig::ATOMS))?;
+    let first = Model::load(&place.join(first).join(MeshConfig::ATOMS))?;
     let mut extra = first.description.extra;
     extra.remove(OWNER);
     let informed = agents.iter().enumerate();
@@ -152,6 +154,6 @@ pub fn model(mesh: &MeshConfig, place: &Path, quiet: bool) -> Result<Model> {
         },
         blocks,
     };
-    model.check().map_err(say)?;
-    Ok(model)
+    model.check()?;
+    Ok((model, note))
 }

@@ -1,16 +1,14 @@
 //! From an agent's settings to its parts: its first atoms, its wire, its rounds.
 
-use super::super::{load_model, say, Result};
-use crate::memory;
+use super::Result;
+use crate::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
+use crate::codec::Limits;
+use crate::config::{self, AgentConfig};
+use crate::grpc::{self, GrpcWire, Tls};
 use dictmesh::model::{BlockData, Description};
 use dictmesh::problem::TaskSpec;
 use dictmesh::random::stream;
 use dictmesh::{AtomInit, Matrix, Model, WeightRule};
-use dictmesh_apps::memory::Sizes;
-use dictmesh_net::agent::{Agent, AgentSettings, Neighbour, Policy, Weighting};
-use dictmesh_net::codec::Limits;
-use dictmesh_net::config::{self, AgentConfig};
-use dictmesh_net::grpc::{self, GrpcWire, Tls};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
@@ -64,44 +62,19 @@ pub fn settings(config: &AgentConfig) -> Result<AgentSettings> {
     Ok(settings)
 }
 
-/// Refuses what does not fit: the atoms, the boundaries kept of them, and the frames of all neighbours.
-pub fn check_memory(config: &AgentConfig) -> Result<()> {
-    let (rows, batch, atoms) = (config.agreed.rows, config.agreed.batch, config.atoms);
-    let block = rows.saturating_mul(atoms).saturating_add(atoms * atoms);
-    let sizes = Sizes {
-        rows,
-        atoms: atoms.max(1),
-        agents: 1,
-        batch,
-        data: block.saturating_mul(KEPT).saturating_add(
-            (rows.saturating_mul(batch)).saturating_mul(FRAMES * config.neighbours.len()),
-        ),
-        rotates: false,
-    };
-    memory::check(
-        &sizes,
-        &format!("rows = {rows}, batch = {batch}, atoms = {atoms}"),
-    )
-}
-
-/// Copies of its atoms that an agent has beside those it learns: boundaries to go back to, and one being written.
-const KEPT: usize = 4;
-/// Frames for each neighbour: the one of this round, an early one, and what is on the way.
-const FRAMES: usize = 3;
-
 /// The model with its first atoms, if the settings name one.
 pub fn start(config: &AgentConfig) -> Result<Option<Model>> {
-    config.start.as_deref().map(load_model).transpose()
+    Ok(config.start.as_deref().map(Model::load).transpose()?)
 }
 
 /// Its first atoms: those of the model, or drawn.
 pub fn first_atoms(config: &AgentConfig, start: Option<&Model>) -> Result<Matrix> {
     let Some(model) = start else {
-        let task = config.agreed.task.build().map_err(say)?;
+        let task = config.agreed.task.build()?;
         let mut rng = stream(config.seed, ATOMS_STREAM + config.id as u64);
         let set = task.local(config.id).set();
         let drawn = AtomInit::Random.draw(config.agreed.rows, config.atoms, set, &mut rng);
-        return drawn.map_err(say);
+        return Ok(drawn?);
     };
     let own = model.blocks.iter().find(|block| block.agent == config.id);
     match own {
@@ -122,7 +95,7 @@ pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) ->
     let tls = match &config.tls {
         Some(tls) => {
             let (authority, certificate) = (&tls.authority, &tls.certificate);
-            Some(Tls::load(authority, certificate, &tls.key, &config.name).map_err(say)?)
+            Some(Tls::load(authority, certificate, &tls.key, &config.name)?)
         }
         None => None,
     };
@@ -133,7 +106,7 @@ pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) ->
     };
     let gone = settings.gone(&config.state);
     let there = config.neighbours.iter().filter(|n| !gone.contains(&n.id));
-    GrpcWire::start(grpc::Settings {
+    let wire = GrpcWire::start(grpc::Settings {
         own: config.id,
         listen: listen(config)?,
         neighbours: there.map(neighbour).collect(),
@@ -143,8 +116,8 @@ pub fn wire(config: &AgentConfig, settings: &AgentSettings, incarnation: u64) ->
         epoch: 0,
         largest_frame: limits(config).largest(),
         tls,
-    })
-    .map_err(say)
+    })?;
+    Ok(wire)
 }
 
 /// Where it listens. One that nobody dials does not, and need not know its own name.

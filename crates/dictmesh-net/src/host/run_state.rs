@@ -1,12 +1,13 @@
 //! Whether an agent's run has come to its end, as its files tell.
 
-use super::super::{load_model, Result};
+use super::Result;
+use dictmesh::Model;
 use std::fs;
 use std::path::Path;
 
 /// How many samples an agent has learned in all, if it has come to its end and has not gone on since.
 pub fn learned_all(atoms: &Path, state: &Path) -> Result<Option<u64>> {
-    let learned = load_model(atoms)?.description.progress.samples_learned;
+    let learned = Model::load(atoms)?.description.progress.samples_learned;
     let ended = newest_checkpoint(state).is_none_or(|at| at <= learned);
     Ok(ended.then_some(learned))
 }

@@ -1,19 +1,17 @@
 //! The processes of a mesh: started together, watched, and ended together.
 
-use super::super::agent::source;
-use super::super::mesh::run_state::learned_all;
-use super::super::{refusal, say, Ended, Result};
+use super::super::error::failed;
+use super::super::run_state::learned_all;
+use super::super::{sources, Result};
 use super::run_summary::{Line, RunSummary};
-use crate::interrupt;
-use crate::progress::Bar;
-use crate::progress::Progress;
-use dictmesh_net::config::{AgentConfig, MeshConfig};
+use crate::config::{AgentConfig, MeshConfig};
+use dictmesh_data::output::refusal;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -30,6 +28,7 @@ const MOST_RESTARTS: usize = 1000;
 /// An agent to be started.
 #[derive(Clone, Debug)]
 pub struct Member {
+    /// The agent's name.
     pub name: String,
     /// Its settings.
     pub config: PathBuf,
@@ -50,6 +49,41 @@ impl Member {
     }
 }
 
+/// What a caller may show of agents that run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice<'a> {
+    /// How far all agents are.
+    Progress {
+        /// Samples learned, those before this run included.
+        samples: u64,
+        /// Samples that there are, if an agent knows.
+        total: Option<u64>,
+        /// The mean cost of a sample in the newest batch.
+        cost: Option<f64>,
+    },
+    /// An agent has something to say to a person.
+    Warning {
+        /// Its name.
+        agent: &'a str,
+        /// What it says.
+        message: &'a str,
+    },
+    /// An agent was killed and is started again.
+    Restarted {
+        /// Its name.
+        agent: &'a str,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The agents were asked to end, and the batch under way takes a while.
+    Finishing,
+}
+
+/// Receives notices.
+type Show<'a> = dyn FnMut(Notice<'_>) + 'a;
+/// The command that starts the program `dictmesh`.
+pub type Program = fn() -> io::Result<Command>;
+
 /// An event of the agent of this name.
 type Said = (String, Line);
 
@@ -62,6 +96,7 @@ struct Running {
 
 /// Agents that are running.
 pub struct Group {
+    program: Program,
     running: Vec<Running>,
     said: Receiver<Said>,
     say: Sender<Said>,
@@ -77,11 +112,12 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts all, or none.
-    pub fn start(members: Vec<Member>) -> Result<Self> {
+    /// Starts all, or none; `program` gives the command of the program `dictmesh`.
+    pub fn start(members: Vec<Member>, program: Program) -> Result<Self> {
         let (say, said) = channel();
         let mut group = Group {
-            told: RunSummary::new(),
+            program,
+            told: RunSummary::default(),
             running: Vec::new(),
             said,
             say,
@@ -91,7 +127,7 @@ impl Group {
             reasons: Vec::new(),
         };
         for member in members {
-            let child = spawn(&member, &group.say, &mut group.readers)?;
+            let child = spawn(program, &member, &group.say, &mut group.readers)?;
             group.running.push(Running {
                 member,
                 child,
@@ -101,13 +137,12 @@ impl Group {
         Ok(group)
     }
 
-    /// Watches until all have ended.
-    pub fn run(mut self, quiet: bool) -> Result<RunSummary> {
-        let interrupted = interrupt::gently();
-        let (bar, mut said_so) = (Bar::new(quiet), false);
+    /// Watches until all have ended. Once `interrupted` is set, asks them to end after their batch.
+    pub fn run(mut self, interrupted: &AtomicBool, show: &mut Show<'_>) -> Result<RunSummary> {
+        let mut said_so = false;
         while self.running.iter().any(|r| r.ended.is_none()) {
             match self.said.recv_timeout(Duration::from_millis(50)) {
-                Ok(said) => self.hear(said, &bar, quiet),
+                Ok(said) => self.hear(said, show),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {}
             }
@@ -115,37 +150,31 @@ impl Group {
                 self.ask();
             }
             let long = self.asked.is_some_and(|asked| asked.elapsed() > SILENCE);
-            if long && !quiet && self.failure.is_none() && !std::mem::replace(&mut said_so, true) {
-                bar.above(
-                    "the batch under way is finished first; asked once more, it ends at once",
-                );
+            if long && self.failure.is_none() && !std::mem::replace(&mut said_so, true) {
+                show(Notice::Finishing);
             }
-            self.look(&bar)?;
+            self.look(show)?;
         }
-        self.hear_last_words(&bar, quiet);
+        self.hear_last_words(show);
         if let Some((failed, status)) = self.failure {
             let why = self.why(failed, status);
-            self.tell_of_others(&why, &bar, quiet);
-            bar.clear();
+            self.tell_of_others(&why, show);
             let member = &self.running[failed].member;
             let log = member.log.display();
             return Err(format!("{}: {why} (its log: {log})", member.name).into());
         }
-        bar.clear();
         let incomplete = |r: &Running| r.ended.is_some_and(|status| !status.success());
-        if self.running.iter().any(incomplete) {
-            self.told.ended = Ended::Interrupted;
-        }
-        Ok(std::mem::replace(&mut self.told, RunSummary::new()))
+        self.told.interrupted = self.running.iter().any(incomplete);
+        Ok(std::mem::take(&mut self.told))
     }
 
     /// What they said before they ended, which may still be on its way, on a busy machine for long.
-    fn hear_last_words(&mut self, bar: &Bar, quiet: bool) {
+    fn hear_last_words(&mut self, show: &mut Show<'_>) {
         let until = Instant::now() + LAST_WORDS;
         loop {
             let all = self.readers.iter().all(|reader| reader.is_finished());
             while let Ok(said) = self.said.try_recv() {
-                self.hear(said, bar, quiet);
+                self.hear(said, show);
             }
             if all || Instant::now() >= until {
                 return;
@@ -154,39 +183,34 @@ impl Group {
         }
     }
 
-    fn hear(&mut self, said: Said, bar: &Bar, quiet: bool) {
+    fn hear(&mut self, said: Said, show: &mut Show<'_>) {
         match said {
-            (name, Line::Warning { message }) if !quiet => {
-                bar.above(&format!("{name}: {message}"));
-            }
-            // It is printed when all have ended, once.
+            (name, Line::Warning { message }) => show(Notice::Warning {
+                agent: &name,
+                message: &message,
+            }),
+            // The caller gets it when all have ended, once.
             (name, Line::Failed { message }) => self.reasons.push((name, message)),
             (_, line) => {
                 self.told.hear(line);
-                self.show(bar);
+                self.progress(show);
             }
         }
     }
 
-    fn show(&self, bar: &Bar) {
+    fn progress(&self, show: &mut Show<'_>) {
         if self.told.before.is_none() {
             return; // where they continue from is not known: no progress to be shown, and no speed
         }
-        let (phase, done) = ("learning", self.told.samples() as usize);
-        let cost = self.told.batches.values().last().and_then(|b| b.cost);
-        match self.told.total.map(|total| total as usize) {
-            Some(total) => bar.show(Progress {
-                phase,
-                done,
-                total,
-                cost,
-            }),
-            None => bar.count(phase, done, cost),
-        }
+        show(Notice::Progress {
+            samples: self.told.samples(),
+            total: self.told.total,
+            cost: self.told.batches.values().last().and_then(|b| b.cost),
+        });
     }
 
     /// Looks who has ended, and how.
-    fn look(&mut self, bar: &Bar) -> Result<()> {
+    fn look(&mut self, show: &mut Show<'_>) -> Result<()> {
         let late = self.asked.is_some_and(|asked| asked.elapsed() > LEAVE);
         let mut failed = false;
         for (k, running) in self.running.iter_mut().enumerate() {
@@ -206,10 +230,11 @@ impl Group {
             let again = !running.member.reads && self.told.restarts < MOST_RESTARTS;
             if status.code().is_none() && self.asked.is_none() && again {
                 self.told.restarts += 1;
-                bar.above(&format!(
-                    "{name}: it was killed ({status}) and is started again"
-                ));
-                running.child = spawn(&running.member, &self.say, &mut self.readers)?;
+                show(Notice::Restarted {
+                    agent: name,
+                    status,
+                });
+                running.child = spawn(self.program, &running.member, &self.say, &mut self.readers)?;
                 continue;
             }
             running.ended = Some(status);
@@ -241,12 +266,11 @@ impl Group {
     }
 
     /// What other agents said at their end, where it is something else.
-    fn tell_of_others(&self, said: &str, bar: &Bar, quiet: bool) {
+    fn tell_of_others(&self, said: &str, show: &mut Show<'_>) {
         let mut told = BTreeSet::from([said]);
-        let others = self.reasons.iter().filter(|_| !quiet);
-        for (name, why) in others {
-            if told.insert(why) {
-                bar.above(&format!("{name}: {why}"));
+        for (agent, message) in &self.reasons {
+            if told.insert(message) {
+                show(Notice::Warning { agent, message });
             }
         }
     }
@@ -272,9 +296,9 @@ impl Drop for Group {
 
 /// What is to be fed when the agent that reads standard input is started again.
 pub fn left_to_feed(config: &Path) -> String {
-    let taken = AgentConfig::load(config).map_err(say);
-    match taken.and_then(|config| source::taken(&config)) {
-        Ok(taken) => source::to_go_on(taken.unwrap_or(0)),
+    let taken = || sources::taken(&AgentConfig::load(config)?);
+    match taken() {
+        Ok(taken) => sources::to_go_on(taken.unwrap_or(0)),
         Err(e) => format!("how many samples it has of standard input is not known: {e}"),
     }
 }
@@ -294,11 +318,16 @@ fn end_gently(child: &mut Child) {
 }
 
 /// Starts an agent's process, and threads that pass on what it says: they are added to `readers`.
-fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>) -> Result<Child> {
-    let failed =
-        |e: std::io::Error| format!("{}: it cannot be started: {}", member.name, refusal(&e));
-    let mut child = crate::this_program()
-        .map_err(failed)?
+fn spawn(
+    program: Program,
+    member: &Member,
+    say: &Sender<Said>,
+    readers: &mut Vec<JoinHandle<()>>,
+) -> Result<Child> {
+    let unstarted =
+        |e: io::Error| format!("{}: it cannot be started: {}", member.name, refusal(&e));
+    let mut child = program()
+        .map_err(unstarted)?
         .args([
             "agent",
             "--events",
@@ -316,12 +345,12 @@ fn spawn(member: &Member, say: &Sender<Said>, readers: &mut Vec<JoinHandle<()>>)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(failed)?;
+        .map_err(unstarted)?;
     let mut log = OpenOptions::new()
         .create(true)
         .append(true)
         .open(&member.log)
-        .map_err(|e| format!("{}: {}", member.log.display(), refusal(&e)))?;
+        .map_err(|e| failed(&member.log, &e))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let (say, name) = (say.clone(), member.name.clone());
     readers.retain(|reader| !reader.is_finished());
@@ -355,7 +384,7 @@ mod tests {
     /// Its reader was kept from running for a while, as a busy machine does.
     #[test]
     fn the_last_words_of_an_agent_are_heard_however_late() {
-        let mut group = Group::start(Vec::new()).unwrap();
+        let mut group = Group::start(Vec::new(), || Ok(Command::new("dictmesh"))).unwrap();
         let say = group.say.clone();
         group.readers.push(thread::spawn(move || {
             thread::sleep(Duration::from_millis(300));
@@ -363,7 +392,7 @@ mod tests {
             say.send(("agent-0".into(), Line::Failed { message }))
                 .unwrap();
         }));
-        group.hear_last_words(&Bar::new(true), true);
+        group.hear_last_words(&mut |_| {});
         assert_eq!(group.reasons.len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! The wish that an agent leaves its mesh for good: a file in its state directory, which outlives its process.
 
-use super::super::{refusal, Result};
-use super::beside;
+use super::error::{beside, failed};
+use super::Result;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ pub fn is_asked(state: &Path) -> bool {
 /// Asks the agent with this state directory to leave.
 pub fn ask(state: &Path) -> Result<()> {
     let file = state.join(LEAVE);
-    fs::write(&file, "").map_err(|e| format!("{}: {}", file.display(), refusal(&e)).into())
+    fs::write(&file, "").map_err(|e| failed(&file, &e))
 }
 
 /// Refuses to run an agent that has left.
@@ -60,5 +60,5 @@ pub fn watch(state: &Path, leave: &Arc<AtomicBool>) -> Result<()> {
 /// Writes down that it is done.
 pub fn done(state: &Path) -> Result<()> {
     let [from, to] = [LEAVE, LEFT].map(|name| state.join(name));
-    fs::rename(&from, &to).map_err(|e| format!("{}: {}", to.display(), refusal(&e)).into())
+    fs::rename(&from, &to).map_err(|e| failed(&to, &e))
 }

@@ -1,16 +1,71 @@
 //! Whether a mesh can do without one of its agents: the others must reach each other, and see samples.
 
-use super::super::agent::{builder as of_agent, leaving};
-use super::super::{say, Result};
+use super::run_state::learned_all;
+use super::{builder, leaving, lock, Result};
+use crate::config::{AgentConfig, MeshConfig};
+use crate::words::{agents, listed};
 use dictmesh::WeightRule;
-use dictmesh_net::config::{AgentConfig, MeshConfig};
-use dictmesh_net::words::{agents, listed};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// Asks an agent to leave its mesh for good; returns whether its process runs. `checked` is the mesh's file, or none to
+/// look for it; without `checked`, the agent leaves even if the others cannot go on.
+///
+/// # Errors
+/// If there is nothing to leave, or the others could not go on.
+pub fn leave(
+    config: &AgentConfig,
+    settings: &Path,
+    checked: Option<Option<&Path>>,
+) -> Result<bool> {
+    let (name, state) = (&config.name, &config.state);
+    if !state.is_dir() {
+        return Err(format!(
+            "{}: {name} was never started with it, so that there is nothing to leave; was it run with other settings?",
+            settings.display()
+        ).into());
+    }
+    leaving::check(state, name)?;
+    let running = lock::holder(state).is_some();
+    let ended = match config
+        .output
+        .as_ref()
+        .filter(|path| !running && path.exists())
+    {
+        Some(path) => learned_all(path, state)?,
+        None => None,
+    };
+    if let Some(samples) = ended {
+        let with_others = match config.neighbours.is_empty() {
+            true => "there is nothing to leave any more",
+            false => {
+                "and the others have learned with its atoms: there is nothing to leave any more. Without it there would \
+                 have to be another run (mesh init)"
+            }
+        };
+        return Err(
+            format!("{name}: its run has ended after {samples} samples, {with_others}").into(),
+        );
+    }
+    if let Some(mesh) = checked {
+        check(config, &directory(settings)?, mesh)?;
+    }
+    leaving::ask(state)?;
+    Ok(running)
+}
+
+/// The agent's own directory.
+fn directory(config: &Path) -> Result<PathBuf> {
+    let full = std::path::absolute(config).map_err(|e| format!("{}: {e}", config.display()))?;
+    Ok(match full.parent() {
+        Some(parent) if !full.is_dir() => parent.to_path_buf(),
+        _ => full,
+    })
+}
+
 /// Refuses a leave after which the others could not go on. `given` is the mesh's file; without, it is looked for
 /// above the agent's own directory.
-pub fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<()> {
+fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<()> {
     let name = &config.name;
     if matches!(config.agreed.weights, WeightRule::Given(_)) {
         return Err(format!(
@@ -24,7 +79,7 @@ pub fn check(config: &AgentConfig, own: &Path, given: Option<&Path>) -> Result<(
         (None, Some(beside)) if beside.is_file() => beside,
         (None, beside) => return check_alone(config, beside.as_deref()),
     };
-    let mesh = MeshConfig::load(&file).map_err(say)?;
+    let mesh = MeshConfig::load(&file)?;
     let known = mesh.agents.get(config.id).map(|entry| &entry.name);
     if mesh.run != config.run || known != Some(name) {
         return Err(format!(
@@ -58,7 +113,7 @@ fn check_alone(config: &AgentConfig, looked: Option<&Path>) -> Result<()> {
 /// The other agents that are in the mesh, as far as it can be seen from here.
 fn there(mesh: &MeshConfig, place: &Path, config: &AgentConfig) -> Result<BTreeSet<usize>> {
     let state = |k: usize| place.join(&mesh.agents[k].name).join("state");
-    let gone = of_agent::settings(config)?.gone(&config.state);
+    let gone = builder::settings(config)?.gone(&config.state);
     let others = (0..mesh.agents.len()).filter(|k| *k != config.id && !gone.contains(k));
     // Where the others' directories are in use, a newcomer without has not come yet.
     let at_one_host = others.clone().any(|k| state(k).is_dir());

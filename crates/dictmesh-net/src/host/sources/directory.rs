@@ -1,11 +1,12 @@
 //! A directory that is watched for new files.
 
-use super::super::super::{refusal, say, Result};
+use super::super::error::failed;
+use super::super::Result;
 use super::spool::keep_names;
+use crate::words::counted;
+use crate::{Source, Taken};
 use dictmesh::Samples;
 use dictmesh_data::{self as data, DataError, ReadOptions};
-use dictmesh_net::{Source, Taken};
-use dictmesh_report::numbers::counted;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -54,6 +55,7 @@ struct Taking {
 }
 
 impl DirectorySource {
+    /// The files of the directory `path`, whose samples have `rows` numbers; `state` keeps the list of files taken.
     pub fn new(rows: usize, path: &Path, state: &Path) -> Result<Self> {
         if !path.is_dir() {
             return Err(format!(
@@ -148,8 +150,12 @@ impl DirectorySource {
         };
         let line = format!("{} {} {}\n", taking.begins, taking.samples, taking.name);
         let kept = self.list.write_all(line.as_bytes());
-        kept.and_then(|()| self.list.sync_data())
-            .map_err(|e| format!("the list of files taken: {}", refusal(&e)))?;
+        kept.and_then(|()| self.list.sync_data()).map_err(|e| {
+            format!(
+                "the list of files taken: {}",
+                dictmesh_data::output::refusal(&e)
+            )
+        })?;
         self.open = Some((self.files.len(), samples));
         self.files.push(taking);
         Ok(())
@@ -161,7 +167,7 @@ impl DirectorySource {
             remedy: REMEDY.into(), // an agent has no flags that say how a file is read
             ..e
         });
-        let samples = table.map_err(say)?.samples;
+        let samples = table?.samples;
         match samples.rows() == self.rows {
             true => Ok(samples),
             false => Err(format!(
@@ -178,10 +184,6 @@ impl DirectorySource {
 /// Whether a file of this name is taken.
 fn is_of_samples(name: &str) -> bool {
     !name.starts_with('.') && !UNFINISHED.iter().any(|end| name.ends_with(end))
-}
-
-fn failed(path: &Path, e: &std::io::Error) -> String {
-    format!("{}: {}", path.display(), refusal(e))
 }
 
 fn entry(line: &str) -> Option<Taking> {

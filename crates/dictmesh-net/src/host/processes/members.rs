@@ -1,11 +1,11 @@
 //! Who is to be started, with their files as the mesh's says.
 
-use super::super::agent::{leaving, lock};
-use super::super::mesh::files::{agent_file, check_unchanged};
-use super::super::{refusal, say, Result};
+use super::super::error::failed;
+use super::super::files::{agent_file, check_unchanged};
+use super::super::{leaving, lock, Result};
 use super::Member;
+use crate::config::{MeshConfig, SourceConfig};
 use dictmesh::accel::Accels;
-use dictmesh_net::config::{MeshConfig, SourceConfig};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -40,8 +40,7 @@ pub fn write_agents(
 }
 
 fn member(mesh: &MeshConfig, k: usize, directory: PathBuf, accels: &Accels) -> Result<Member> {
-    fs::create_dir_all(&directory)
-        .map_err(|e| format!("{}: {}", directory.display(), refusal(&e)))?;
+    fs::create_dir_all(&directory).map_err(|e| failed(&directory, &e))?;
     agent_file(mesh, k, &directory)?;
     if mesh.tls && !directory.join(MeshConfig::CERTIFICATE).exists() {
         return Err(format!(
@@ -62,7 +61,7 @@ fn member(mesh: &MeshConfig, k: usize, directory: PathBuf, accels: &Accels) -> R
 
 /// Whether this agent takes its samples from standard input.
 fn reads(mesh: &MeshConfig, k: usize) -> Result<bool> {
-    let agent = mesh.agent(k).map_err(say)?;
+    let agent = mesh.agent(k)?;
     Ok(matches!(agent.source, Some(SourceConfig::Stdin)))
 }
 

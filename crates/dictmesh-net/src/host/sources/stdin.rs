@@ -1,11 +1,11 @@
 //! Standard input: a sample a line.
 
-use super::super::super::Result;
-use super::super::beside;
+use super::super::error::beside;
+use super::super::Result;
 use super::spool::Spool;
+use crate::words::counted;
+use crate::{Source, Taken};
 use dictmesh::Samples;
-use dictmesh_net::{Source, Taken};
-use dictmesh_report::numbers::counted;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::mpsc::{sync_channel, Receiver, RecvTimeoutError};
@@ -26,6 +26,7 @@ pub struct LineSource {
 }
 
 impl LineSource {
+    /// Lines of `rows` numbers from `input`; `state` keeps those that were taken. A thread of its own reads.
     pub fn new(rows: usize, state: &Path, input: impl Read + Send + 'static) -> Result<Self> {
         // First, so that nothing is read by one that cannot keep it.
         let spool = Spool::open(state, rows)?;

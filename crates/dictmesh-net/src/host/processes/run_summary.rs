@@ -1,14 +1,13 @@
 //! What the agents of a launch told of their batches.
 
-use super::super::Ended;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// All of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RunSummary {
-    /// How it ended.
-    pub ended: Ended,
+    /// Whether the agents were asked to end before the samples had ended.
+    pub interrupted: bool,
     /// By the number of samples before the batch; one done again counts once.
     pub batches: BTreeMap<u64, BatchTold>,
     /// How often an agent was started again after it had been killed.
@@ -26,8 +25,11 @@ pub struct RunSummary {
 /// A batch.
 #[derive(Clone, Debug, Default)]
 pub struct BatchTold {
+    /// Its samples.
     pub samples: usize,
+    /// Its rounds.
     pub rounds: usize,
+    /// The mean cost of a sample, if agents agree on it.
     pub cost: Option<f64>,
     /// It ended at the limit of rounds.
     pub at_limit: bool,
@@ -41,54 +43,65 @@ pub struct BatchTold {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Line {
+    /// The agent runs.
     Started {
+        /// Samples that there are, if it knows.
         total: Option<u64>,
     },
+    /// The agents agreed on who is there.
     Agreed {
+        /// The agent.
         agent: usize,
+        /// The sample that they go on from.
         position: u64,
     },
+    /// The agent has left for good.
     Left {
+        /// The agent.
         agent: usize,
     },
+    /// A batch is learned.
     Batch {
+        /// The agent.
         agent: usize,
+        /// The number of samples before the batch.
         position: u64,
+        /// Samples of the batch.
         samples: usize,
+        /// Rounds of the batch.
         rounds: usize,
+        /// The mean cost of a sample, if agents agree on it.
         cost: Option<f64>,
+        /// Mean number of the agent's coefficients that are not zero.
         sparsity: f64,
+        /// How far its atoms moved.
         movement: f64,
+        /// Bytes that it sent.
         bytes: u64,
+        /// Bytes that it wrote to sockets since the line before.
         written: u64,
+        /// Why rounds ended, by the name of the reason.
         stop: String,
     },
+    /// The agent's run ended.
     Ended {
+        /// Bytes that it wrote to sockets since the line before.
         written: u64,
     },
     /// Something that a person should see.
     Warning {
+        /// The warning.
         message: String,
     },
     /// Why the agent ends.
     Failed {
+        /// The reason.
         message: String,
     },
 }
 
 impl RunSummary {
-    pub fn new() -> Self {
-        RunSummary {
-            ended: Ended::Complete,
-            batches: BTreeMap::new(),
-            restarts: 0,
-            total: None,
-            before: None,
-            positions: BTreeMap::new(),
-            written: 0,
-        }
-    }
-
+    /// Adds what an agent's line tells.
     pub fn hear(&mut self, line: Line) {
         let (agent, at) = match line {
             Line::Started { total, .. } => {

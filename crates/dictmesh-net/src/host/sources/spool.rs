@@ -3,7 +3,8 @@
 //! Files of at most [`LENGTH`] samples, each named by its first sample's number. A record is the sample's M numbers,
 //! little-endian, and a CRC-32 of them; what a crash left torn at the end is cut off.
 
-use super::super::super::{refusal, Result};
+use super::super::error::failed;
+use super::super::Result;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -92,9 +93,7 @@ impl Spool {
     /// Brings it to the disk.
     pub fn sync(&mut self) -> Result<()> {
         match &self.open {
-            Some((file, begins)) => {
-                Ok((file.sync_data()).map_err(|e| failed(&self.path(*begins), &e))?)
-            }
+            Some((file, begins)) => (file.sync_data()).map_err(|e| failed(&self.path(*begins), &e)),
             None => Ok(()),
         }
     }
@@ -168,7 +167,7 @@ impl Spool {
 #[cfg(unix)]
 pub fn keep_names(directory: &Path) -> Result<()> {
     let kept = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(kept.map_err(|e| failed(directory, &e))?)
+    kept.map_err(|e| failed(directory, &e))
 }
 
 /// Elsewhere a directory is no file that could be brought to the disk.
@@ -189,13 +188,7 @@ fn record(sample: &[f64]) -> Vec<u8> {
 }
 
 fn crc32(bytes: &[u8]) -> [u8; 4] {
-    let mut hasher = flate2::Crc::new();
-    hasher.update(bytes);
-    hasher.sum().to_le_bytes()
-}
-
-fn failed(path: &Path, e: &io::Error) -> String {
-    format!("{}: {}", path.display(), refusal(e))
+    crc32fast::hash(bytes).to_le_bytes()
 }
 
 #[cfg(test)]
