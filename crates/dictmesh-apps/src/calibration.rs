@@ -16,7 +16,7 @@ pub const KEPT_SCORES: usize = 1000;
 const ENTRIES: usize = 1 << 22;
 /// The largest number of samples that are scored together.
 const TOGETHER: usize = 256;
-/// With more atoms, W'W as one matrix takes too much memory, and the mesh scores.
+/// With more atoms, W'W of all of them is not stored, and the mesh scores.
 const EXACT_ATOMS: usize = 4096;
 
 const KEY: &str = "scores";

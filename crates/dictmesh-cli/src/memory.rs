@@ -38,5 +38,5 @@ pub fn check(sizes: &Sizes, given: &str) -> Result<()> {
 }
 
 fn of_count(words: &str, most: usize) -> Failure {
-    format!("{words} from 1 to {most}, which is the most that fits into a process").into()
+    format!("{words} from 1 to {most}, the most of one process").into()
 }

@@ -43,12 +43,12 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
     let before = files(&dir.0);
     for (args, word) in [
         (
-            "learn x.csv --header no -o m --atoms 50000".into(),
+            "learn x.csv --header no -o m --atoms 9000000".into(),
             "of memory",
         ),
         (
             format!("learn x.csv --header no -o m --atoms {huge}"),
-            "1 to 50000,",
+            "1 to 10000000,",
         ),
         (
             format!("learn x.csv --header no -o m --agents {huge}"),
@@ -61,20 +61,20 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
             "of memory",
         ),
         (
-            "tune x.csv --header no --atoms-grid 50000".into(),
+            "tune x.csv --header no --atoms-grid 9000000".into(),
             "of memory",
         ),
         (
             format!("tune x.csv --header no --atoms-grid 4,{huge}"),
-            "1 to 50000,",
+            "1 to 10000000,",
         ),
         (
-            "denoise ex/noisy.png -o d.png --atoms 50000".into(),
+            "denoise ex/noisy.png -o d.png --atoms 9000000".into(),
             "of memory",
         ),
         (
             format!("denoise ex/noisy.png -o d.png --atoms {huge}"),
-            "1 to 50000,",
+            "1 to 10000000,",
         ),
         (
             format!("denoise ex/noisy.png -o d.png --agents {huge}"),
@@ -118,6 +118,20 @@ fn what_does_not_fit_into_memory_is_refused_in_numbers() {
         format!("novelty ex/news.csv --block 400 --agents-start 2 --top {huge} --quiet"),
     ] {
         common::ok(&dir.0, &args);
+    }
+}
+
+/// Above some number of atoms no W'W is stored, and neither its memory nor its size is a limit.
+#[test]
+fn atoms_without_a_gram_matrix_are_learned_and_coded() {
+    let dir = Scratch::new("robust-many-atoms");
+    dir.write("x.csv", samples(8, 0));
+    for how in ["--agents 64", "--agents 1"] {
+        common::ok(
+            &dir.0,
+            &format!("learn x.csv --header no -o m --atoms 60000 {how} --quiet --force"),
+        );
+        common::ok(&dir.0, "infer m x.csv --header no -o y.npz --force --quiet");
     }
 }
 

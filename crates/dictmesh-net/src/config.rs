@@ -177,8 +177,7 @@ fn check_atoms(atoms: usize) -> Result<()> {
     match atoms <= MOST_ATOMS {
         true => Ok(()),
         false => Err(ConfigError::new(format!(
-            "atoms = {atoms}: an agent has at most {MOST_ATOMS}, which is the most that fits into a process; take fewer, \
-             or more agents"
+            "atoms = {atoms}: an agent has at most {MOST_ATOMS}; take fewer, or more agents"
         ))),
     }
 }

@@ -41,16 +41,19 @@ use dictmesh_kernels::products::Firing;
 use learning::{plan_update, PlannedUpdate};
 pub use learning::{AtomStats, Update};
 
-/// The most agents of a mesh in one process: the spectrum of its graph takes dense matrices.
-pub const MOST_AGENTS: usize = 5_000;
-/// The most atoms in one process: W'W is dense.
-pub const MOST_ATOMS: usize = 50_000;
 use rayon::prelude::*;
 use run::demote_if_nonfinite;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use warm::State;
+
+/// The most agents of a mesh in one process: the spectra of larger graphs take minutes and
+/// gigabytes. Also the stride of the agents' random streams.
+pub const MOST_AGENTS: usize = 5_000;
+/// The most atoms that front ends accept before the dimension of the samples is known. Below it,
+/// memory decides.
+pub const MOST_ATOMS: usize = 10_000_000;
 
 /// One agent of a mesh: its part of the task, its private atoms, and whether it is informed.
 #[derive(Clone, Debug)]

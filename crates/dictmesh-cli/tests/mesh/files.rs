@@ -153,7 +153,7 @@ fn sizes_beyond_memory_are_refused_with_what_fits() {
     let at = place.path();
     fs::write(at.join("x.csv"), table(20)).unwrap();
     ok(at, "mesh init m --data x.csv --agents 2 --atoms 4");
-    let (atoms, most) = ("--atoms 100000000000", "from 1 to 50000");
+    let (atoms, most) = ("--atoms 100000000000", "from 1 to 10000000");
     refused(at, &format!("mesh add m --neighbours 0 {atoms}"), &[most]);
     refused(at, &format!("mesh init n --data x.csv {atoms}"), &[most]);
     refused(
@@ -167,7 +167,7 @@ fn sizes_beyond_memory_are_refused_with_what_fits() {
     for (changed, words) in [
         (
             text.replace("\natoms = 2", "\natoms = 100000000000"),
-            ["atoms = 100000000000", "at most 50000"],
+            ["atoms = 100000000000", "at most 10000000"],
         ),
         (
             text.replace("\nrows = 12", "\nrows = 4000000000"),

@@ -338,7 +338,7 @@ pub(super) mod tests {
             (|m| m.agreed.batch = 0, "batch = 0"),
             (
                 |m| m.agents[1].atoms = 100_000_000_000,
-                "agents: agent-1: atoms = 100000000000: an agent has at most 50000",
+                "agents: agent-1: atoms = 100000000000: an agent has at most 10000000",
             ),
             (
                 |m| m.agreed.rows = 4_000_000_000,

@@ -1,4 +1,4 @@
-use super::{Agent, Mesh, Progress, Stopping};
+use super::{Agent, Mesh, Progress, Stopping, MOST_AGENTS};
 use crate::accel::{Accel, Accels};
 use crate::error::{Error, Result};
 use crate::graph::AgentId;
@@ -10,9 +10,6 @@ use crate::random;
 use crate::strategy::{self, Strategy};
 use std::sync::Arc;
 
-/// Upper limit on the agents of a mesh in one process: the spectra of larger graphs take minutes
-/// and gigabytes. Also the stride of the agents' random streams ([`Mesh::own`]).
-pub(super) const MAX_AGENTS: usize = 5_000;
 const MAX_THREADS: usize = 1024;
 
 /// Options of a [`Mesh`]; each has a default.
@@ -214,14 +211,14 @@ fn check_sizes(n: usize, rows: usize, sizes: &[usize]) -> Result<()> {
 
 /// `Ok` if a mesh in one process can have `n` agents.
 pub(super) fn check_agents(n: usize) -> Result<()> {
-    if n <= MAX_AGENTS {
+    if n <= MOST_AGENTS {
         return Ok(());
     }
     Err(Error::parameter(
         "agents",
         n,
         format!(
-            "a mesh in one process has at most {MAX_AGENTS}: it computes the spectrum of the \
+            "a mesh in one process has at most {MOST_AGENTS}: it computes the spectrum of the \
              whole graph; give each agent more atoms instead"
         ),
     ))
@@ -244,12 +241,12 @@ const OWN: u64 = 0x6f_77_6e;
 
 impl Mesh {
     /// Agent `k`'s own random numbers for the inference of the next batch. Streams differ between
-    /// batches and agents, since k < [`MAX_AGENTS`].
+    /// batches and agents, since k < [`MOST_AGENTS`].
     pub(super) fn own(&self, k: AgentId) -> random::Rng {
         let batch = self
             .progress
             .samples_learned
-            .wrapping_mul(MAX_AGENTS as u64);
+            .wrapping_mul(MOST_AGENTS as u64);
         random::stream(self.seed ^ OWN, batch.wrapping_add(k as u64))
     }
 

@@ -182,12 +182,12 @@ impl Mesh {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::builder::MAX_AGENTS;
+    use super::super::MOST_AGENTS;
     use super::*;
     use crate::problem::Task;
 
-    /// The random stream of (batch, agent) is batch * MAX_AGENTS + agent, so agent MAX_AGENTS would
-    /// share that of agent 0 in the next batch.
+    /// The random stream of (batch, agent) is batch * MOST_AGENTS + agent, so agent MOST_AGENTS
+    /// would share that of agent 0 in the next batch.
     #[test]
     fn a_mesh_does_not_grow_beyond_the_most_agents() {
         let task = Task::sparse_svd(0.1, 0.1).unwrap();
@@ -196,11 +196,11 @@ mod tests {
             .unwrap();
         // Set directly: the spectrum of a graph of this size takes minutes.
         let agent = mesh.agents[0].clone();
-        mesh.agents.resize(MAX_AGENTS, agent);
-        mesh.topology = Topology::ring(MAX_AGENTS).unwrap();
+        mesh.agents.resize(MOST_AGENTS, agent);
+        mesh.topology = Topology::ring(MOST_AGENTS).unwrap();
         let added = mesh.add_agent(&[0], 1, AtomInit::Random, true, None);
         let message = added.unwrap_err().to_string();
         assert!(message.contains("5001"), "{message}");
-        assert_eq!(mesh.agents(), MAX_AGENTS);
+        assert_eq!(mesh.agents(), MOST_AGENTS);
     }
 }
