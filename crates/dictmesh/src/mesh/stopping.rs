@@ -1,20 +1,19 @@
 //! The stopping rule of a batch.
 
+mod rate;
+
 use crate::error::{Error, Result};
 use crate::strategy::divergence::is_beyond;
 use crate::strategy::Strategy;
 use crate::Stop;
 use dictmesh_kernels::matrix::{distance, distance_from, norm, Matrix};
+use rate::RateEstimator;
 use serde::{Deserialize, Serialize};
 
 /// Minimum number of rounds between two measurements; fewer are too noisy to estimate a rate.
 const WINDOW: usize = 5;
-/// Relative changes up to this are rounding error, which does not decrease further.
-const ROUNDING: f64 = 1e-14;
 /// Limit of rounds, if only a tolerance is given.
 const MAX_ROUNDS: usize = 100_000;
-/// Number of measurements from which the rate is estimated.
-const RATE_MEASUREMENTS: usize = 4;
 
 /// The parameters of the stopping rule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -370,32 +369,4 @@ pub fn max_or_nan(a: f64, b: f64) -> f64 {
 pub fn has_diverged(nu: &Matrix, sizes: &[f64], delta: f64) -> bool {
     let mut each = nu.columns().zip(sizes);
     each.any(|(nu, size)| is_beyond(nu, *size, delta))
-}
-
-/// Estimates the convergence rate from the largest residuals of recent measurements, newest first.
-#[derive(Clone, Debug, Default)]
-struct RateEstimator {
-    residuals: Vec<f64>,
-}
-
-impl RateEstimator {
-    /// Adds a residual. Returns whether the estimated remaining distance is within the tolerance.
-    fn meets(&mut self, residual: f64, window: usize, tolerance: f64) -> bool {
-        self.residuals.insert(0, residual);
-        self.residuals.truncate(RATE_MEASUREMENTS);
-        if residual <= ROUNDING {
-            return true;
-        }
-        if self.residuals.len() < RATE_MEASUREMENTS {
-            return false;
-        }
-        // Residuals oscillate, so the rate compares the maxima of the newer and the older half.
-        let (newer, older) = self.residuals.split_at(RATE_MEASUREMENTS / 2);
-        let largest = |half: &[f64]| half.iter().copied().fold(0.0, f64::max);
-        let windows = (window * RATE_MEASUREMENTS / 2) as f64;
-        let rate = (largest(newer) / largest(older)).powf(1.0 / windows);
-        let residual = largest(newer);
-        // The remaining sum of a geometric series with this rate.
-        rate < 1.0 && residual / (1.0 - rate) <= tolerance
-    }
 }
