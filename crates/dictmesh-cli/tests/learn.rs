@@ -291,3 +291,37 @@ fn the_certified_gap_of_tree_is_printed() {
     let out = String::from_utf8(out.unwrap().stderr).unwrap();
     assert!(out.contains("certified relative gap: "), "{out}");
 }
+
+/// `--accel none` and each speed-up but `reduction`: codes of the learned model are the same bytes.
+#[test]
+fn speed_ups_are_switched_by_name_and_change_no_digit() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    std::fs::write(at.join("x.csv"), table(80)).unwrap();
+    let coded = |mesh: &[&str], accel: &str| {
+        let learn = [
+            "learn", "x.csv", "-o", "m", "--force", "--quiet", "--atoms", "12",
+        ];
+        ok(
+            at,
+            &[&learn[..], mesh, &["--batch", "20", "--accel", accel]].concat(),
+        );
+        ok(
+            at,
+            &["infer", "m", "x.csv", "-o", "y.csv", "--force", "--quiet"],
+        );
+        std::fs::read(at.join("y.csv")).unwrap()
+    };
+    let gossip = ["--agents", "6", "--strategy", "relaxed-admm"];
+    for mesh in [&["--agents", "1"][..], &gossip] {
+        let plain = coded(mesh, "none");
+        for accel in ["single-agent", "chunks", "neighbour-sums", "lanes"] {
+            assert!(coded(mesh, accel) == plain, "{accel}, {mesh:?}");
+        }
+    }
+    let said = refused(at, &["learn", "x.csv", "-o", "n", "--accel", "lane"]);
+    assert!(
+        said.contains("lane") && said.contains("neighbour-sums"),
+        "{said}"
+    );
+}

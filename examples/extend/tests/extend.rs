@@ -279,18 +279,44 @@ fn agents_restart_from_their_checkpoints() {
     assert_eq!(again, whole);
 }
 
+/// Each piece alone, among built-in ones: an agent that does not have it registered refuses to start,
+/// and the hand-shake, which compares settings by name, tells its neighbours the name.
 #[test]
 fn a_peer_without_a_piece_is_refused_with_its_name() {
     let (mesh, x, hub) = (mesh(Accels::none()), samples(5), Hub::new(0));
+    let own = settings(&mesh, 0);
     let bare = AgentSettings {
         registry: dictmesh::Registry::default(),
-        ..settings(&mesh, 0)
+        task: Task::sparse_svd(0.1, 0.1).unwrap().spec(),
+        strategy: Spec::new("relaxed-admm")
+            .with("rho", 0.1)
+            .with("alpha", 0.9),
+        ..own.clone()
     };
-    let error = agent(&hub, &mesh, bare, &x, None).err().unwrap();
-    assert!(error.contains("log-cosh"), "{error}");
+    assert!(agent(&hub, &mesh, bare.clone(), &x, None).is_ok());
+    let refused = |name: &str, change: &dyn Fn(&mut AgentSettings)| {
+        let mut settings = bare.clone();
+        change(&mut settings);
+        let told = settings.agreed();
+        assert!(
+            told.iter().any(|(_, value)| value.contains(name)),
+            "{told:?}"
+        );
+        let error = agent(&Hub::new(0), &mesh, settings, &x, None)
+            .err()
+            .unwrap();
+        assert!(error.contains(name), "{name}: {error}");
+    };
+    let common = &own.task.common;
+    refused("log-cosh", &|s| s.task.residual = own.task.residual.clone());
+    refused("sparse-group", &|s| {
+        s.task.common.regularizer = common.regularizer.clone();
+    });
+    refused("simplex", &|s| s.task.common.set = common.set.clone());
+    refused("pg-extra", &|s| s.strategy = own.strategy.clone());
     let unknown = AgentSettings {
         strategy: Spec::new("unheard-of"),
-        ..settings(&mesh, 0)
+        ..own.clone()
     };
     let error = agent(&hub, &mesh, unknown, &x, None).err().unwrap();
     assert!(
