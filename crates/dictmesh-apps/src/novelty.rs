@@ -44,8 +44,8 @@ const BLOCK: usize = 1000;
 /// The default number of blocks of a short stream.
 const BLOCKS: usize = 5;
 
-/// The default number of samples in a block: 1000, or a fifth of a stream of fewer than 5000 samples,
-/// if its length is known.
+/// The default number of samples in a block: 1000, or a fifth of a stream of fewer than 5000
+/// samples, if its length is known.
 pub fn default_block(total: Option<usize>) -> usize {
     total.map_or(BLOCK, |total| total.div_ceil(BLOCKS).clamp(1, BLOCK))
 }

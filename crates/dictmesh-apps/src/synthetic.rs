@@ -111,7 +111,8 @@ pub fn scene(side: usize) -> Image {
     .rounded()
 }
 
-/// The picture with white noise of standard deviation `sigma` in every plane, rounded to its levels.
+/// The picture with white noise of standard deviation `sigma` in every plane, rounded to its
+/// levels.
 pub fn with_noise(clean: &Image, sigma: f64, seed: u64) -> Image {
     let mut noisy = clean.clone();
     let rng = &mut stream(seed, STREAM + 2);

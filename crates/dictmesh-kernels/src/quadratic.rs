@@ -134,13 +134,14 @@ impl<'a> Quadratic<'a> {
         let mut coordinates = scratch.coordinates;
         for (q, h) in penalties.enumerate() {
             let coordinate = Coordinate::new(q, h, scale * gram.get(q, q));
-            let (lo, hi) = (coordinate.zone).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            let (lo, hi) =
+                (coordinate.subgradient_at_zero).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
             v.lo.push(lo);
             v.hi.push(hi);
             v.curvature.push(coordinate.curvature);
             v.total.push(coordinate.total);
             v.inverse.push(coordinate.inverse);
-            if coordinate.zone.is_none() {
+            if coordinate.subgradient_at_zero.is_none() {
                 v.other.push(q);
             }
             coordinates.push(coordinate);
@@ -252,7 +253,7 @@ impl<'a> Quadratic<'a> {
     #[inline(always)]
     fn clear(&mut self) {
         for m in self.active.members() {
-            if let Some((lo, hi)) = m.zone {
+            if let Some((lo, hi)) = m.subgradient_at_zero {
                 (self.v.lo[m.q], self.v.hi[m.q]) = (lo, hi);
             }
         }

@@ -1,5 +1,6 @@
 //! Sums over neighbours on dense graphs with different weights: a matrix product in the order of
-//! [`Order::OneByOne`](crate::combine::Order::OneByOne), bit-identical to the sums of single agents.
+//! [`Order::OneByOne`](crate::combine::Order::OneByOne), bit-identical to the sums of single
+//! agents.
 
 use crate::simd::{dispatch, Simd, WithSimd};
 use crate::work::count;

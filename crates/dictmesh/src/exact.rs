@@ -33,9 +33,8 @@ use dictmesh_kernels::quadratic::Batching;
 use joined::Joined;
 use rayon::prelude::*;
 
-/// Samples per part. Larger parts let a solver of several samples group those of
-/// similar work. Batches that are
-/// cut at multiples of this give bit-identical results.
+/// Samples per part. Larger parts let a solver of several samples group those of similar work.
+/// Batches that are cut at multiples of this give bit-identical results.
 pub const SOLVED_TOGETHER: usize = 128;
 /// Samples per part if W'W is not stored: each takes three vectors of K numbers. Divides
 /// [`SOLVED_TOGETHER`].

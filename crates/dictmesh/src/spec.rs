@@ -54,8 +54,8 @@ impl Spec {
         }
     }
 
-    /// Adds a numeric parameter if `value` is `Some`. NaN and infinities stay, and are refused where
-    /// the piece is built.
+    /// Adds a numeric parameter if `value` is `Some`. NaN and infinities stay, and are refused
+    /// where the piece is built.
     pub fn with_some_number(self, name: &str, value: Option<f64>) -> Self {
         match value {
             Some(value) => self.with_number(name, value),

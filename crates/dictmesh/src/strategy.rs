@@ -164,8 +164,8 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// Begins a batch at the nu_k of the last one: a warm start. The default keeps all iterates.
     fn resume(&mut self, _local: &Local) {}
 
-    /// Multiplies the penalty of the strategy by `scale` from the next round on; an earlier scale is
-    /// replaced. Iterates continue to the same limit. The default has no penalty.
+    /// Multiplies the penalty of the strategy by `scale` from the next round on; an earlier scale
+    /// is replaced. Iterates continue to the same limit. The default has no penalty.
     fn scale_penalty(&mut self, _local: &Local, _scale: f64) {}
 
     /// The local computation. Returns the next exchange, which is the same for all agents of a
@@ -183,8 +183,8 @@ pub trait AgentStrategy: Send + Sync + fmt::Debug {
     /// The agent's estimate nu_k.
     fn dual(&self) -> &Matrix;
 
-    /// y_k, N_k x B, if the agent solved the whole problem alone. Otherwise `None`, the default: y_k
-    /// is then recovered from nu_k, which divides its rounding errors by delta.
+    /// y_k, N_k x B, if the agent solved the whole problem alone. Otherwise `None`, the default:
+    /// y_k is then recovered from nu_k, which divides its rounding errors by delta.
     fn codes(&self) -> Option<Matrix> {
         None
     }

@@ -120,7 +120,8 @@ impl Denoising {
 
     /// The number of patches of a picture of this size.
     ///
-    /// Errors: patches below 2 x 2 or larger than the picture, and a stride outside 1 to their side.
+    /// Errors: patches below 2 x 2 or larger than the picture, and a stride outside 1 to their
+    /// side.
     pub fn patch_count(&self, rows: usize, columns: usize) -> Result<usize> {
         Ok(corners((rows, columns), self.patch, self.stride)?.len())
     }

@@ -35,8 +35,8 @@ pub struct Tuned {
 
 /// Runs a strategy with its default constant (rho for `relaxed-admm`, else mu), then doubles or
 /// halves it while that helps, and finally tries factors of sqrt(2). A strategy without a step or
-/// penalty runs once. `goal` is an index into [`GOALS`](super::GOALS). `watch` is called before each
-/// round; its error ends the search.
+/// penalty runs once. `goal` is an index into [`GOALS`](super::GOALS). `watch` is called before
+/// each round; its error ends the search.
 ///
 /// The best constant for these samples need not be the best for others.
 pub fn tune(

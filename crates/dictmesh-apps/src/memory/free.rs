@@ -3,7 +3,8 @@
 #[cfg(any(target_os = "linux", test))]
 use std::{fs, path::Path};
 
-/// The bytes that this process can still allocate: of the machine, its address space and its control groups.
+/// The bytes that this process can still allocate: of the machine, its address space and its
+/// control groups.
 #[cfg(target_os = "linux")]
 pub fn free() -> u64 {
     let of = |path: &str, key: &str| number_after(&fs::read_to_string(path).ok()?, key);
@@ -26,7 +27,8 @@ pub fn free() -> u64 {
     }
 }
 
-/// The files of a control group: its limit, its use, and the key of the reclaimable file cache in `memory.stat`.
+/// The files of a control group: its limit, its use, and the key of the reclaimable file cache in
+/// `memory.stat`.
 #[cfg(any(target_os = "linux", test))]
 const GROUP_FILES: [[&str; 3]; 2] = [
     ["memory.max", "memory.current", "inactive_file"],
@@ -37,8 +39,9 @@ const GROUP_FILES: [[&str; 3]; 2] = [
     ],
 ];
 
-/// The bytes left to this process by its control groups, version 1 or 2, as containers and SLURM set them. A limit
-/// holds for all groups below it, so that each group up to the root counts. `root` is / outside of tests.
+/// The bytes left to this process by its control groups, version 1 or 2, as containers and SLURM
+/// set them. A limit holds for all groups below it, so that each group up to the root counts.
+/// `root` is / outside of tests.
 #[cfg(any(target_os = "linux", test))]
 fn groups(root: &Path) -> Option<u64> {
     let own = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
@@ -88,7 +91,8 @@ fn number_after(text: &str, key: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Limits of SLURM's job and of a slice above the group of the process, in both versions of control groups.
+    /// Limits of SLURM's job and of a slice above the group of the process, in both versions of
+    /// control groups.
     #[test]
     fn limits_of_all_groups_above_the_process_count() {
         let dir = tempfile::tempdir().unwrap();

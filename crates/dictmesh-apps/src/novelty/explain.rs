@@ -39,8 +39,8 @@ pub struct Explanation {
     pub score: f64,
     /// The atoms with the largest weights |y_q| in its code.
     pub atoms: Vec<AtomUse>,
-    /// The features with the largest residual |x - W y|. Above 0, the sample has more of the feature
-    /// than its atoms express; below 0, less.
+    /// The features with the largest residual |x - W y|. Above 0, the sample has more of the
+    /// feature than its atoms express; below 0, less.
     pub unexplained: Vec<Term>,
 }
 
@@ -68,8 +68,8 @@ impl Default for ExplainOptions {
 
 /// Why each sample has its score: code y, residual x - W y, and the largest entries of both.
 ///
-/// `x` is prepared as the mesh learned it (scaled to norm 1 and so on). `name` returns the name of a
-/// feature by its row. Entries are ordered by absolute value, then by number; zeros are left out.
+/// `x` is prepared as the mesh learned it (scaled to norm 1 and so on). `name` returns the name of
+/// a feature by its row. Entries are ordered by absolute value, then by number; zeros are left out.
 ///
 /// Both the program (`novelty`, `score --report`) and Python (`NoveltyDetector.explain`) call this
 /// function, so that they agree.

@@ -126,8 +126,9 @@ pub struct Novelty {
     pub agreement: Agreement,
     /// Which scores are novel.
     pub threshold: Threshold,
-    /// Samples scored per batch with [`Method::Mesh`], at least 1. Memory of a thread: about 6 `score_batch` M N numbers. Samples of
-    /// a batch stop together, so scores depend on it within the tolerance.
+    /// Samples scored per batch with [`Method::Mesh`], at least 1. Memory of a thread: about 6
+    /// `score_batch` M N numbers. Samples of a batch stop together, so scores depend on it within
+    /// the tolerance.
     pub score_batch: usize,
     /// Seed of all random draws.
     pub seed: u64,
@@ -135,9 +136,10 @@ pub struct Novelty {
 
 impl Default for Novelty {
     /// Squared residual, gamma = .01, delta = .05, atoms initialised from documents, the step
-    /// 1/sum(y^2) for each atom, three passes per block, coding to a tolerance, exact scores. At convergence, the
-    /// paper's Huber constants score a document by its sparsity rather than its topic. As in the
-    /// paper: ten agents with one atom, ten more after each block, p = .5, Metropolis weights.
+    /// 1/sum(y^2) for each atom, three passes per block, coding to a tolerance, exact scores. At
+    /// convergence, the paper's Huber constants score a document by its sparsity rather than its
+    /// topic. As in the paper: ten agents with one atom, ten more after each block, p = .5,
+    /// Metropolis weights.
     fn default() -> Self {
         Novelty {
             task: TaskSpec::nmf(Novelty::GAMMA, Novelty::DELTA),

@@ -110,8 +110,8 @@ impl AucRow {
 
 impl DocumentsExperiment {
     /// Weighs the counts by TF-IDF with the frequencies of past blocks, scores each block before
-    /// learning it, and compares the scores with the topics. A document is novel if no earlier block
-    /// has its topic.
+    /// learning it, and compares the scores with the topics. A document is novel if no earlier
+    /// block has its topic.
     ///
     /// Errors: one topic per document is needed, more documents than a block, and at each of the
     /// paper's steps both novel and known topics.

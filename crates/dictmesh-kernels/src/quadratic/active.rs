@@ -16,7 +16,7 @@ pub struct Coordinate<'a> {
     /// Its index in the whole problem.
     pub q: usize,
     /// [`ScalarPenalty::subgradient_at_zero`].
-    pub zone: Option<(f64, f64)>,
+    pub subgradient_at_zero: Option<(f64, f64)>,
     /// The entry of H on the diagonal.
     pub curvature: f64,
     /// `curvature` plus the strong convexity of h.
@@ -33,7 +33,7 @@ impl<'a> Coordinate<'a> {
         let total = curvature + h.strong_convexity();
         Coordinate {
             q,
-            zone: h.subgradient_at_zero(),
+            subgradient_at_zero: h.subgradient_at_zero(),
             curvature,
             total,
             inverse: 1.0 / total,
@@ -44,7 +44,7 @@ impl<'a> Coordinate<'a> {
     /// The minimiser over this coordinate, all others fixed, for s = (g - H y)_q + `curvature` y_q.
     #[inline(always)]
     pub fn recover(&self, s: f64) -> f64 {
-        match self.zone {
+        match self.subgradient_at_zero {
             Some((lo, hi)) => (f64::max(s - hi, 0.0) + f64::min(s - lo, 0.0)) * self.inverse,
             None => self.h.coordinate_argmax(s, self.curvature),
         }

@@ -12,10 +12,10 @@
 //! after every round. If it cannot, the sample restarts with all rows kept in which it is not 0,
 //! and then in all rows. Kept rows differ between samples, so each sample has its own Q.
 //!
-//! A strategy that rounds its messages to integers has other iterates in other rows. If it certifies
-//! the gap of its results ([`Strategy::is_certified`](crate::strategy::Strategy::is_certified)), the
-//! rotation is used too. The gap in the rotated rows is the gap in all rows, up to the error of the
-//! rotation.
+//! A strategy that rounds its messages to integers has other iterates in other rows. If it
+//! certifies the gap of its results
+//! ([`Strategy::is_certified`](crate::strategy::Strategy::is_certified)), the rotation is used too.
+//! The gap in the rotated rows is the gap in all rows, up to the error of the rotation.
 //!
 //! Q = W R^(-1) from W'W = R'R ([`factor`]) is never formed: Q'W = R and Q'x = R^(-T) W'x.
 

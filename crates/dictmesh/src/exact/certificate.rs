@@ -75,14 +75,14 @@ pub(super) struct Proof {
     /// The norms of the atoms.
     lengths: Vec<f64>,
     /// The subdifferential of h at 0, on which h* and its gradient are 0; empty if it is unknown.
-    zones: Vec<(f64, f64)>,
+    subgradients_at_zero: Vec<(f64, f64)>,
     tolerance: f64,
 }
 
 impl Proof {
     pub fn new(problem: &Coding, tolerance: f64) -> Self {
         let nowhere = (f64::INFINITY, f64::NEG_INFINITY);
-        let zone = |q: usize| {
+        let at_zero = |q: usize| {
             let scalar = problem.h.scalars.get(q);
             scalar
                 .and_then(|h| h.subgradient_at_zero())
@@ -90,7 +90,7 @@ impl Proof {
         };
         Proof {
             lengths: problem.atoms.columns().map(norm).collect(),
-            zones: (0..problem.atoms.cols()).map(zone).collect(),
+            subgradients_at_zero: (0..problem.atoms.cols()).map(at_zero).collect(),
             tolerance,
         }
     }
@@ -117,7 +117,7 @@ impl Proof {
         // branch.
         used.resize(y.len(), 0);
         let mut count = 0;
-        for (q, ((s, y), (lo, hi))) in s.iter().zip(y).zip(&self.zones).enumerate() {
+        for (q, ((s, y), (lo, hi))) in s.iter().zip(y).zip(&self.subgradients_at_zero).enumerate() {
             used[count] = q;
             count += usize::from((*y != 0.0) | !((lo <= s) & (s <= hi)));
         }

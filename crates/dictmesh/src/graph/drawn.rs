@@ -12,8 +12,8 @@ const MOST_DRAWS: f64 = 200.0;
 const MOST_NUMBERS: f64 = 1e8;
 
 impl Topology {
-    /// A random graph with edges of probability `p`, and the seed of its draw: the first 2-connected
-    /// one among [`erdos_renyi`](Topology::erdos_renyi) of `seed`, `seed + 1`, ...
+    /// A random graph with edges of probability `p`, and the seed of its draw: the first
+    /// 2-connected one among [`erdos_renyi`](Topology::erdos_renyi) of `seed`, `seed + 1`, ...
     ///
     /// In a 2-connected graph every agent has two neighbours and no agent is a cut vertex, so that
     /// masks hide each part of a sum from every single agent. Where such a graph is unlikely for

@@ -39,8 +39,8 @@ pub enum Warning {
         mu: f64,
         /// The bound of the paper's table, from N_max and delta.
         table: f64,
-        /// The bound from the spectral norms of the agents' atoms, or `table` for strategies without
-        /// such a bound.
+        /// The bound from the spectral norms of the agents' atoms, or `table` for strategies
+        /// without such a bound.
         exact: f64,
     },
 }

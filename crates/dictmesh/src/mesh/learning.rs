@@ -316,8 +316,8 @@ impl Moves<'_> {
         self.steps[q].is_none() || (!self.fired(q) && self.task.penalty().is_zero())
     }
 
-    /// Replaces the columns of nu y' of the atoms `which` by their new values. Returns |new - old|^2
-    /// of each.
+    /// Replaces the columns of nu y' of the atoms `which` by their new values. Returns the squared
+    /// movement of each.
     fn by_product(&self, which: &[usize], product: &mut Matrix) -> Vec<f64> {
         let columns = (product.as_mut_slice()).par_chunks_mut(self.old.rows().max(1));
         (columns.zip(which).with_min_len(ATOMS))

@@ -71,8 +71,8 @@ impl Local<'_> {
         self.block.atoms().rows()
     }
 
-    /// x of sample j at the first informed agent, `None` at the others: in a sum over all agents, it
-    /// stands for the equal shares b_k of the informed ones.
+    /// x of sample j at the first informed agent, `None` at the others: in a sum over all agents,
+    /// it stands for the equal shares b_k of the informed ones.
     pub fn sample(&self, j: usize) -> Option<Vec<f64>> {
         let share = self.share.filter(|_| self.is_first_informed)?.column(j);
         Some(share.iter().map(|b| b * self.informed as f64).collect())
@@ -174,8 +174,8 @@ impl Local<'_> {
         stop
     }
 
-    /// The closed form of [`argmin`](Local::argmin) for one atom and an envelope |u|^2 / (2 a), as in
-    /// the paper's experiments.
+    /// The closed form of [`argmin`](Local::argmin) for one atom and an envelope |u|^2 / (2 a), as
+    /// in the paper's experiments.
     fn closed_form<'s>(
         &'s self,
         q: f64,

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! H is the quasi-Newton approximation of the inverse Hessian by the last steps of the sample. A
-//! round is one broadcast and one sum. With g(nu + p), agents send their slopes along p: if the step
-//! is far too long, the root interpolates a better one, which takes another round. A sum takes one
-//! message on each edge of the tree, whatever the graph, and the number of sums does not grow with
-//! N. Every agent holds the same nu, bit-identical.
+//! round is one broadcast and one sum. With g(nu + p), agents send their slopes along p: if the
+//! step is far too long, the root interpolates a better one, which takes another round. A sum takes
+//! one message on each edge of the tree, whatever the graph, and the number of sums does not grow
+//! with N. Every agent holds the same nu, bit-identical.
 //!
 //! The first informed agent alone subtracts x: the equal shares b_k of all informed ones would be
 //! rounded one by one.
@@ -295,7 +295,8 @@ impl AgentStrategy for Iterates {
                 let (bytes, samples) = (delivered.bytes().len(), self.common.samples.len());
                 let rows = local.rows();
                 self.fault = Some(format!(
-                    "the root sent {bytes} bytes that are no tasks for {samples} samples of {rows} rows"
+                    "the root sent {bytes} bytes that are no tasks for {samples} samples of {rows} \
+                     rows"
                 ));
                 self.stage = Stage::Ended;
                 true

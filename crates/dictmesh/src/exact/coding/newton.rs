@@ -10,12 +10,12 @@ use dictmesh_kernels::quadratic::{self, Quadratic};
 const STEPS: usize = 200;
 /// Relative error up to which y is the code of v but for rounding.
 const CODE_ROUNDING: f64 = 1e-14;
-/// Predicted relative decrease of the cost that is lost in rounding. The distance is then about its
 /// Share of the predicted decrease that a step must reach (Armijo's rule).
 const ARMIJO: f64 = 1e-4;
 /// Shortest step of the backtracking.
 const SHORTEST_STEP: f64 = 1e-12;
-/// square root, and `FINE_STEPS` Newton steps without line search end it.
+/// Predicted relative decrease of the cost that is lost in rounding. The distance is then about its
+/// square root, and [`FINE_STEPS`] Newton steps without line search end it.
 const FINE: f64 = 1e-14;
 const FINE_STEPS: usize = 3;
 

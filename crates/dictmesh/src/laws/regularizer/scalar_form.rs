@@ -80,10 +80,10 @@ fn penalty(p: &dyn ScalarPenalty, least: f64, s: f64, other: f64) -> Law {
     supremum(p, s)?;
     for kappa in KAPPAS {
         argmax(p, kappa, s, other)?;
-        zone(p, kappa, s)?;
+        subgradient_at_zero(p, kappa, s)?;
     }
     for y in [0.0, other, p.coordinate_argmax(s, 0.0)] {
-        piece(p, y)?;
+        quadratic_piece(p, y)?;
     }
     Ok(())
 }
@@ -117,7 +117,7 @@ fn argmax(p: &dyn ScalarPenalty, kappa: f64, s: f64, other: f64) -> Law {
 
 /// With a subdifferential [lo, hi] at 0, p(y) = sup of z y over lo <= z <= hi, plus delta/2 y^2,
 /// and argmax is (s - clamp(s, lo, hi)) / (delta + kappa).
-fn zone(p: &dyn ScalarPenalty, kappa: f64, s: f64) -> Law {
+fn subgradient_at_zero(p: &dyn ScalarPenalty, kappa: f64, s: f64) -> Law {
     let Some((lo, hi)) = p.subgradient_at_zero() else {
         return Ok(());
     };
@@ -149,7 +149,7 @@ fn zone(p: &dyn ScalarPenalty, kappa: f64, s: f64) -> Law {
 
 /// Inside a piece, up to both ends, p is the quadratic with this slope and curvature delta. If p
 /// has pieces at all, every other point is 0, a kink or an end of the domain.
-fn piece(p: &dyn ScalarPenalty, y: f64) -> Law {
+fn quadratic_piece(p: &dyn ScalarPenalty, y: f64) -> Law {
     let (delta, here) = (p.strong_convexity(), p.value_at(y));
     let Some(piece) = p.quadratic_piece(y) else {
         let smooth = y != 0.0 && here.is_finite() && has_pieces(p) && is_smooth(p, y);

@@ -29,8 +29,9 @@ pub(super) enum Task {
     Evaluate(Scales),
     /// Take the direction p, and send the slopes along it at the step lengths of the grid.
     Slopes(Grid, Probe),
-    /// Take the direction p, step to nu + p, and send the part there. The slopes at the step lengths
-    /// [`BELOW`] are sent with it: they show whether the step is too long, and a better one.
+    /// Take the direction p, step to nu + p, and send the part there. The slopes at the step
+    /// lengths [`BELOW`] are sent with it: they show whether the step is too long, and a better
+    /// one.
     Trial(Probe, Scales),
     /// Step to nu + shift p, and send the part there.
     Step(f32, Scales),

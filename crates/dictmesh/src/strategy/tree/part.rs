@@ -176,8 +176,8 @@ impl Part {
         reply.push_cost(&sent, cost, power(scales.cost));
     }
 
-    /// Sends y(s + t d)'d - y(s)'d of a sample at these step lengths. They are not negative, as h* is
-    /// convex.
+    /// Sends y(s + t d)'d - y(s)'d of a sample at these step lengths. They are not negative, as h*
+    /// is convex.
     fn slopes(
         &mut self,
         local: &Local,

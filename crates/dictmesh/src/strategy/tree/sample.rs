@@ -298,7 +298,8 @@ impl Sample {
         if self.is_lost {
             return was_lost || local.residual.conjugate_curvature() == 0.0;
         }
-        // The errors of the agents are independent of each other: they rarely add up to their bound.
+        // The errors of the agents are independent of each other: they rarely add up to their
+        // bound.
         let agents = (local.agents as f64).sqrt();
         self.error > (NOISE * agents * norm(&self.gradient)).max(ROUNDING * self.size)
     }
