@@ -306,11 +306,8 @@ fn speed_ups_are_switched_by_name_and_change_no_digit() {
             at,
             &[&learn[..], mesh, &["--batch", "20", "--accel", accel]].concat(),
         );
-        ok(
-            at,
-            &["infer", "m", "x.csv", "-o", "y.csv", "--force", "--quiet"],
-        );
-        std::fs::read(at.join("y.csv")).unwrap()
+        ok(at, &["infer", "m", "x.csv", "-o", "y.npz", "--quiet"]);
+        std::fs::read(at.join("y.npz")).unwrap()
     };
     let gossip = ["--agents", "6", "--strategy", "relaxed-admm"];
     for mesh in [&["--agents", "1"][..], &gossip] {
@@ -319,7 +316,9 @@ fn speed_ups_are_switched_by_name_and_change_no_digit() {
             assert!(coded(mesh, accel) == plain, "{accel}, {mesh:?}");
         }
     }
-    let said = refused(at, &["learn", "x.csv", "-o", "n", "--accel", "lane"]);
+    let out = run(at, &["learn", "x.csv", "-o", "n", "--accel", "lane"]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
     assert!(
         said.contains("lane") && said.contains("neighbour-sums"),
         "{said}"

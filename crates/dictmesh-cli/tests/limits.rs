@@ -131,7 +131,7 @@ fn atoms_without_a_gram_matrix_are_learned_and_coded() {
             &dir.0,
             &format!("learn x.csv --header no -o m --atoms 60000 {how} --quiet --force"),
         );
-        common::ok(&dir.0, "infer m x.csv --header no -o y.npz --force --quiet");
+        common::ok(&dir.0, "infer m x.csv --header no -o y.npz --quiet");
     }
 }
 
