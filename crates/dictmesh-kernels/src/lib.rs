@@ -8,6 +8,7 @@
 //! | [`quadratic`] | min_y 1/2 y'Hy - g'y + h(y), h separable: active set, small CD, SIMD lanes |
 //! | [`cholesky`] | small positive definite systems |
 //! | [`products`] | nu y' for codes that are mostly 0 |
+//! | [`correlate`], [`dots`] | W'V, and some entries of it, in an order that no batch changes |
 //! | [`combine`] | weighted sums of vectors of equal length |
 //! | [`subset_sums`] | sums over neighbours on dense graphs with one common weight |
 //! | [`unit_columns`] | W'v in single precision with a bound of its error |
@@ -21,6 +22,7 @@ pub mod atoms;
 pub mod cholesky;
 pub mod combine;
 pub mod correlate;
+pub mod dots;
 pub mod gram;
 pub mod loops;
 pub mod matrix;

@@ -13,7 +13,8 @@
 use super::common::{Common, Path};
 use super::screen::{multiply, Listing, Screen, Singles, Slopes, MOST_POINTS, ROUNDING};
 use crate::strategy::Local;
-use dictmesh_kernels::matrix::{axpy, norm, products, two_products};
+use dictmesh_kernels::dots::{products, two_products};
+use dictmesh_kernels::matrix::{axpy, norm};
 use dictmesh_kernels::simd::dispatch;
 use std::ops::Range;
 
