@@ -112,7 +112,7 @@ pub fn model(mesh: &MeshConfig, place: &Path) -> Result<(Model, Option<String>)>
     let new = |k: usize| agents.iter().position(|id| *id == k);
     let first = agents.first().ok_or("every agent of this mesh has left")?;
     let first = &mesh.agents[*first].name;
-    let first = Model::load(&place.join(first).join(MeshConfig::ATOMS))?;
+    let first = Model::load(place.join(first).join(MeshConfig::ATOMS))?;
     let mut extra = first.description.extra;
     extra.remove(OWNER);
     let informed = agents.iter().enumerate();
