@@ -10,6 +10,7 @@
 mod audit;
 mod biclustering;
 mod calibration;
+mod demo;
 mod denoising;
 mod novelty;
 mod reproduce;

@@ -65,6 +65,7 @@ pub fn poster() -> Poster {
             strategy("jacobi-admm", Some(812)),
             strategy("exact-diffusion", Some(341)),
             strategy("relaxed-admm", Some(96)),
+            strategy("tree", Some(24)),
         ],
     }
 }

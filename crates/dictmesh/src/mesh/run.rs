@@ -75,7 +75,8 @@ impl<'m> Run<'m> {
         (self.chunks.iter_mut()).for_each(|chunk| chunk.scale_penalty(scale));
     }
 
-    /// One round: adapt, exchange, absorb.
+    /// One round: adapt, exchange, absorb. No round follows once a strategy that
+    /// [decides](crate::strategy::Strategy::decides) itself has ended the batch.
     pub fn round(&mut self) {
         self.chunks.iter_mut().for_each(SampleChunk::round);
     }
