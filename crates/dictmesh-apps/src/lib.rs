@@ -8,6 +8,7 @@ pub mod coding;
 pub mod demo;
 pub mod denoising;
 pub mod held_out;
+pub mod highest;
 pub mod holdout_split;
 pub mod l1_admm;
 pub mod learning;

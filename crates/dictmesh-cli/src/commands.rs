@@ -30,8 +30,7 @@ use dictmesh_data::output::{self, landing, undisturbed};
 pub use dictmesh_data::output::{check_apart, page_place};
 use dictmesh_data::{Format, Nan, ReadOptions};
 pub use errors::{
-    against_divergence, given_up, port_refusal, refusal, say, with_flags, without_code, Code,
-    Failure, INFEASIBLE,
+    against_divergence, given_up, refusal, say, with_flags, without_code, Code, Failure, INFEASIBLE,
 };
 use std::io::{self, Write};
 use std::path::Path;

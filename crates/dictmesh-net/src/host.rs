@@ -2,12 +2,13 @@
 //! processes.
 //!
 //! - [`files`], [`newcomer`], [`connectivity`]: the settings files of a mesh, written, extended and reduced;
-//! - [`builder`]: from an agent's settings to its parts; [`sources`]: its samples; [`lock`], [`leaving`], [`run_state`]:
+//! - [`assembly`], [`builder`]: from an agent's settings to its parts, and to the agent; [`sources`]: its samples; [`lock`], [`leaving`], [`run_state`]:
 //!   its state directory;
 //! - [`processes`]: all agents of a mesh, each a process of this machine; [`collect`]: their atoms in one model.
 //!
 //! Nothing here prints or reads a command line.
 
+pub mod assembly;
 pub mod builder;
 pub mod collect;
 pub mod connectivity;

@@ -2,19 +2,15 @@
 
 mod logs;
 
-use super::{
-    against_divergence, port_refusal, print, save_model, say, without_code, Ended, Result,
-};
+use super::{against_divergence, print, save_model, say, without_code, Ended, Result};
 use crate::{interrupt, memory};
 use dictmesh::accel::Accels;
 use dictmesh::Stop;
 use dictmesh_apps::memory::Sizes;
-use dictmesh_net::agent::{Agent, Batch, Control, Event, Outcome};
+use dictmesh_net::agent::{Agent, Batch, Control, Event, Observer, Outcome};
 use dictmesh_net::config::AgentConfig;
-use dictmesh_net::host::{builder, leaving, lock, parent, sources};
-use dictmesh_net::metrics::{Metered, Metrics};
-use dictmesh_net::words::listed;
-use dictmesh_net::{Rounds, RoundsOptions};
+use dictmesh_net::host::{assembly, builder, leaving, lock, parent, sources};
+use dictmesh_net::metrics::Metrics;
 pub use logs::Look;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -181,55 +177,28 @@ fn begin(
     control: Control,
 ) -> Result<(Agent, Told)> {
     check_memory(config)?;
-    let mut settings = builder::settings(config)?;
-    settings.accels = args.accel.clone();
-    let atoms = builder::first_atoms(config, start)?;
-    let source = sources::open(config, start)?;
-    let total = source.as_ref().and_then(|opened| opened.total);
-    let incarnation = incarnation();
-    let wire = builder::wire(config, &settings, incarnation)?;
-    let listens = match wire.address() {
-        Some(address) => address.to_string(),
-        None => "nowhere".into(), // it dials all its neighbours
+    let infeasible = Arc::default();
+    let mut told = None;
+    let observe = |metrics: Arc<Metrics>, total: Option<u64>| -> Observer {
+        let known = told.insert(Told {
+            metrics,
+            infeasible,
+        });
+        let mut teller = Teller {
+            agent: config.id,
+            heard: known.clone(),
+            score: args.score,
+            events: args.events,
+            told: 0,
+        };
+        if args.events {
+            teller.line(json!({"event": "started", "agent": config.id, "total": total}));
+        }
+        Box::new(move |event: &Event| teller.hear(event))
     };
-    let ids: Vec<usize> = config.neighbours.iter().map(|n| n.id).collect();
-    tracing::info!(
-        agent = config.id, run = %config.run, listens = %listens, tls = config.tls.is_some(),
-        informed = source.is_some(), atoms = config.atoms, neighbours = %listed(&ids), "started"
-    );
-    let metrics = Metrics::new(config.id, wire.traffic()).with_written(wire.written());
-    let metrics = Arc::new(metrics);
-    if let Some(address) = &config.metrics {
-        let address = builder::resolve("metrics", address)?;
-        let at = Arc::clone(&metrics).serve(address);
-        let setting = "metrics = \"HOST:PORT\" in agent.toml (in mesh.toml under launch)";
-        let at =
-            at.map_err(|e| format!("metrics = \"{address}\": {}", port_refusal(&e, setting)))?;
-        tracing::info!("metrics at http://{at}/metrics");
-    }
-    let mut options = RoundsOptions::new(incarnation, builder::limits(config));
-    options.float32 = config.agreed.float32;
-    let rounds = Rounds::new(wire, &ids, options, Arc::clone(&control.interrupt));
-    let exchange = Box::new(Metered::new(rounds, Arc::clone(&metrics)));
-    let told = Told {
-        metrics,
-        infeasible: Arc::default(),
-    };
-    let mut teller = Teller {
-        agent: config.id,
-        heard: told.clone(),
-        score: args.score,
-        events: args.events,
-        told: 0,
-    };
-    if args.events {
-        teller.line(json!({"event": "started", "agent": config.id, "total": total}));
-    }
-    let observer = Box::new(move |event: &Event| teller.hear(event));
-    let source = source.map(|opened| opened.source);
-    let state = Some(config.state.as_path());
-    let agent = Agent::new(settings, exchange, atoms, source, state, observer, control);
-    Ok((agent.map_err(say)?, told))
+    let agent = assembly::agent(config, &args.accel, start, control, observe)?;
+    let told = told.ok_or("the agent has no metrics")?;
+    Ok((agent, told))
 }
 
 /// Refuses what does not fit: the atoms, the boundaries kept of them, and the frames of all neighbours.
@@ -338,11 +307,4 @@ fn tell(text: &str) {
     if let Err(e) = print(text) {
         tracing::warn!("{e}");
     }
-}
-
-/// A number that no other start of this agent has.
-fn incarnation() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let nanos = now.map_or(0, |now| now.as_nanos() as u64);
-    nanos ^ (u64::from(std::process::id()) << 40)
 }

@@ -8,7 +8,6 @@ use dictmesh_report::numbers::exact;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
-use std::io::ErrorKind;
 
 /// The kind of an error, for programs. Codes keep their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -153,6 +152,7 @@ impl From<dictmesh_net::host::Error> for Failure {
             Host::Config(e) => e.into(),
             Host::Certificate(e) => e.into(),
             Host::Links(e) => e.into(),
+            Host::Agent(e) => e.into(),
         }
     }
 }
@@ -194,19 +194,6 @@ impl From<Error> for Failure {
             _ => Failure::new(Code::Error, e.to_string()),
         }
     }
-}
-
-/// Why an address cannot be listened to, and what to do; `setting` is where it was given.
-pub fn port_refusal(e: &std::io::Error, setting: &str) -> String {
-    let why = match e.kind() {
-        ErrorKind::AddrInUse => "another program listens there already".to_string(),
-        ErrorKind::AddrNotAvailable => "this host has no such address".into(),
-        ErrorKind::PermissionDenied => {
-            "this user may not listen there (ports below 1024 are for root)".into()
-        }
-        _ => e.to_string(),
-    };
-    format!("{why}; choose another with {setting}, or end what has it (ss -ltnp names it)")
 }
 
 /// A number of more digits than it was typed with, shorter.

@@ -1,24 +1,24 @@
 //! `dictmesh score`: the novelty score of each sample.
 
 mod page;
+mod printer;
+
+pub use printer::{quoted, ScoreLine};
 
 use super::model_args::{no_samples, Input, ModelArgs};
 use super::prepare::{DataArgs, LoadedModel, Opened};
-use super::{check_finite, fail, given_up, refusal, say, Ended, Result, Speech};
+use super::{check_finite, fail, given_up, say, Ended, Result, Speech};
 use crate::options::MethodArgs;
 use crate::progress::{Bar, Progress};
-use crate::render::{json, Reply};
 use dictmesh::{Mesh, Samples, Stop};
 use dictmesh_apps::calibration::{choose, ThresholdFrom};
 use dictmesh_apps::coding::{self, Method, Scores};
+use dictmesh_apps::highest::Highest;
 use dictmesh_apps::novelty::Threshold;
 use dictmesh_data::output::Folder;
-use dictmesh_data::preparation::{How, Raw};
-use dictmesh_data::{Batches, Content, Record};
+use dictmesh_data::Batches;
 use dictmesh_report::numbers::counted;
-use dictmesh_report::numbers::exact;
-use serde::Serialize;
-use std::io::{self, BufWriter, StdoutLock, Write};
+use printer::Printer;
 use std::path::PathBuf;
 
 /// Samples scored together.
@@ -82,27 +82,6 @@ impl ThresholdArgs {
     }
 }
 
-/// A line of `--json`.
-#[derive(Serialize, schemars::JsonSchema)]
-pub struct ScoreLine<'a> {
-    /// The name of the sample: a name in the data, a line of text, or a number from 0.
-    sample: &'a str,
-    /// The cost of coding the sample.
-    score: f64,
-    /// Whether the score is above the threshold.
-    novel: bool,
-    /// The threshold.
-    threshold: f64,
-    /// Where the threshold comes from.
-    threshold_from: ThresholdFrom,
-    /// The certified relative gap of the score; null if the strategy certifies none.
-    gap: Option<f64>,
-}
-
-impl Reply for ScoreLine<'_> {
-    const COMMAND: &'static str = "score";
-}
-
 /// The scores of all samples, for the page.
 struct Scored {
     scores: Scores,
@@ -111,18 +90,8 @@ struct Scored {
     from: ThresholdFrom,
     /// The reason for the threshold.
     reason: String,
-    /// The highest scores, descending.
-    top: Vec<Top>,
-}
-
-/// One of the highest scores.
-struct Top {
-    number: usize,
-    score: f64,
-    sample: Samples,
-    /// Its name and the words that the model does not know, once they are found.
-    name: String,
-    unknown: Vec<String>,
+    /// The highest scores.
+    top: Highest,
 }
 
 pub fn run(args: Args) -> Result<Ended> {
@@ -162,7 +131,7 @@ fn score_file(args: &Args, opened: &Opened, threshold: Threshold, method: Method
     out.flush()?;
     scored.tell_gap(args);
     if args.report.is_some() {
-        scored.name_top(&opened.raw, how);
+        scored.top.name_all(&opened.raw, how);
     }
     scored.write_page(args, &opened.model)?;
     Ok(Ended::Complete)
@@ -185,7 +154,7 @@ fn score_parts(
             let found = scores(&opened.model.mesh, &x, method, first)?;
             if args.report.is_some() {
                 for (j, score) in found.scores.iter().enumerate() {
-                    scored.consider(first + j, *score, || x.range(j..j + 1));
+                    scored.top.consider(first + j, *score, || x.range(j..j + 1));
                 }
             }
             scored.scores.extend(found);
@@ -241,8 +210,11 @@ fn score_stream(
         if args.report.is_some() {
             for (j, record) in records.iter().enumerate() {
                 let number = first - records.len() + j;
-                if scored.consider(number, found.scores[j], || x.range(j..j + 1)) {
-                    scored.name_one(number, record, &model.preparation.how);
+                if scored
+                    .top
+                    .consider(number, found.scores[j], || x.range(j..j + 1))
+                {
+                    scored.top.name_one(number, record, &model.preparation.how);
                 }
             }
             scored.scores.extend(found);
@@ -270,7 +242,7 @@ impl Scored {
             threshold: f64::INFINITY,
             from: ThresholdFrom::Given,
             reason: String::new(),
-            top: Vec::new(),
+            top: Highest::new(TOP),
         };
         scored.judge(threshold, model, method);
         scored
@@ -311,53 +283,6 @@ impl Scored {
         }
     }
 
-    /// Keeps a sample if its score is among the highest so far; returns whether it is.
-    fn consider(&mut self, number: usize, score: f64, sample: impl FnOnce() -> Samples) -> bool {
-        let place = self.top.partition_point(|kept| kept.score >= score);
-        if place >= TOP {
-            return false;
-        }
-        let found = Top {
-            number,
-            score,
-            sample: sample(),
-            name: String::new(),
-            unknown: Vec::new(),
-        };
-        self.top.insert(place, found);
-        self.top.truncate(TOP);
-        true
-    }
-
-    /// Sets the names of the highest scores from the data.
-    fn name_top(&mut self, raw: &Raw, how: &How) {
-        let end = self.top.iter().map(|top| top.number + 1).max();
-        let names: Vec<String> = raw.names(how).take(end.unwrap_or(0)).collect();
-        for top in &mut self.top {
-            top.name = names.get(top.number).cloned().unwrap_or_default();
-        }
-        let (Raw::Documents(documents), How::Text { vectoriser }) = (raw, how) else {
-            return;
-        };
-        let numbers: Vec<usize> = self.top.iter().map(|top| top.number).collect();
-        // Without their texts, the page shows the row that unknown words share.
-        let texts = documents.select(&numbers).unwrap_or_default();
-        for (top, text) in self.top.iter_mut().zip(&texts) {
-            top.unknown = vectoriser.unknown(text);
-        }
-    }
-
-    /// Sets the name of one of the highest scores from its record.
-    fn name_one(&mut self, number: usize, record: &Record, how: &How) {
-        let Some(top) = self.top.iter_mut().find(|top| top.number == number) else {
-            return;
-        };
-        top.name = record.name.clone();
-        if let (Content::Text(text), How::Text { vectoriser }) = (&record.content, how) {
-            top.unknown = vectoriser.unknown(text);
-        }
-    }
-
     fn write_page(&self, args: &Args, model: &LoadedModel) -> Result<()> {
         let Some(dir) = &args.report else {
             return Ok(());
@@ -367,68 +292,6 @@ impl Scored {
             eprintln!("report: {}", page.display());
         }
         Ok(())
-    }
-}
-
-/// The scores on standard output.
-struct Printer {
-    out: BufWriter<StdoutLock<'static>>,
-    json: bool,
-    /// Whether the reader has closed the pipe (`dictmesh score ... | head`).
-    closed: bool,
-}
-
-impl Printer {
-    fn new(args: &Args) -> Result<Self> {
-        let mut printer = Printer {
-            out: BufWriter::new(io::stdout().lock()),
-            json: args.speech.json,
-            closed: false,
-        };
-        if !args.speech.json {
-            printer.write("sample,score,novel\n")?;
-        }
-        Ok(printer)
-    }
-
-    /// Prints one score; returns false if nobody reads.
-    fn line(&mut self, name: &str, score: f64, gap: Option<f64>, by: &Scored) -> Result<bool> {
-        let novel = score > by.threshold;
-        let line = match self.json {
-            true => {
-                json::line(&ScoreLine {
-                    sample: name,
-                    score,
-                    novel,
-                    threshold: by.threshold,
-                    threshold_from: by.from,
-                    gap,
-                }) + "\n"
-            }
-            false => format!("{},{},{}\n", quoted(name), exact(score), u8::from(novel)),
-        };
-        self.write(&line)
-    }
-
-    fn write(&mut self, text: &str) -> Result<bool> {
-        let written = self.out.write_all(text.as_bytes());
-        self.still_open(written)
-    }
-
-    fn flush(&mut self) -> Result<bool> {
-        let flushed = self.out.flush();
-        self.still_open(flushed)
-    }
-
-    fn still_open(&mut self, done: io::Result<()>) -> Result<bool> {
-        match done {
-            Ok(()) => Ok(!self.closed),
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
-                Ok(false)
-            }
-            Err(e) => fail(format!("cannot print: {}", refusal(&e))),
-        }
     }
 }
 
@@ -446,13 +309,4 @@ fn scores(mesh: &Mesh, x: &Samples, method: Method, first: usize) -> Result<Scor
     }
     check_finite(&found.scores, first)?;
     Ok(found)
-}
-
-/// A CSV field.
-pub fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_string()
-    }
 }

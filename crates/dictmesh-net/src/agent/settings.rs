@@ -6,7 +6,7 @@ use crate::words::{leaves, listed, plain, value, words};
 use dictmesh::accel::Accels;
 use dictmesh::problem::{Task, TaskSpec};
 use dictmesh::strategy::Strategy;
-use dictmesh::AgentId;
+use dictmesh::{AgentId, Mesh, WeightRule};
 use dictmesh::{Registry, Spec};
 use dictmesh::{Stopping, Update};
 use std::path::Path;
@@ -117,6 +117,34 @@ impl AgentSettings {
             checkpoint_every: 1,
             linger: Duration::from_secs(10),
         }
+    }
+
+    /// Those of agent `id` of a mesh.
+    ///
+    /// # Errors
+    /// If the strategy has no constants for this mesh.
+    pub fn of_mesh(mesh: &Mesh, id: AgentId) -> dictmesh::Result<Self> {
+        let strategy = mesh.strategy().resolve(&mesh.shared_constants())?;
+        let neighbours = mesh.topology().neighbours(id).iter();
+        let settings = AgentSettings::new(id, mesh.task().spec(), strategy.spec(), mesh.rows());
+        Ok(AgentSettings {
+            neighbours: neighbours
+                .map(|id| Neighbour {
+                    id: *id,
+                    joins: false,
+                })
+                .collect(),
+            stopping: mesh.stopping(),
+            update: Some(mesh.update_rule()),
+            batch: mesh.batch(),
+            weighting: match mesh.weight_rule() {
+                WeightRule::Metropolis => Weighting::Metropolis,
+                WeightRule::Uniform => Weighting::Uniform,
+                _ => Weighting::Given(mesh.weights().column(id).to_vec()),
+            },
+            accels: mesh.accels().clone(),
+            ..settings
+        })
     }
 
     /// What all agents of a run must have in common, as (name, value), for the hand-shake: each constant by itself, so

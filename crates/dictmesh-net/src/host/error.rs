@@ -27,6 +27,9 @@ pub enum Error {
     /// Certificates cannot be made or written.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The agent cannot begin.
+    #[error(transparent)]
+    Agent(#[from] crate::Error),
     /// Links cannot be made.
     #[error(transparent)]
     Links(#[from] grpc::Error),

@@ -11,10 +11,8 @@ use crate::options::Options;
 use crate::progress::Bar;
 use crate::progress::Progress;
 use dictmesh::model::BlockData;
-use dictmesh::{Stop, Update, WeightRule};
-use dictmesh_net::agent::{
-    Agent, AgentSettings, Batch, Control, Event, Neighbour, Outcome, Weighting,
-};
+use dictmesh::{Stop, Update};
+use dictmesh_net::agent::{Agent, AgentSettings, Batch, Control, Event, Outcome};
 use dictmesh_net::host::sources::FileSource;
 use dictmesh_net::mpi::Job;
 use dictmesh_net::Source;
@@ -209,10 +207,6 @@ fn agents(args: &Args, size: usize) -> Result<Options> {
 
 fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
     let mesh = &begun.state.mesh;
-    let strategy = mesh
-        .strategy()
-        .resolve(&mesh.shared_constants())
-        .map_err(say)?;
     let (part, total) = (begun.data.feed(mesh).part(), begun.data.total);
     let block = part.min(total) as u64;
     if matches!(mesh.update_rule(), Update::Schedule { .. })
@@ -226,27 +220,11 @@ fn settings(args: &Args, begun: &Begun, rank: usize) -> Result<AgentSettings> {
                 .into(),
         );
     }
-    let neighbours = mesh.topology().neighbours(rank).iter();
     let mut settings = AgentSettings {
-        neighbours: neighbours
-            .map(|id| Neighbour {
-                id: *id,
-                joins: false,
-            })
-            .collect(),
-        stopping: mesh.stopping(),
-        update: Some(mesh.update_rule()),
-        batch: mesh.batch(),
         block: Some(block),
-        weighting: match mesh.weight_rule() {
-            WeightRule::Metropolis => Weighting::Metropolis,
-            WeightRule::Uniform => Weighting::Uniform,
-            _ => Weighting::Given(mesh.weights().column(rank).to_vec()),
-        },
-        accels: mesh.accels().clone(),
         score: !args.speech.quiet,
         checkpoint_every: KEEP_EVERY,
-        ..AgentSettings::new(rank, mesh.task().spec(), strategy.spec(), mesh.rows())
+        ..AgentSettings::of_mesh(mesh, rank).map_err(say)?
     };
     // A checkpoint of other data or other choices must not be gone on with. The description of the mesh has them all.
     let described = begun.model()?.description;

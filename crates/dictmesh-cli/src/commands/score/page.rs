@@ -3,7 +3,8 @@
 use super::super::pages::versions;
 use super::super::prepare::{How, LoadedModel};
 use super::super::{command_line, say, Result};
-use super::{Args, Scored, Top};
+use super::{Args, Scored};
+use dictmesh_apps::highest::Top;
 use dictmesh_apps::novelty::{explain, ExplainOptions};
 use dictmesh_apps::terms::term_names;
 use dictmesh_data::text::UNKNOWN;
@@ -72,7 +73,7 @@ fn top(model: &LoadedModel, scored: &Scored) -> Result<Section> {
     let name = |row| term(row).unwrap_or_default();
     let options = ExplainOptions::default();
     let mut rows = Vec::new();
-    for top in &scored.top {
+    for top in scored.top.iter() {
         let called = match top.score > scored.threshold {
             true => "yes",
             false => "no",
