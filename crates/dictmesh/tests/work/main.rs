@@ -10,6 +10,7 @@
 )]
 
 mod allocations;
+mod auto;
 mod products;
 
 use dictmesh::problem::{LocalSpec, TaskSpec};
