@@ -110,5 +110,8 @@ fn pauses_change_nothing_that_is_learned() {
 fn learning_ends_when_a_pass_gains_too_little() {
     let all = learn(50, 0.0, usize::MAX).1;
     let few = learn(50, 0.05, usize::MAX).1;
-    assert!(few >= 16 && few < all && few.is_multiple_of(8), "{few} of {all}");
+    assert!(
+        few >= 16 && few < all && few.is_multiple_of(8),
+        "{few} of {all}"
+    );
 }
