@@ -77,6 +77,7 @@ use dictmesh_kernels::matrix::Matrix;
 use format::Fault;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 pub use store::write_atomic;
 
 /// A learned model, with everything needed to use it or to continue learning.
@@ -162,8 +163,8 @@ pub struct Description {
 pub struct BlockData {
     /// The agent's number.
     pub agent: AgentId,
-    /// W_k, M x N_k.
-    pub atoms: Matrix,
+    /// W_k, M x N_k, shared with the mesh that it came from.
+    pub atoms: Arc<Matrix>,
     /// S_q of each atom, the discounted sum of y_q^2.
     pub energy: Vec<f64>,
     /// The number of samples in which each atom fired since its initialisation.

@@ -257,7 +257,7 @@ fn agents_on_a_network_learn_what_the_mesh_learns_and_exact_certifies() {
     let mut model = plain.to_model();
     for (block, atoms) in model.blocks.iter_mut().zip(atoms) {
         assert!(apart(&atoms, &block.atoms) < 1e-12, "agent {}", block.agent);
-        block.atoms = atoms;
+        block.atoms = atoms.into();
     }
     // Their blocks together are a model, which is saved, loaded and certified.
     let model = Model::from_bytes_with(&model.to_bytes().unwrap(), &registry()).unwrap();

@@ -8,7 +8,11 @@ use std::path::Path;
 
 pub fn blocks(path: &Path) -> Vec<Matrix> {
     let model = Model::load(path).unwrap();
-    model.blocks.into_iter().map(|block| block.atoms).collect()
+    model
+        .blocks
+        .into_iter()
+        .map(|block| Matrix::clone(&block.atoms))
+        .collect()
 }
 
 /// Every strategy, with the numbers of agents that the mesh in one process is held to.

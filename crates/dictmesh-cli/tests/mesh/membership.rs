@@ -86,7 +86,7 @@ fn an_agent_joins_a_running_mesh_and_another_leaves_it() {
     let edges: Vec<(usize, usize)> = model.description.edges.clone();
     assert_eq!(edges, [(0, 1), (1, 2)], "0 - 1 - 3, numbered anew");
     for (block, k) in model.blocks.iter().zip([0, 1, 3]) {
-        assert_eq!(block.atoms, own[k], "{k}");
+        assert_eq!(*block.atoms, own[k], "{k}");
     }
     assert_eq!(model.blocks[2].atoms.cols(), 3);
     ok(&place, "score all.st x.csv --quiet");

@@ -139,7 +139,7 @@ impl Run {
     pub fn atoms(&self) -> Vec<Matrix> {
         let atoms = |k| {
             let model = Model::load(self.file(k, "atoms.safetensors")).unwrap();
-            model.blocks[0].atoms.clone()
+            Matrix::clone(&model.blocks[0].atoms)
         };
         (0..self.agents.len()).map(atoms).collect()
     }

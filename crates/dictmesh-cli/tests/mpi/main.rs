@@ -112,7 +112,7 @@ fn in_one_process(model: &Model, x: &Samples) -> Mesh {
 fn assert_same(model: &Model, mesh: &Mesh, what: &str) {
     for block in &model.blocks {
         let (k, atoms) = (block.agent, mesh.block(block.agent).atoms());
-        assert_eq!(block.atoms, *atoms, "{what}: the atoms of agent {k}");
+        assert_eq!(*block.atoms, *atoms, "{what}: the atoms of agent {k}");
         assert_eq!(block.energy, mesh.atom_stats(k).energy, "{what}: agent {k}");
         assert_eq!(
             block.samples,

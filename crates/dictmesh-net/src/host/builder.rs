@@ -78,7 +78,7 @@ pub fn first_atoms(config: &AgentConfig, start: Option<&Model>) -> Result<Matrix
     };
     let own = model.blocks.iter().find(|block| block.agent == config.id);
     match own {
-        Some(block) if block.atoms.cols() == config.atoms => Ok(block.atoms.clone()),
+        Some(block) if block.atoms.cols() == config.atoms => Ok(Matrix::clone(&block.atoms)),
         Some(block) => Err(format!(
             "start: the model has {} atoms of agent {}, and the settings say {}",
             block.atoms.cols(),
@@ -185,7 +185,7 @@ pub fn own_model(config: &AgentConfig, start: Option<&Model>, agent: &Agent) -> 
         description,
         blocks: vec![BlockData {
             agent: 0,
-            atoms: agent.block().atoms().clone(),
+            atoms: agent.block().shared_atoms(),
             energy: used.energy.clone(),
             samples: used.samples.clone(),
         }],

@@ -9,6 +9,7 @@ use crate::problem::task::TaskSpec;
 use crate::strategy::PenaltyRule;
 use dictmesh_kernels::matrix::Matrix;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The counters and the state that learning needs, besides the atoms and their statistics, to
 /// resume exactly.
@@ -78,9 +79,13 @@ impl MeshBuilder {
     pub fn restore(
         self,
         rows: usize,
-        blocks: Vec<(Matrix, AtomStats)>,
+        blocks: Vec<(impl Into<Arc<Matrix>>, AtomStats)>,
         progress: Progress,
     ) -> Result<Mesh> {
+        let shared = blocks
+            .into_iter()
+            .map(|(atoms, stats)| (atoms.into(), stats));
+        let blocks: Vec<(Arc<Matrix>, AtomStats)> = shared.collect();
         let sizes: Vec<usize> = blocks.iter().map(|(atoms, _)| atoms.cols()).collect();
         let (mut mesh, informed) = self.without_agents(rows, &sizes)?;
         for (k, (atoms, stats)) in blocks.into_iter().enumerate() {

@@ -304,7 +304,8 @@ fn blocks_in(metadata: &Metadata, data: &[u8], rows: usize) -> Result<Vec<BlockD
             Ok(BlockData {
                 agent: k,
                 atoms: Matrix::from_vec(rows, size, numbers(atoms, f64::from_le_bytes))
-                    .map_err(|error| error.to_string())?,
+                    .map_err(|error| error.to_string())?
+                    .into(),
                 energy: numbers(list("energy", Dtype::F64)?, f64::from_le_bytes),
                 samples: numbers(list("samples", Dtype::U64)?, u64::from_le_bytes),
             })

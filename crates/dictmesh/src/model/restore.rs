@@ -33,7 +33,7 @@ impl Mesh {
         };
         let block = |k: AgentId| BlockData {
             agent: k,
-            atoms: self.block(k).atoms().clone(),
+            atoms: self.block(k).shared_atoms(),
             energy: self.atom_stats(k).energy.clone(),
             samples: self.atom_stats(k).samples.clone(),
         };

@@ -5,7 +5,7 @@ use dictmesh_kernels::gram::{gram, renew};
 use dictmesh_kernels::matrix::Matrix;
 use dictmesh_kernels::unit_columns::UnitColumns;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Memory limit in bytes for all stored Gram matrices of one mesh or one `exact` problem: 4,096
 /// atoms at one agent, or 512 at each of 64.
@@ -36,7 +36,8 @@ pub fn stores_grams(sizes: impl IntoIterator<Item = usize>, rows: usize) -> bool
 /// Deliberately not serialisable: atoms leave an agent only through a model file.
 #[derive(Clone, Debug)]
 pub struct Block {
-    atoms: Matrix,
+    /// Shared with the models made of it; a change copies them only while such a model exists.
+    atoms: Arc<Matrix>,
     gram: Option<Matrix>,
     /// The atoms divided by their norms in single precision, after first use.
     unit: OnceLock<UnitColumns>,
@@ -55,14 +56,15 @@ impl PartialEq for Block {
 
 impl Block {
     /// A block of finite atoms. Its Gram matrix is stored if this block alone is small enough.
-    pub fn new(atoms: Matrix) -> Result<Self> {
+    pub fn new(atoms: impl Into<Arc<Matrix>>) -> Result<Self> {
         let mut block = Block::without_gram(atoms)?;
         block.store_gram(stores_grams([block.len()], block.atoms.rows()))?;
         Ok(block)
     }
 
     /// A block of finite atoms without its Gram matrix.
-    pub(crate) fn without_gram(atoms: Matrix) -> Result<Self> {
+    pub(crate) fn without_gram(atoms: impl Into<Arc<Matrix>>) -> Result<Self> {
+        let atoms = atoms.into();
         Error::check_finite("atoms", &atoms)?;
         Ok(Block {
             atoms,
@@ -76,7 +78,7 @@ impl Block {
     pub(crate) fn from_finite(atoms: Matrix) -> Self {
         Block {
             gram: Some(gram(&atoms.columns().collect::<Vec<_>>())),
-            atoms,
+            atoms: Arc::new(atoms),
             unit: OnceLock::new(),
             version: VERSIONS.fetch_add(1, Ordering::Relaxed),
         }
@@ -98,13 +100,13 @@ impl Block {
 
     /// Replaces the atoms and updates W'W. Only the atoms in `changed` may differ from before.
     pub(crate) fn renew(&mut self, atoms: Matrix, changed: &[usize]) {
-        self.atoms = atoms;
+        self.atoms = Arc::new(atoms);
         self.renew_gram(changed);
     }
 
     /// Modifies the atoms `changed` in place and updates W'W.
     pub(crate) fn renew_in_place(&mut self, changed: &[usize], change: impl FnOnce(&mut Matrix)) {
-        change(&mut self.atoms);
+        change(Arc::make_mut(&mut self.atoms));
         self.renew_gram(changed);
     }
 
@@ -119,6 +121,11 @@ impl Block {
     /// W_k.
     pub fn atoms(&self) -> &Matrix {
         &self.atoms
+    }
+
+    /// W_k, shared.
+    pub fn shared_atoms(&self) -> Arc<Matrix> {
+        self.atoms.clone()
     }
 
     /// N_k, the number of atoms.

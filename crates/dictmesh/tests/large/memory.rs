@@ -66,6 +66,11 @@ fn stays_within(
     });
     assert!(matches!(stop.unwrap(), Stop::Converged | Stop::RoundLimit) && moved > 0.0);
     check("learned");
+    let file = std::env::temp_dir().join(format!("dictmesh-{}.model", std::process::id()));
+    let saved = mesh.to_model().save(&file);
+    std::fs::remove_file(&file).unwrap();
+    saved.unwrap();
+    check("saved");
     let codes = mesh.exact_codes(&x).unwrap();
     assert!(codes.relative_gap() <= 1e-10, "{:e}", codes.relative_gap());
     check("solved exactly");

@@ -105,7 +105,7 @@ proptest! {
         d.update = Update::Constant { mu_w: mu_w.abs() };
         d.seed = seed;
         d.progress.draws = count;
-        model.blocks[0].atoms = Matrix::from_vec(ROWS, 2, atoms).unwrap();
+        model.blocks[0].atoms = Matrix::from_vec(ROWS, 2, atoms).unwrap().into();
         model.blocks[0].energy[1] = energy.abs();
         model.blocks[0].samples[0] = count;
         let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::refusals::{refusal, sealed};
 use super::*;
+use std::sync::Arc;
 
 #[test]
 fn numbers_that_no_mesh_has_are_neither_read_nor_written() {
@@ -18,10 +19,13 @@ fn numbers_that_no_mesh_has_are_neither_read_nor_written() {
     type Break = (fn(&mut Model), &'static str);
     let breaks: Vec<Break> = vec![
         (
-            |m| m.blocks[0].atoms.as_mut_slice()[3] = f64::INFINITY,
+            |m| Arc::make_mut(&mut m.blocks[0].atoms).as_mut_slice()[3] = f64::INFINITY,
             "finite",
         ),
-        (|m| m.blocks[0].atoms.as_mut_slice()[3] = 2.0, "set"),
+        (
+            |m| Arc::make_mut(&mut m.blocks[0].atoms).as_mut_slice()[3] = 2.0,
+            "set",
+        ),
         (|m| m.blocks[0].energy[0] = -1.0, "energy"),
         (|m| m.blocks[0].energy[0] = f64::NAN, "energy"),
         (|m| m.blocks[0].energy.clear(), "energies"),

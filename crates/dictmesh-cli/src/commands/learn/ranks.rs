@@ -269,7 +269,7 @@ fn save(begun: &Begun, agent: &Agent, rank: usize, path: &Path) -> Result<()> {
     model.description.progress.penalty = agent.penalty();
     model.blocks = vec![BlockData {
         agent: rank,
-        atoms: agent.block().atoms().clone(),
+        atoms: agent.block().shared_atoms(),
         energy: used.energy.clone(),
         samples: used.samples.clone(),
     }];
