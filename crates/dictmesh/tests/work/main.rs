@@ -10,7 +10,6 @@
 )]
 
 mod allocations;
-mod auto;
 mod products;
 
 use dictmesh::problem::{LocalSpec, TaskSpec};
