@@ -1,7 +1,7 @@
 //! Pages of plots: data in, files out. Knows no command line and no terminal.
 //!
 //! A plot is a plain struct ([`RocPlot`], [`Lines`], [`Gallery`], [`HeatMap`], ...) whose `draw` returns a
-//! [`Canvas`](canvas::Canvas), which is SVG and, by `resvg`, PNG. A [`Report`] holds plots in sections with text and
+//! [`Canvas`], which is SVG and, by `resvg`, PNG. A [`Report`] holds plots in sections with text and
 //! tables. [`Report::write`] writes
 //!
 //! ```text
