@@ -37,7 +37,7 @@ struct Known {
 impl Part {
     /// For these columns of nu, with nothing known to the root.
     pub fn new(local: &Local, nu: &Matrix, samples: &[usize]) -> Self {
-        let screen = Screen::new(local);
+        let screen = Screen::new(local, samples.len());
         let products = |j: &usize| Products::new(local, screen.as_ref(), nu.column(*j));
         let known = Known {
             part: vec![0.0; local.rows()],

@@ -7,6 +7,12 @@ use dictmesh_kernels::unit_columns::error_of_products;
 
 /// Agents with fewer atoms than this take products with all of them: nothing is left to be saved.
 const FEW: usize = 16;
+/// Bytes of an atom and sample while every atom is listed: rough and exact products, its number.
+const LISTED: usize = 32;
+/// The lists of a batch may take this many bytes at an agent, or this share of its atoms. Above,
+/// exact products with all atoms take half of that memory.
+const BYTES: usize = 1 << 20;
+const SHARE: f64 = 0.3;
 /// Covers the rounding of sums in double precision.
 pub(super) const ROUNDING: f64 = 1e-12;
 
@@ -31,10 +37,13 @@ pub(super) struct Screen {
 pub(super) const MOST_POINTS: usize = 8;
 
 impl Screen {
-    /// `None` if the regularizer is not separable or states no interval, or for few atoms.
-    pub fn new(local: &Local) -> Option<Self> {
+    /// `None` if the regularizer is not separable or states no interval, for few atoms, or for
+    /// more samples than its memory allows.
+    pub fn new(local: &Local, samples: usize) -> Option<Self> {
         let (h, atoms) = (local.task.regularizer(), local.block.atoms());
-        if atoms.cols() < FEW {
+        let lists = LISTED.saturating_mul(samples);
+        let is_large = lists.saturating_mul(atoms.cols()) > BYTES;
+        if atoms.cols() < FEW || is_large && lists as f64 > SHARE * 8.0 * atoms.rows() as f64 {
             return None;
         }
         let (mut lo, mut hi, mut flatness) = (Vec::new(), Vec::new(), Vec::new());
